@@ -1139,6 +1139,18 @@ create table "webhook_attempt" (
   constraint webhook_attempt_pkey PRIMARY KEY (dispatch, attempt)
 );
 
+create table "webhook_breakdown" (
+  subject uuid not null,
+  at timestamp(3) with time zone not null,
+  width text not null,
+  measure text not null,
+  attempts bigint not null,
+  failed bigint not null,
+  constraint webhook_breakdown_pkey PRIMARY KEY (subject, at, width, measure),
+  constraint webhook_breakdown_width_check CHECK ((width = ANY (ARRAY['five_minutes'::text, 'hour'::text, 'day'::text])))
+);
+CREATE INDEX webhook_breakdown_at_idx ON public.webhook_breakdown USING btree (width, at);
+
 create table "webhook_count" (
   number bigint not null,
   active bigint not null,
@@ -1279,6 +1291,7 @@ create table "webhook_outcome_batch" (
   statuses text[] not null,
   causes text[] not null,
   durations integer[] not null,
+  events text[] not null,
   counts integer[] not null,
   constraint webhook_outcome_batch_pkey PRIMARY KEY (number)
 );

@@ -396,6 +396,7 @@ create table webhook_outcome_batch (
   causes text[] not null,
   -- Of attempts that got an answer: the place of their duration among the bounds of the histogram.
   durations integer[] not null,
+  events text[] not null,
   counts integer[] not null
 );
 
@@ -423,6 +424,21 @@ create table webhook_outcome_hour (
   primary key (webhook, hour)
 ) with (fillfactor = 80);
 create index webhook_outcome_hour_at_idx on webhook_outcome_hour (hour);
+
+-- Attempts of a webhook, of an account, or of everything (the nil UUID), by answer and by event type, for a month. An attempt
+-- stands in one row of its answer and one of its event type: first in those of its 5 minutes, which the maintenance adds to those
+-- of its hour after an hour, and these to those of its day after a day. So a range is the sum of all rows since its start.
+create table webhook_breakdown (
+  subject uuid not null,
+  at timestamptz(3) not null,
+  width text not null check (width in ('five_minutes', 'hour', 'day')),
+  -- `answer:http_2xx`, `answer:<failure class>`, or `event:<event type>`.
+  measure text not null,
+  attempts bigint not null,
+  failed bigint not null,
+  primary key (subject, at, width, measure)
+) with (fillfactor = 80);
+create index webhook_breakdown_at_idx on webhook_breakdown (width, at);
 
 -- What was recorded of a webhook before, behind its lock, of deliveries that ended after those that are recorded now
 -- (docs/contract/delivery.md#failure-count): the last success after `failed_at`, among the last deliveries, and the failures

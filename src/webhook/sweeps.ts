@@ -1,4 +1,5 @@
 import { type Sweep, sweepBatches, sweepLedger, sweepOld, sweepOnce } from '../postgres/sweep.ts'
+import { widenBreakdowns } from './activity/breakdown.store.ts'
 import { deleteOldOutcomes } from './activity/outcome.store.ts'
 import { foldOldMinutes } from './delivery/delivery-count.store.ts'
 import { cancelOrphanedDispatches, deleteOldDispatches, deleteOrphanedDispatches } from './ledger/removal.store.ts'
@@ -10,6 +11,9 @@ const MINUTES_KEPT_MS = 25 * 3_600_000
 
 /** Retention of the sums of attempts, in hours: the range of the dashboard's series that each width serves, and some more. */
 const OUTCOMES_KEPT_HOURS = { webhooks: 25, minutes: 2, hours: 25, quarters: 8 * 24, days: 31 * 24 }
+
+/** Ages at which the sums of breakdowns are widened, and those of days end, in minutes: each serves a range, and some more. */
+const BREAKDOWN_KEPT_MINUTES = { fiveMinutes: 65, hours: 25 * 60, days: 31 * 24 * 60 }
 
 /** The place of a purged webhook in the queue is kept this long. */
 const ORPHAN_KEPT_MS = 3_600_000
@@ -35,6 +39,12 @@ export const webhookSweeps: readonly Sweep[] = [
     const { webhooks, minutes, hours, quarters, days } = OUTCOMES_KEPT_HOURS
     const ends = { webhooks: before(webhooks), minutes: before(minutes), hours: before(hours) }
     return deleteOldOutcomes(db, { ...ends, quarters: before(quarters), days: before(days) }, limit)
+  }),
+  sweepBatches('breakdowns', ({ db, now, limit }) => {
+    const before = (minutes: number) => new Date(now.getTime() - minutes * 60_000)
+    const { fiveMinutes, hours, days } = BREAKDOWN_KEPT_MINUTES
+    const ends = { fiveMinutes: before(fiveMinutes), hours: before(hours), days: before(days) }
+    return widenBreakdowns(db, ends, limit)
   }),
   sweepOnce('webhookCounts', ({ db, limit }) => foldWebhookCounts(db, limit)),
 ]

@@ -68,6 +68,26 @@ test('the overview draws a range, says it as a table, and lists what needs someb
   await expect.poll(() => page.getByRole('table').first().getByRole('row').count()).toBe(29)
   await page.getByText('receiver failed').waitFor()
   await page.getByRole('link', { name: 'Warehouse' }).first().waitFor()
+  await page.getByRole('button', { name: 'Replay the failed deliveries of Warehouse' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Deliveries of Warehouse that ended without success.').waitFor()
+  await dialog.getByText('4 would be replayed, 0 skipped.').waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('the attempts of a webhook are told apart by answer and by event type, for a range', async () => {
+  await using opened = await c.open(`/console/webhooks/${broken}`)
+  const { page, complaints } = opened
+  await page.getByText('16 attempts, 16 not delivered').waitFor()
+  await page.getByRole('progressbar', { name: 'receiver failed' }).waitFor()
+  await page.getByText('16 · 16 failed').waitFor()
+  await takePicture(page, 'webhook-breakdown')
+  await page.getByText('1 hour').click()
+  await expect.poll(() => searchOf(page)).toEqual({ range: '1h' })
+  await page.getByText('16 attempts, 16 not delivered').waitFor()
+  await page.getByRole('link', { name: 'contract.create', exact: true }).first().click()
+  await waitForHeading(page, 'Event catalogue')
+  expect(searchOf(page)).toEqual({ q: 'contract.create' })
   expect(complaints).toEqual([])
 })
 
@@ -83,6 +103,13 @@ test('webhooks show their last day, and several are changed and exported at once
   expect(searchOf(page)).toEqual({ account })
   await page.getByRole('table').getByRole('link', { name: 'Acme' }).first().waitFor()
   await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.getByText('Warehouse').waitFor()
+  const subscribes = page.getByRole('combobox', { name: 'Subscribes to' })
+  await subscribes.click()
+  await subscribes.fill('contract.d')
+  await page.getByRole('option', { name: 'contract.delete' }).click()
+  await page.getByText('Nothing matches the filters.').waitFor()
+  await page.getByRole('button', { name: 'Clear filters' }).first().click()
   await page.getByText('Warehouse').waitFor()
   await page.getByLabel('Select Billing').check()
   await page.getByText('1 webhook selected').waitFor()
@@ -177,6 +204,7 @@ describe('the ledger', () => {
     await drawer.getByText('The receiver failed.').waitFor()
     await takePicture(page, 'delivery')
     const first = new URL(page.url()).pathname
+    await drawer.getByRole('link', { name: 'Open as a page' }).waitFor()
     await drawer.getByRole('button', { name: 'Next', exact: true }).click()
     await expect.poll(() => new URL(page.url()).pathname).not.toBe(first)
     await drawer.getByText('The receiver failed.').waitFor()
@@ -358,6 +386,15 @@ test('the steps, the story and the charts have no accessibility fault, light and
   await using opened = await c.open('/console/health')
   const { page, complaints } = opened
   await waitForHeading(page, 'Health')
+  await page.getByRole('img', { name: /^\d+ delivered, \d+ failed attempts in the last hour$/ }).waitFor()
+  await page
+    .getByRole('img', { name: /^Waiting work since this screen was opened, at most \d+$/ })
+    .first()
+    .waitFor()
+  await takePicture(page, 'health')
+  await page.getByRole('button', { name: 'Failing webhooks' }).click()
+  await page.getByRole('dialog').getByText('A webhook has 10 or 15 failed deliveries in a row').waitFor()
+  await page.keyboard.press('Escape')
   const events = (await d.call('GET', '/api/v3/webhook/event-occurrence?filters=event|eq|contract.create')).body.data
   const screens: Screen[] = [
     ['overview', 'Needs attention'],

@@ -87,6 +87,11 @@ describe('an operator, in the browser alone', () => {
     await page.getByLabel('Name', { exact: true }).fill('Nina Newer')
     await page.getByRole('button', { name: 'Save' }).click()
     await waitForHeading(page, 'Nina Newer')
+    await page.goto('/console/users')
+    await page.getByRole('columnheader', { name: 'Roles' }).waitFor()
+    await page.getByRole('button', { name: 'Columns' }).click()
+    await page.getByLabel('Roles', { exact: true }).uncheck()
+    await page.getByRole('columnheader', { name: 'Roles' }).waitFor({ state: 'detached' })
     expect(complaints).toEqual([])
   })
 
@@ -159,6 +164,14 @@ describe('an operator, in the browser alone', () => {
     await page.getByLabel('I have stored it').check()
     await page.getByRole('button', { name: 'Done' }).click()
     await waitForHeading(page, 'Ledger')
+    await page.getByText('Authlib').click()
+    await page.getByText('authorize_redirect("https://ledger.example/back")').waitFor()
+    await page.getByRole('tab', { name: 'Secrets' }).click()
+    await page.getByRole('button', { name: 'Revoke the secret' }).click()
+    await dialog(page, 'Revoke the secret').getByText('It is the only valid secret').waitFor()
+    await takePicture(page, 'app-secrets')
+    await dialog(page, 'Revoke the secret').getByRole('button', { name: 'Revoke the secret' }).click()
+    await page.getByText('No secret is valid').waitFor()
     await page.getByRole('tab', { name: 'Consent preview' }).click()
     await page.getByText('See your e-mail address').waitFor()
     await page.getByRole('tab', { name: 'Settings' }).click()
@@ -254,13 +267,18 @@ async function fillScreens(): Promise<Screen[]> {
     await c.addUser({ email: `${name.toLowerCase().replace(' ', '.')}@example.test`, name })
   const app = await created('/api/v3/oauth/client', {
     name: 'Partner',
-    type: 'public',
+    type: 'confidential',
     publisher: 'Partner Inc.',
     redirect_uris: ['https://partner.example/back'],
     scopes: ['openid', 'profile', 'email', 'webhook:read'],
   })
   const { pool } = d.t.database
   const now = new Date(d.t.clock.now())
+  await pool.query(
+    `insert into audit_log (document_id, action, outcome, "user", detail, created_at)
+     values (gen_random_uuid(), 'oauth-decision.create', 'success', $1, $2, $3)`,
+    [operator, { decision: 'deny', client: app }, now],
+  )
   await pool.query(
     `insert into oauth_grant (document_id, "user", client, scopes, refused_scopes, created_at, updated_at)
      values (gen_random_uuid(), $1, $2, '{openid,email}', '{}', $3, $3)`,
@@ -304,9 +322,10 @@ async function fillScreens(): Promise<Screen[]> {
     ['apps', 'Partner'],
     [`apps/${app}`, 'Endpoints'],
     [`apps/${app}?tab=settings`, 'Our own app'],
+    [`apps/${app}?tab=secrets`, 'Only a hash of a secret is stored'],
     [`apps/${app}?tab=preview`, 'See webhooks and deliveries'],
     [`apps/${app}?tab=consents`, OPERATOR.name],
-    ['consents', 'Partner'],
+    ['consents', 'Refused'],
     ['providers', 'Google'],
     ['handshake', 'replayed'],
     ['audit', 'contract.create'],

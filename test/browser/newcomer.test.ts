@@ -120,7 +120,7 @@ test('a newcomer does the whole of it in the browser alone, after npm start', { 
   await expect.poll(() => button(page, 'Replay').isDisabled()).toBe(true)
   await page.getByLabel('The receiver may get the event twice').check()
   await button(page, 'Replay').click()
-  await drawer.getByText('Success', { exact: true }).waitFor()
+  await page.getByRole('main').getByText('Success', { exact: true }).waitFor()
 
   await page.goto(till)
   await button(page, 'More actions').click()

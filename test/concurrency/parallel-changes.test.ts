@@ -152,6 +152,14 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
   'oauth-client.update': [SAME, async () => ({ id: (await makeClient()).id, body: { name: 'Renamed' } })],
   'oauth-client.rotate-secret': [EACH, async () => ({ id: (await makeClient()).id, body: { overlap_seconds: 0 } })],
   'oauth-client.delete': [onceElse(404), makeClient],
+  'oauth-client.revoke-secret': [
+    onceElse(404),
+    async () => {
+      const { id } = await makeClient()
+      const { body } = await app.admin('GET', `/api/v3/oauth/client/${id}/secret`)
+      return { id, params: { secret: body.data[0].document_id } }
+    },
+  ],
   'oauth-decision.create': [
     onceElse(404),
     async () => {

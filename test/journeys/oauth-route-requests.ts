@@ -58,6 +58,12 @@ export function buildOAuthRouteRequests(
     'oauth-client.update': ofClient({ name: 'Renamed' }),
     'oauth-client.rotate-secret': ofClient({}),
     'oauth-client.delete': ofClient(),
+    'oauth-client.find-secrets': ofClient(),
+    'oauth-client.revoke-secret': async () => {
+      const id = await newClientId()
+      const { body } = await fixture().app.admin('GET', `/api/v3/oauth/client/${id}/secret`)
+      return { params: { id, secret: body.data[0].document_id } }
+    },
     'oauth-decision.create': async () => {
       const asked = { userId: fixture().app.adminId, clientId: await newClientId() }
       return { body: { authorization_id: await addInteraction(fixture().app, asked), decision: 'approve' } }

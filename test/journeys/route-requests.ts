@@ -350,6 +350,8 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'replay-job.cancel': of(newJob),
   ...buildProvisioningRouteRequests(() => fixture, { created, name, newUser }),
   ...DASHBOARD_REQUESTS,
+  'webhook.dashboard-breakdown': of(newWebhook),
+  'webhook.dashboard-events': undefined,
   ...buildRealtimeRouteRequests(() => ({ fixture, app: realtime.app }), newContract),
   ...buildHealthRouteRequests(() => fixture.app.clock),
 }

@@ -65,7 +65,7 @@ const PATHS: Record<string, (victim: Victim) => Record<string, string>> = {
   'user-identity': ({ user }) => ({ id: user, identity: NO_ONE }),
   passkey: () => ({ id: NO_ONE }),
   'totp-factor': () => ({ id: NO_ONE }),
-  'oauth-client': () => ({ id: NO_ONE }),
+  'oauth-client': () => ({ id: NO_ONE, secret: NO_ONE }),
   'oauth-grant': () => ({ id: NO_ONE }),
   'provisioning-target': () => ({ id: NO_ONE }),
   'provisioning-delivery': () => ({ id: NO_ONE }),

@@ -9,7 +9,7 @@ import {
 import { ProblemCard } from '../parts/problem.tsx'
 import { AUDIT_FILTERS } from '../screens/audit/audit-filters.ts'
 import { DeliveriesScreen } from '../screens/deliveries/deliveries-screen.tsx'
-import { DeliveryDrawer } from '../screens/deliveries/delivery-drawer.tsx'
+import { DeliveryScreen } from '../screens/deliveries/delivery-drawer.tsx'
 import { readDeliveryFilters } from '../screens/deliveries/filters.ts'
 import { OverviewScreen } from '../screens/overview/overview-screen.tsx'
 import { USER_FILTERS } from '../screens/users/user-filters.ts'
@@ -38,12 +38,12 @@ const deliveries = createRoute({
   component: DeliveriesScreen,
   validateSearch: readDeliveryFilters,
 })
-const delivery = createRoute({ getParentRoute: () => deliveries, path: '$id', component: DeliveryDrawer })
+const delivery = createRoute({ getParentRoute: () => deliveries, path: '$id', component: DeliveryScreen })
 const webhooks = createRoute({
   getParentRoute: () => root,
   path: 'webhooks',
   component: WebhooksScreen,
-  validateSearch: readTexts('q', 'state', 'scope', 'account'),
+  validateSearch: readTexts('q', 'state', 'scope', 'account', 'event'),
 })
 const createWebhook = createRoute({
   getParentRoute: () => root,
@@ -58,7 +58,7 @@ const webhook = createRoute({
   getParentRoute: () => root,
   path: 'webhooks/$id',
   component: lazyRouteComponent(() => import('../screens/webhooks/detail/webhook-screen.tsx'), 'WebhookScreen'),
-  validateSearch: readTexts('tab'),
+  validateSearch: readTexts('tab', 'range'),
 })
 const events = createRoute({
   getParentRoute: () => root,

@@ -49,6 +49,23 @@ export function useAccountNames(ids: readonly (string | null)[]): ReadonlyMap<st
   return new Map(shown.map(({ document_id, name }) => [document_id, name]))
 }
 
+/** The names of the apps of these ids; none for a person who may not see apps. */
+export function useAppNames(ids: readonly (string | null)[]): ReadonlyMap<string, string> {
+  const { may } = useAccess()
+  const asked = distinct(ids)
+  const { data } = useQuery({
+    queryKey: ['apps', 'of', asked],
+    queryFn: ({ signal }) => {
+      const query = { filters: [`document_id|in|${asked.join(',')}`], page_size: IDS_LIMIT }
+      return api.oauth.oauthClientFindAll({ query, signal })
+    },
+    enabled: asked.length > 0 && may('oauth-client:find-all'),
+    staleTime: NAMES_FRESH_MS,
+    placeholderData: keepPreviousData,
+  })
+  return new Map(data?.data.map(({ document_id, name }) => [document_id, name]))
+}
+
 /** All roles; none for a person who may not see them. */
 export function useRoles(): readonly Schemas['Role'][] {
   const { may } = useAccess()

@@ -1670,6 +1670,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/oauth/client/{id}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the valid secrets of an OAuth client
+         * @description When each was made and when it ends, the newest first. At most 5 are valid at once.
+         *
+         *     Needs the permission `oauth-client:find-secrets`.
+         */
+        get: operations["oauthClientFindSecrets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/oauth/client/{id}/secret/{secret}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke one secret of an OAuth client, at once
+         * @description The other secrets stay valid. A client whose last secret is revoked gets a new one by rotate-secret.
+         *
+         *     Needs the permission `oauth-client:revoke-secret`.
+         */
+        delete: operations["oauthClientRevokeSecret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/oauth/decision": {
         parameters: {
             query?: never;
@@ -2344,6 +2388,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/webhook/dashboard/event": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Attempts by event type
+         * @description The attempts of a range by event type, the most frequent first. Event types without attempts are left out. A caller who holds the permission for some accounts gets the attempts of the webhooks of these.
+         *
+         *     Needs the permission `webhook:dashboard-events`.
+         */
+        get: operations["webhookDashboardEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/webhook/dashboard/series": {
         parameters: {
             query?: never;
@@ -2395,11 +2461,33 @@ export interface paths {
         };
         /**
          * What some webhooks did in the last 24 hours
-         * @description The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, and when the newest one ended. Webhooks that are deleted, or that the caller does not reach, are left out.
+         * @description The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, when the newest one ended, and the number of event types of each. Webhooks that are deleted, or that the caller does not reach, are left out.
          *
          *     Needs the permission `webhook:dashboard-webhooks`.
          */
         get: operations["webhookDashboardWebhooks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/dashboard/webhook/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Attempts of a webhook by answer and by event type
+         * @description The attempts of a range, by the class of their HTTP status or why there was none, and by event type, the most frequent first. The range begins at a whole 5 minutes (`1h`), hour (`24h`) or day of UTC, and ends now.
+         *
+         *     Needs the permission `webhook:dashboard-breakdown`.
+         */
+        get: operations["webhookDashboardBreakdown"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4356,6 +4444,50 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onOauthClientFindOne"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "oauth-client.find-secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * oauth-client.find-secrets
+         * @description List the valid secrets of an OAuth client
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onOauthClientFindSecrets"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "oauth-client.revoke-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * oauth-client.revoke-secret
+         * @description Revoke one secret of an OAuth client, at once
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onOauthClientRevokeSecret"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6606,6 +6738,50 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "webhook.dashboard-breakdown": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook.dashboard-breakdown
+         * @description Attempts of a webhook by answer and by event type
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookDashboardBreakdown"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.dashboard-events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook.dashboard-events
+         * @description Attempts by event type
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookDashboardEvents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.dashboard-series": {
         parameters: {
             query?: never;
@@ -7118,6 +7294,11 @@ export interface components {
             user: string;
             /** @description Ids of account-scoped roles. */
             roles?: string[];
+        };
+        AnswerShare: {
+            /** @description `http_2xx`, or a failure class of the attempt log. */
+            answer: string;
+            attempts: number;
         };
         ApiKey: {
             /**
@@ -8061,6 +8242,27 @@ export interface components {
             data: components["schemas"]["EventSet"];
             message: string;
         };
+        EventShare: {
+            /** @description An event type. */
+            event: string;
+            attempts: number;
+            /** @description Those that did not deliver. */
+            failed: number;
+        };
+        EventShares: {
+            /** @enum {string} */
+            range: "1h" | "24h" | "7d" | "30d";
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            since: string;
+            events: components["schemas"]["EventShare"][];
+        };
+        EventSharesAnswer: {
+            data: components["schemas"]["EventShares"];
+            message: string;
+        };
         EventType: {
             /**
              * Format: uuid
@@ -8605,6 +8807,33 @@ export interface components {
             data: components["schemas"]["OauthClient"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
+        };
+        /** @description A secret is kept as a hash, so no part of it can be shown. */
+        OauthClientSecret: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            expires_at: string | null;
+        };
+        OauthClientSecretAnswer: {
+            data: components["schemas"]["OauthClientSecret"];
+            message: string;
+        };
+        OauthClientSecrets: components["schemas"]["OauthClientSecret"][];
+        OauthClientSecretsAnswer: {
+            data: components["schemas"]["OauthClientSecrets"];
+            message: string;
         };
         OauthClientWithSecret: {
             /**
@@ -10612,9 +10841,32 @@ export interface components {
             failed: number;
             /** @description The hours with attempts, oldest first. */
             hours: components["schemas"]["WebhookHour"][];
+            /** @description Event types that it subscribes to. */
+            event_types: number;
         };
         WebhookAnswer: {
             data: components["schemas"]["Webhook"];
+            message: string;
+        };
+        WebhookBreakdown: {
+            /** @enum {string} */
+            range: "1h" | "24h" | "7d" | "30d";
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            since: string;
+            attempts: number;
+            /** @description Attempts that did not deliver. */
+            failed: number;
+            answers: components["schemas"]["AnswerShare"][];
+            /** @description The 50 event types with the most attempts. */
+            events: components["schemas"]["EventShare"][];
+            /** @description Event types with attempts. */
+            event_types: number;
+        };
+        WebhookBreakdownAnswer: {
+            data: components["schemas"]["WebhookBreakdown"];
             message: string;
         };
         WebhookCounts: {
@@ -15308,6 +15560,82 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    oauthClientFindSecrets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OauthClientSecretsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    oauthClientRevokeSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                secret: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OauthClientSecretAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     oauthDecisionCreate: {
         parameters: {
             query?: never;
@@ -16671,6 +16999,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    webhookDashboardEvents: {
+        parameters: {
+            query?: {
+                /** @description Default: 24h. */
+                range?: "1h" | "24h" | "7d" | "30d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventSharesAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     webhookDashboardSeries: {
         parameters: {
             query?: {
@@ -16762,6 +17124,44 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookDashboardBreakdown: {
+        parameters: {
+            query?: {
+                /** @description Default: 24h. */
+                range?: "1h" | "24h" | "7d" | "30d";
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookBreakdownAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
@@ -20606,6 +21006,82 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "oauth-client.find-one";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onOauthClientFindSecrets: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "oauth-client.find-secrets";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onOauthClientRevokeSecret: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "oauth-client.revoke-secret";
                 };
             };
         };
@@ -24482,6 +24958,82 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "webhook.dashboard";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookDashboardBreakdown: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook.dashboard-breakdown";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookDashboardEvents: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook.dashboard-events";
                 };
             };
         };

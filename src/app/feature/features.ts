@@ -36,6 +36,7 @@ import { linkRoutes } from '../../identity/user/password/link.routes.ts'
 import { passwordRoutes } from '../../identity/user/password/password.routes.ts'
 import { userRoutes } from '../../identity/user/user.routes.ts'
 import { clientRoutes } from '../../oauth/client/client.routes.ts'
+import { secretListRoutes } from '../../oauth/client/secret-list.routes.ts'
 import { decisionRoutes } from '../../oauth/decision/decision.routes.ts'
 import { exchangeRoutes } from '../../oauth/exchange/exchange.routes.ts'
 import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
@@ -43,6 +44,7 @@ import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { signInLogRoutes } from '../../operations/audit/sign-in-log.routes.ts'
 import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
+import { breakdownRoutes } from '../../operations/dashboard/breakdown.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
 import { healthRoutes } from '../../operations/health/health.routes.ts'
 import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
@@ -146,6 +148,7 @@ export const FEATURES: readonly Feature[] = [
   feature(tokenHookRoutes, ({ hookKeys, keys }) => ({ hookKeys, baseUrl: keys.issuer })),
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
   feature(clientRoutes, ({ ids, random, fetch }) => ({ ids, random, fetch })),
+  feature(secretListRoutes, () => ({})),
   feature(decisionRoutes, (parts) => ({
     ...consentDeps(parts),
     keyring: parts.keyring,
@@ -189,6 +192,7 @@ export const FEATURES: readonly Feature[] = [
   feature(jobRoutes, queueDeps),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(activityRoutes, () => ({})),
+  feature(breakdownRoutes, () => ({})),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(testEventRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),

@@ -97,9 +97,9 @@ export const countProvisioned = changeStatement<{ targets: readonly string[] }>(
  * service adds up as it does its own (`foldOutcomes`).
  */
 export const recordSampleOutcomes = changeStatement<{ webhooks: readonly string[] }>(`
-  insert into webhook_outcome_batch (settled_at, webhooks, owners, statuses, causes, durations, counts)
+  insert into webhook_outcome_batch (settled_at, webhooks, owners, statuses, causes, durations, events, counts)
   select max(g.at), array_agg(g.webhook), array_agg(g.owner), array_agg(g.status), array_agg(g.error_class),
-    array_agg(g.duration), array_agg(g.attempts)
+    array_agg(g.duration), array_agg(g.event), array_agg(g.attempts)
   from (
     select date_bin('10 minutes', l.started_at, timestamptz 'epoch') as bin, d.webhook,
       case when w.account = d.account then w.account end as owner,
@@ -108,11 +108,11 @@ export const recordSampleOutcomes = changeStatement<{ webhooks: readonly string[
       l.error_class,
       case when l.status_code is not null then width_bucket(l.duration_ms, array[${DURATION_BOUNDS_MS.join(', ')}]) end
         as duration,
-      count(*)::int as attempts, max(l.started_at + l.duration_ms * interval '1 millisecond') as at
+      d.event, count(*)::int as attempts, max(l.started_at + l.duration_ms * interval '1 millisecond') as at
     from webhook_attempt_log l
     join webhook_dispatch d on d.document_id = l.dispatch
     join webhook w on w.document_id = d.webhook
     where d.webhook = any($webhooks::uuid[])
-    group by 1, 2, 3, 4, 5, 6
+    group by 1, 2, 3, 4, 5, 6, 7
   ) g
   group by g.bin`)

@@ -44,6 +44,8 @@ const VIEWER_PATTERNS = [
   'webhook:dashboard',
   'webhook:dashboard-series',
   'webhook:dashboard-webhooks',
+  'webhook:dashboard-breakdown',
+  'webhook:dashboard-events',
   'webhook-event:find-all',
   'webhook-event:find-one',
   'webhook-event:find-set',

@@ -18,6 +18,7 @@ const SOURCES = [
   'console/vite.config.ts',
   'packages/client/src',
   'docs/guides/verify',
+  'docs/operations.md',
 ]
 
 const BUILDER = join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js')

@@ -1,8 +1,9 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { readActivity, readMeasured, type WebhookActivity } from './activity.store.ts'
-import { buildSeries, findStart, RANGES, type Range } from './series.ts'
+import { RangeQuery, RangeSchema } from './range.schema.ts'
+import { buildSeries, findStart, RANGES } from './series.ts'
 
 /** Webhooks of one request: the most that a page of a list holds. */
 const WEBHOOKS_LIMIT = 200
@@ -21,7 +22,7 @@ const ATTEMPTS = {
 const SeriesSchema = named(
   'DeliverySeries',
   Type.Object({
-    range: enumSchema(Object.keys(RANGES) as Range[]),
+    range: RangeSchema,
     bucket_seconds: Count,
     ...ATTEMPTS,
     buckets: Type.Array(named('DeliveryBucket', Type.Object({ at: TimestampSchema, ...ATTEMPTS }))),
@@ -48,10 +49,11 @@ const ActivitySchema = named(
     retrying: Count,
     failed: Count,
     hours: Type.Array(HourSchema, { description: 'The hours with attempts, oldest first.' }),
+    event_types: Type.Integer({ description: 'Event types that it subscribes to.' }),
   }),
 )
 
-function toActivityRow({ webhook, lastAttemptAt, hours }: WebhookActivity): Static<typeof ActivitySchema> {
+function toActivityRow({ webhook, lastAttemptAt, hours, eventTypes }: WebhookActivity): Static<typeof ActivitySchema> {
   const sum = (name: 'success' | 'retrying' | 'failed') => hours.reduce((all, item) => all + item[name], 0)
   return {
     webhook,
@@ -60,6 +62,7 @@ function toActivityRow({ webhook, lastAttemptAt, hours }: WebhookActivity): Stat
     retrying: sum('retrying'),
     failed: sum('failed'),
     hours: hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
+    event_types: eventTypes,
   }
 }
 
@@ -88,16 +91,7 @@ export const activityRoutes: Routes<object> = [
         'Attempts by when they ended and what they came to, in buckets of a minute (`1h`), an hour (`24h`), 6 hours (`7d`) ' +
         'or a day (`30d`), in UTC; the last bucket is that of now. They are counted within some seconds. A caller who holds ' +
         'the permission for some accounts gets the attempts of the webhooks of these.',
-      query: Type.Object({
-        range: Type.Optional(
-          Type.Unsafe<Range>({
-            type: 'string',
-            enum: Object.keys(RANGES),
-            default: '24h',
-            description: 'Default: 24h.',
-          }),
-        ),
-      }),
+      query: RangeQuery,
       data: SeriesSchema,
     },
     {
@@ -127,8 +121,8 @@ export const activityRoutes: Routes<object> = [
       ownAccounts: true,
       summary: 'What some webhooks did in the last 24 hours',
       description:
-        'The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, and when ' +
-        'the newest one ended. Webhooks that are deleted, or that the caller does not reach, are left out.',
+        'The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, when ' +
+        'the newest one ended, and the number of event types of each. Webhooks that are deleted, or that the caller does not reach, are left out.',
       query: Type.Object({
         webhook: Type.Array(UuidSchema, { minItems: 1, maxItems: WEBHOOKS_LIMIT, description: 'Ids of webhooks.' }),
       }),

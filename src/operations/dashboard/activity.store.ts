@@ -1,7 +1,7 @@
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { isNull, statement } from '../../postgres/statement/statement.ts'
 import { EVERYTHING } from '../../webhook/activity/outcome-keys.ts'
 import { findStart, type Measured, RANGES, type Range } from './series.ts'
 
@@ -32,6 +32,8 @@ export interface WebhookActivity {
   lastAttemptAt: Date | null
   /** The hours with attempts, oldest first. */
   hours: { hour: Date; success: number; retrying: number; failed: number }[]
+  /** Event types that it subscribes to. */
+  eventTypes: number
 }
 
 /** In JSON an instant is text. */
@@ -46,7 +48,8 @@ const selectActivity = statement<
 >(`
   select w.document_id as webhook, greatest(h.last_at, (
       select d.ended_at from webhook_dispatch_ended d where d.webhook = w.document_id order by d.created_at desc limit 1
-    )) as "lastAttemptAt", h.hours
+    )) as "lastAttemptAt", h.hours,
+    (select count(*)::int from webhook_event e where e.webhook = w.document_id and ${isNull('e.deleted_at')}) as "eventTypes"
   from unnest($webhooks::uuid[]) with ordinality x (id, place)
   cross join lateral (
     select w.document_id from webhook w

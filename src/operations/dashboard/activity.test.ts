@@ -65,7 +65,13 @@ test('webhooks have their hours, in the order of the request; unknown and delete
   const hour = '2026-09-11T12:00:00.000Z'
   expect(data).toMatchObject([
     { webhook: broken, success: 0, retrying: 1, failed: 0, hours: [{ hour, success: 0, retrying: 1, failed: 0 }] },
-    { webhook: own, success: 1, retrying: 0, last_attempt_at: expect.stringMatching(/^2026-09-11T12:20/) },
+    {
+      webhook: own,
+      success: 1,
+      retrying: 0,
+      event_types: 2,
+      last_attempt_at: expect.stringMatching(/^2026-09-11T12:20/),
+    },
   ])
 })
 

@@ -902,6 +902,15 @@ export interface WebhookAttemptLog {
   worker: string | null;
 }
 
+export interface WebhookBreakdown {
+  at: Timestamp;
+  attempts: number;
+  failed: number;
+  measure: string;
+  subject: string;
+  width: string;
+}
+
 export interface WebhookCount {
   active: number;
   auto_disabled: number;
@@ -1023,6 +1032,7 @@ export interface WebhookOutcomeBatch {
   causes: string[];
   counts: number[];
   durations: number[];
+  events: string[];
   number: Generated<number>;
   owners: string[];
   settled_at: Timestamp;
@@ -1121,6 +1131,7 @@ export interface DB {
   webhook: Webhook;
   webhook_attempt: WebhookAttempt;
   webhook_attempt_log: WebhookAttemptLog;
+  webhook_breakdown: WebhookBreakdown;
   webhook_count: WebhookCount;
   webhook_delivery_minute: WebhookDeliveryMinute;
   webhook_dispatch: WebhookDispatch;
@@ -1341,6 +1352,9 @@ export interface Narrowed {
     created_by: Id<"user">;
     document_id: Id<"webhook">;
     updated_by: Id<"user">;
+  };
+  webhook_breakdown: {
+    width: "five_minutes" | "hour" | "day";
   };
   webhook_dispatch_ended: {
     document_id: Id<"dispatch">;

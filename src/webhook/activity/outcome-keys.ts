@@ -3,3 +3,6 @@ export const DURATION_BOUNDS_MS = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_00
 
 /** The scope of what is counted over all accounts. */
 export const EVERYTHING = '00000000-0000-0000-0000-000000000000'
+
+/** The answer of an attempt that delivered, beside the failure classes of the others. */
+export const DELIVERED = 'http_2xx'

@@ -1,28 +1,30 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-import { DURATION_BOUNDS_MS, EVERYTHING } from './outcome-keys.ts'
+import { ADD_UP, startOf } from './breakdown.store.ts'
+import { DELIVERED, DURATION_BOUNDS_MS, EVERYTHING } from './outcome-keys.ts'
 
 /**
  * The part of a statement that records what the attempts of `claim` came to, one row for all of them: with `webhook`, `owner`
- * (the account of a webhook that is not global), `account`, `status`, `error_class`, `status_code`, `duration_ms` and
- * `ended_at`. An append costs a settling statement less than an update of counts, and waits for nobody.
+ * (the account of a webhook that is not global), `account`, `event`, `status`, `error_class`, `status_code`, `duration_ms`
+ * and `ended_at`. An append costs a settling statement less than an update of counts, and waits for nobody.
  */
 export const recordOutcomes = (claim: string) => `
-  insert into webhook_outcome_batch (settled_at, webhooks, owners, statuses, causes, durations, counts)
+  insert into webhook_outcome_batch (settled_at, webhooks, owners, statuses, causes, durations, events, counts)
   select max(g.at), array_agg(g.webhook), array_agg(g.owner), array_agg(g.status), array_agg(g.error_class),
-    array_agg(g.duration), array_agg(g.attempts)
+    array_agg(g.duration), array_agg(g.event), array_agg(g.attempts)
   from (
     select webhook, case when owner = account then owner end as owner, status, error_class,
       case when status_code is not null then width_bucket(duration_ms, array[${DURATION_BOUNDS_MS.join(', ')}]) end
         as duration,
-      count(*)::int as attempts, max(ended_at) as at
-    from ${claim} group by 1, 2, 3, 4, 5
+      event, count(*)::int as attempts, max(ended_at) as at
+    from ${claim} group by 1, 2, 3, 4, 5, 6
   ) g
   having count(*) > 0`
 
 /**
- * Both sums are written in the order of their keys, one behind the other, so that no two processes wait for each other. The
- * minutes of a fan-out are few, its webhooks many: so the sums of scopes and widths are made of minutes.
+ * The sums are written in the order of their keys, one kind behind the other, so that no two processes wait for each other. The
+ * minutes of a fan-out are few, its webhooks many: so the sums of scopes and widths are made of minutes. The breakdown is
+ * written in its narrowest width only, and widened by the maintenance.
  */
 const fold = statement<{ folded: number }, { limit: number }>(`
   with taken as (
@@ -32,8 +34,8 @@ const fold = statement<{ folded: number }, { limit: number }>(`
   ), entry as materialized (
     select t.settled_at, x.*
     from taken t
-    cross join lateral unnest(t.webhooks, t.owners, t.statuses, t.causes, t.durations, t.counts)
-      as x (webhook, owner, status, cause, duration, attempts)
+    cross join lateral unnest(t.webhooks, t.owners, t.statuses, t.causes, t.durations, t.events, t.counts)
+      as x (webhook, owner, status, cause, duration, event, attempts)
   ), of_webhooks as (
     insert into webhook_outcome_hour (webhook, hour, success, retrying, failed, last_at)
     select webhook, date_trunc('hour', settled_at), coalesce(sum(attempts) filter (where status = 'success'), 0),
@@ -46,6 +48,23 @@ const fold = statement<{ folded: number }, { limit: number }>(`
         failed = webhook_outcome_hour.failed + excluded.failed,
         last_at = greatest(webhook_outcome_hour.last_at, excluded.last_at)
     returning 1
+  ), of_breakdowns as (
+    insert into webhook_breakdown (subject, at, width, measure, attempts, failed)
+    select s.subject, e.at, 'five_minutes', m.measure, sum(e.attempts), sum(e.failed)
+    from (
+      select webhook, owner, ${startOf('five_minutes', 'settled_at')} as at, cause, event, sum(attempts) as attempts,
+        coalesce(sum(attempts) filter (where status <> 'success'), 0) as failed
+      from entry group by 1, 2, 3, 4, 5
+    ) e
+    cross join lateral (
+      select '${EVERYTHING}'::uuid as subject union all select e.webhook
+      union all select e.owner where e.owner is not null
+    ) s
+    cross join lateral (values ('answer:' || coalesce(e.cause, '${DELIVERED}')), ('event:' || e.event)) m (measure)
+    where (select count(*) from of_webhooks) >= 0
+    group by 1, 2, 4 order by 1, 2, 4
+    ${ADD_UP}
+    returning 1
   ), of_minutes as materialized (
     select owner, date_trunc('minute', settled_at) as minute, status, cause, duration, sum(attempts) as attempts
     from entry group by 1, 2, 3, 4, 5
@@ -57,7 +76,7 @@ const fold = statement<{ folded: number }, { limit: number }>(`
     cross join (values ('minute', interval '1 minute'), ('hour', interval '1 hour'), ('quarter', interval '6 hours'),
       ('day', interval '1 day')) w (width, step)
     cross join lateral (values (e.status), ('cause:' || e.cause), ('duration:' || e.duration)) m (measure)
-    where m.measure is not null and (select count(*) from of_webhooks) >= 0
+    where m.measure is not null and (select count(*) from of_breakdowns) >= 0
     group by 1, 2, 3, 4 order by 1, 2, 3, 4
     on conflict (scope, width, at, measure) do update set count = webhook_outcome.count + excluded.count
   )

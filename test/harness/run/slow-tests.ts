@@ -3,4 +3,7 @@
  * PostgreSQL servers, fill tables with tens of thousands of rows, measure time, or take more than two seconds of a processor.
  * `npm run test:fast` leaves them out (vitest.fast.config.ts).
  */
-export const SLOW_TESTS: readonly string[] = ['test/**/*.test.ts', '{src,packages,tools,bench}/**/*.slow.test.ts']
+export const SLOW_TESTS: readonly string[] = [
+  'test/**/*.test.ts',
+  '{src,packages,console,tools,bench}/**/*.slow.test.ts',
+]

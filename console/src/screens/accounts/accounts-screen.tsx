@@ -47,9 +47,9 @@ function Accounts() {
         </TextLink>
       ),
     },
-    { label: t('accounts.id'), cell: ({ document_id }) => <CopyText text={document_id} isShort /> },
-    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
-    { label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
+    { id: 'id', label: t('accounts.id'), cell: ({ document_id }) => <CopyText text={document_id} isShort /> },
+    { id: 'created', label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { id: 'updated', label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
   ]
   return (
     <Page
@@ -64,6 +64,7 @@ function Accounts() {
     >
       <Search key={q} text={q} onChoose={choose} />
       <List
+        name="accounts"
         caption={t('accounts.title')}
         columns={columns}
         rows={rows}

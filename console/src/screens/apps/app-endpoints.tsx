@@ -1,9 +1,12 @@
-import { Code, Stack, Text, Title } from '@mantine/core'
+import { SegmentedControl, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Snippet } from '../../parts/snippet.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { buildSnippets } from './snippets.ts'
 
 type App = Schemas['OauthClient']
 
@@ -37,41 +40,33 @@ export function AppEndpoints({ app }: { app: App }) {
           ['exchange', at('/api/v3/oauth/exchange')],
         ]}
       />
-      <Snippet app={app} />
+      <Snippets app={app} />
     </Stack>
   )
 }
 
-function Snippet({ app }: { app: App }) {
+function Snippets({ app }: { app: App }) {
   const { t } = useTranslation()
-  const {
-    client_id: id,
-    type,
-    redirect_uris: [redirect = 'http://127.0.0.1:4711/callback'],
-  } = app
-  const isPublic = type === 'public'
-  const lines = [
-    "import * as client from 'openid-client'",
-    '',
-    `const config = await client.discovery(new URL('${location.origin}'), '${id}'${isPublic ? '' : ', process.env.SIGNALBOX_CLIENT_SECRET'})`,
-    'const verifier = client.randomPKCECodeVerifier()',
-    'const url = client.buildAuthorizationUrl(config, {',
-    `  redirect_uri: '${redirect}',`,
-    `  scope: '${app.scopes.join(' ')}',`,
-    '  code_challenge: await client.calculatePKCECodeChallenge(verifier),',
-    "  code_challenge_method: 'S256',",
-    '})',
-  ]
+  const snippets = buildSnippets(app, location.origin)
+  const [chosen, setChosen] = useState('openid-client')
+  const shown = snippets.find(({ name }) => name === chosen) ?? snippets[0]
   return (
     <Stack gap="xs">
       <Title order={2} size="h4">
         {t('apps.snippet')}
       </Title>
       <Text size="sm">{t('apps.snippet-text')}</Text>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable) */}
-      <section className="scroll" tabIndex={0} aria-label={t('apps.snippet')}>
-        <Code block>{lines.join('\n')}</Code>
-      </section>
+      <div className="scroll">
+        <SegmentedControl
+          size="xs"
+          transitionDuration={0}
+          aria-label={t('apps.snippet')}
+          value={shown?.name ?? ''}
+          onChange={setChosen}
+          data={snippets.map(({ name }) => name)}
+        />
+      </div>
+      {shown && <Snippet text={shown.text} label={t('apps.snippet')} />}
     </Stack>
   )
 }

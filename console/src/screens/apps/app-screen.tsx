@@ -15,6 +15,7 @@ import { Sections } from '../../parts/sections.tsx'
 import { ConsentList } from '../consents/consent-list.tsx'
 import { AppEndpoints } from './app-endpoints.tsx'
 import { TargetLog } from './app-log.tsx'
+import { AppSecrets } from './app-secrets.tsx'
 import { AppSettings } from './app-settings.tsx'
 import { ConsentPreview } from './consent-preview.tsx'
 
@@ -57,6 +58,13 @@ function AppSections({ app }: { app: App }) {
           label: t('webhooks.tab.settings'),
           content: () => <AppSettings key={app.updated_at} app={app} />,
         },
+        app.type === 'confidential' &&
+          app.token_endpoint_auth_method !== 'private_key_jwt' &&
+          may('oauth-client:find-secrets') && {
+            name: 'secrets',
+            label: t('secrets.title'),
+            content: () => <AppSecrets app={app} />,
+          },
         { name: 'preview', label: t('apps.tab.preview'), content: () => <ConsentPreview app={app} /> },
         may('oauth-grant:find-all') && {
           name: 'consents',

@@ -61,6 +61,7 @@ function Apps() {
     >
       <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={choose} />
       <List
+        name="apps"
         caption={t('apps.title')}
         columns={useColumns()}
         rows={rows}
@@ -95,9 +96,10 @@ function useColumns(): Column<Schemas['OauthClient']>[] {
         </Stack>
       ),
     },
-    { label: 'client_id', cell: ({ client_id }) => <CopyText text={client_id} isShort /> },
-    { label: t('apps.type'), cell: ({ type }) => t(`apps.type.${type}`) },
+    { id: 'client-id', label: 'client_id', cell: ({ client_id }) => <CopyText text={client_id} isShort /> },
+    { id: 'type', label: t('apps.type'), cell: ({ type }) => t(`apps.type.${type}`) },
     {
+      id: 'redirects',
       label: t('apps.redirects'),
       cell: ({ redirect_uris }) => (
         <Text size="sm" className="wrap">
@@ -105,7 +107,7 @@ function useColumns(): Column<Schemas['OauthClient']>[] {
         </Text>
       ),
     },
-    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { id: 'created', label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
   ]
 }
 

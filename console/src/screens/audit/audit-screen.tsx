@@ -55,11 +55,19 @@ function Log() {
         </Button>
       ),
     },
-    { label: t('audit.outcome'), cell: ({ outcome }) => <Status name={outcome} /> },
-    { label: t('audit.user'), cell: ({ user }) => <UserLink id={user} users={users} /> },
-    { label: t('audit.by'), cell: (entry) => <span className="nowrap">{t(`audit.by-${actorOf(entry)}`)}</span> },
-    { label: t('audit.target'), cell: ({ target }) => (target === null ? '–' : <CopyText text={target} isShort />) },
-    { label: t('audit.address'), cell: ({ address }) => address ?? '–' },
+    { id: 'outcome', label: t('audit.outcome'), cell: ({ outcome }) => <Status name={outcome} /> },
+    { id: 'user', label: t('audit.user'), cell: ({ user }) => <UserLink id={user} users={users} /> },
+    {
+      id: 'by',
+      label: t('audit.by'),
+      cell: (entry) => <span className="nowrap">{t(`audit.by-${actorOf(entry)}`)}</span>,
+    },
+    {
+      id: 'target',
+      label: t('audit.target'),
+      cell: ({ target }) => (target === null ? '–' : <CopyText text={target} isShort />),
+    },
+    { id: 'address', label: t('audit.address'), cell: ({ address }) => address ?? '–' },
   ]
   return (
     <Page
@@ -74,6 +82,7 @@ function Log() {
     >
       <AuditFilterBar key={asked} filters={filters} onChoose={choose} />
       <List
+        name="audit"
         caption={t('audit.title')}
         columns={columns}
         rows={rows}

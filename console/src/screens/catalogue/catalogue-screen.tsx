@@ -9,7 +9,7 @@ import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
-import { useEventTypes, useStaleNames, useSubscriberCounts } from './event-types.ts'
+import { useEventTypes, useStaleNames, useSubscriberCounts, useVolumes } from './event-types.ts'
 import { type CatalogueFilters, type EventType, filterTypes, resourceOf, stateOf } from './filter-types.ts'
 
 /** Everything that can happen: the event types by resource, with who produces each and how many subscribe. */
@@ -116,17 +116,20 @@ function Catalogue() {
 function useColumns(stale: ReadonlySet<string>): Column<EventType>[] {
   const { t } = useTranslation()
   const counts = useSubscriberCounts()
+  const volumes = useVolumes()
+  const { may } = useAccess()
   return [
     {
       label: t('deliveries.event'),
       cell: ({ document_id, internal, method, route, source, description }) => (
-        <Stack gap={0} miw={200} title={description ?? undefined}>
+        <Stack gap={0} miw={200}>
           <TextLink to="/catalogue/$id" params={{ id: document_id }} size="sm" fw={600} className="wrap">
             {internal}
           </TextLink>
           <Text size="xs" c="dimmed" className="wrap">
             {method ? `${method} ${route}` : `${t('catalogue.produced')} ${t(`catalogue.source.${source}`)}`}
           </Text>
+          {description && <Text size="xs">{description}</Text>}
         </Stack>
       ),
     },
@@ -136,6 +139,15 @@ function useColumns(stale: ReadonlySet<string>): Column<EventType>[] {
       isNumber: true,
       cell: ({ document_id }) => counts.get(document_id) ?? '–',
     },
+    ...(may('webhook:dashboard-events')
+      ? [
+          {
+            label: t('catalogue.volume'),
+            isNumber: true,
+            cell: ({ internal }: EventType) => (volumes ? (volumes.get(internal)?.attempts ?? 0) : '–'),
+          },
+        ]
+      : []),
     { label: t('catalogue.state'), cell: (type) => <Status name={stateOf(type, stale)} /> },
   ]
 }

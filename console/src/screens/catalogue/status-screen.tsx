@@ -11,6 +11,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { type Column, RowTable } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
@@ -33,6 +34,7 @@ export function CatalogueStatusScreen() {
       lead={report && <Status name={report.in_sync ? 'in-sync' : 'out-of-sync'} />}
       actions={
         <>
+          <Freshness {...readOf(status)} />
           <Button variant="default" size="compact-sm" loading={status.isFetching} onClick={() => void status.refetch()}>
             {t('catalogue.dry-run')}
           </Button>

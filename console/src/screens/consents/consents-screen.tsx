@@ -3,6 +3,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ConsentList } from './consent-list.tsx'
+import { DecisionList } from './decision-list.tsx'
 
 /** Grants of all users; without the permission for others, those of the user itself. */
 export function ConsentsScreen() {
@@ -15,6 +16,7 @@ export function ConsentsScreen() {
       actions={<ApiCall operation="oauth.oauthGrantFindAll" method="GET" path="/api/v3/oauth/grant" />}
     >
       <ConsentList />
+      {mayEverywhere('audit-log:find-all') && <DecisionList />}
     </Page>
   )
 }

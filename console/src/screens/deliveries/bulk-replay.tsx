@@ -16,13 +16,23 @@ import { useWebhookNames } from './use-webhook-names.ts'
 type Preview = Schemas['ReplayPreview']
 type Job = Schemas['ReplayJob']
 
+interface BulkReplayProps {
+  filters: readonly string[]
+  /** Text of the button. Default: that of the filters of the ledger. */
+  label?: string
+  /** Name of the button, where several have the same text. */
+  name?: string
+  /** Sentence that says which deliveries these are. Default: those that are selected, or those of the filters. */
+  lead?: string
+}
+
 /** Replays all deliveries of the filters as a job: first the counts, then the progress. */
-export function BulkReplay({ filters, label }: { filters: readonly string[]; label?: string }) {
+export function BulkReplay({ filters, label, name, lead }: BulkReplayProps) {
   const { t } = useTranslation()
   const [isOpen, { open, close }] = useDisclosure(false)
   return (
     <>
-      <Button variant="default" size="compact-sm" onClick={open}>
+      <Button variant="default" size="compact-sm" onClick={open} {...(name !== undefined && { 'aria-label': name })}>
         {label ?? t('bulk.open')}
       </Button>
       <Dialog title={t('bulk.title')} isOpen={isOpen} onClose={close}>
@@ -30,14 +40,14 @@ export function BulkReplay({ filters, label }: { filters: readonly string[]; lab
           (filters.length === 0 ? (
             <Text size="sm">{t('bulk.no-filter')}</Text>
           ) : (
-            <ReplayJob filters={filters} isChoice={label !== undefined} />
+            <ReplayJob filters={filters} lead={lead ?? (label === undefined ? t('bulk.filtered') : t('bulk.chosen'))} />
           ))}
       </Dialog>
     </>
   )
 }
 
-function ReplayJob({ filters, isChoice }: { filters: readonly string[]; isChoice: boolean }) {
+function ReplayJob({ filters, lead }: { filters: readonly string[]; lead: string }) {
   const { t } = useTranslation()
   const isOnline = useOnline()
   const [isDuplicate, setIsDuplicate] = useState(false)
@@ -54,7 +64,7 @@ function ReplayJob({ filters, isChoice }: { filters: readonly string[]; isChoice
   const shown = counted && 'would_replay' in counted ? counted : undefined
   return (
     <Stack>
-      <Text size="sm">{isChoice ? t('bulk.chosen') : t('bulk.filtered')}</Text>
+      <Text size="sm">{lead}</Text>
       {preview.isError && <ProblemCard error={preview.error} onRetry={() => void preview.refetch()} />}
       {shown && <Counts preview={shown} />}
       <Checkbox

@@ -1,5 +1,5 @@
 import { Button, Group, Paper, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core'
-import { Outlet, useNavigate, useSearch } from '@tanstack/react-router'
+import { Outlet, useMatch, useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
@@ -11,6 +11,7 @@ import { ExportMenu } from '../../parts/export-menu.tsx'
 import { Freshness } from '../../parts/freshness.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { useIsBeside } from './beside.ts'
 import { BulkReplay } from './bulk-replay.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { type DeliveryFilters, toApiFilters } from './filters.ts'
@@ -26,11 +27,14 @@ export function DeliveriesScreen() {
   const { may } = useAccess()
   const filters = useSearch({ from: '/deliveries' })
   const navigate = useNavigate({ from: '/deliveries' })
+  const opened = useMatch({ from: '/deliveries/$id', shouldThrow: false })
+  const isPage = !useIsBeside() && opened !== undefined
   const choose = (next: DeliveryFilters) => void navigate({ to: '/deliveries', search: next, replace: true })
   // Counted back from when the filters were chosen, so that the pages of one list agree.
   const apiFilters = useMemo(() => toApiFilters(filters, Date.now()), [filters])
   const sort: 'created_at' | '-created_at' = filters.sort === 'oldest' ? 'created_at' : '-created_at'
   const query = { sort, ...(apiFilters.length > 0 && { filters: apiFilters }) }
+  if (isPage) return <Outlet />
   if (!may('webhook-dispatch:find-all'))
     return (
       <Page title={t('deliveries.title')}>

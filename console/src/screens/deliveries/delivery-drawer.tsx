@@ -13,12 +13,14 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
 import { formatSpan } from '../../parts/words/span.ts'
+import { BESIDE, useIsBeside } from './beside.ts'
 import { DeliveryRequest } from './delivery-request.tsx'
 import { findNeighbours } from './ledger.ts'
 import { RetryStrip } from './retry-strip.tsx'
@@ -28,22 +30,34 @@ type Delivery = Schemas['DispatchWithAttempts']
 
 const ACTIVE = ['pending', 'retrying']
 
-/** One delivery, beside the ledger: what happened at each attempt, why, and what can be done. */
-export function DeliveryDrawer() {
+/** One delivery: beside the ledger where it was opened from a list, else as a page. */
+export function DeliveryScreen() {
   const { t } = useTranslation()
   const { id } = useParams({ from: '/deliveries/$id' })
+  const isBeside = useIsBeside()
   const navigate = useNavigate()
   const delivery = useQuery({
     queryKey: ['delivery', id],
     queryFn: ({ signal }) => api.webhook.webhookDispatchFindOne({ path: { id }, signal }),
     refetchInterval: ({ state }) => (ACTIVE.includes(state.data?.data.status ?? '') ? 2_000 : false),
   })
+  const content = (
+    <>
+      {delivery.isPending && <Skeleton height={200} />}
+      {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
+      {delivery.data && <Detail delivery={delivery.data.data} order={isBeside ? 3 : 2} />}
+    </>
+  )
+  if (!isBeside)
+    return (
+      <Page title={t('delivery.title')} parent={{ label: t('deliveries.title'), to: '/deliveries' }}>
+        {content}
+      </Page>
+    )
   return (
     <SidePanel title={t('delivery.title')} isOpen onClose={() => void navigate({ to: '/deliveries', search: true })}>
       <Neighbours id={id} />
-      {delivery.isPending && <Skeleton height={200} />}
-      {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
-      {delivery.data && <Detail delivery={delivery.data.data} />}
+      {content}
     </SidePanel>
   )
 }
@@ -55,7 +69,7 @@ function Neighbours({ id }: { id: string }) {
   const { before, after } = findNeighbours(use(LedgerOrder), id)
   const open = (other: string | undefined) => {
     if (other !== undefined)
-      void navigate({ to: '/deliveries/$id', params: { id: other }, search: true, replace: true })
+      void navigate({ to: '/deliveries/$id', params: { id: other }, search: true, state: BESIDE, replace: true })
   }
   return (
     <Group gap="xs" mb="sm">
@@ -77,11 +91,15 @@ function Neighbours({ id }: { id: string }) {
       >
         {t('delivery.after')}
       </Button>
+      <TextLink to="/deliveries/$id" params={{ id }} size="sm">
+        {t('delivery.as-page')}
+      </TextLink>
     </Group>
   )
 }
 
-function Detail({ delivery }: { delivery: Delivery }) {
+/** What happened at each attempt, why, and what can be done. `order`: level of its headings. */
+function Detail({ delivery, order }: { delivery: Delivery; order: 2 | 3 }) {
   const { t } = useTranslation()
   const { document_id, status, event, webhook, event_id, account, attempts_log, created_at, next_attempt_at } = delivery
   return (
@@ -89,7 +107,7 @@ function Detail({ delivery }: { delivery: Delivery }) {
       <Group justify="space-between">
         <Group gap="xs">
           <Status name={status} />
-          <Title order={3} size="h4">
+          <Title order={order} size="h4">
             {event}
           </Title>
         </Group>
@@ -127,7 +145,7 @@ function Detail({ delivery }: { delivery: Delivery }) {
           next_attempt_at === null ? undefined : [t('deliveries.next'), <Time key="next" at={next_attempt_at} />],
         ]}
       />
-      <Title order={3} size="h5">
+      <Title order={order} size="h5">
         {t('delivery.attempts', { count: attempts_log.length })}
       </Title>
       <Attempts delivery={delivery} />

@@ -6,6 +6,7 @@ import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
+import { BESIDE } from './beside.ts'
 
 type Delivery = Schemas['Dispatch']
 
@@ -17,7 +18,7 @@ export function useDeliveryColumns(): Column<Delivery>[] {
     {
       label: t('deliveries.event'),
       cell: ({ document_id, event, is_test }) => (
-        <TextLink to="/deliveries/$id" params={{ id: document_id }} search size="sm" className="nowrap">
+        <TextLink to="/deliveries/$id" params={{ id: document_id }} search state={BESIDE} size="sm" className="nowrap">
           {event}
           {is_test ? ` (${t('deliveries.test')})` : ''}
         </TextLink>

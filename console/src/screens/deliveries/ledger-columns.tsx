@@ -5,6 +5,7 @@ import type { Column } from '../../parts/list.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { useDateFormat, useNow } from '../../parts/time.tsx'
+import { BESIDE } from './beside.ts'
 import { LastAnswer } from './delivery-table.tsx'
 
 type Delivery = Schemas['Dispatch']
@@ -29,7 +30,7 @@ export function useLedgerColumns(names: ReadonlyMap<string, string>): Column<Del
     {
       label: t('deliveries.event'),
       cell: ({ document_id, event, is_test }) => (
-        <TextLink to="/deliveries/$id" params={{ id: document_id }} search size="sm">
+        <TextLink to="/deliveries/$id" params={{ id: document_id }} search state={BESIDE} size="sm">
           {event}
           {is_test ? ` (${t('deliveries.test')})` : ''}
         </TextLink>

@@ -42,16 +42,22 @@ export function EventsScreen() {
         </TextLink>
       ),
     },
-    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { id: 'created', label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
+      id: 'resource',
       label: t('event.resource'),
       cell: ({ resource_id }) => (resource_id === null ? '–' : <CopyText text={resource_id} isShort />),
     },
     {
+      id: 'account',
       label: t('delivery.account'),
       cell: ({ account }) => (account === null ? '–' : <CopyText text={account} isShort />),
     },
-    { label: t('event.routed'), cell: ({ routed_at }) => (routed_at ? <Time at={routed_at} /> : t('event.waiting')) },
+    {
+      id: 'routed',
+      label: t('event.routed'),
+      cell: ({ routed_at }) => (routed_at ? <Time at={routed_at} /> : t('event.waiting')),
+    },
   ]
   if (!may('event-occurrence:find-all'))
     return (
@@ -74,6 +80,7 @@ export function EventsScreen() {
     >
       <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={choose} />
       <List
+        name="events"
         caption={t('event.title')}
         columns={columns}
         rows={rows}

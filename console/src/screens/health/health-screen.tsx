@@ -6,19 +6,14 @@ import { Icon } from '../../frame/icons.tsx'
 import { useHealth, useService } from '../../frame/use-service.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
-
-/** The components, each with the section of the operations guide that is about it. */
-const GUIDES = {
-  'webhook-out': 'Failing webhooks',
-  realtime: 'Realtime',
-  provisioning: 'Dead letters',
-  'stored-secrets': 'secret_key_mismatch',
-  clock: 'Clock skew',
-} as const
+import { GuideSection } from './guide-section.tsx'
+import { GUIDES } from './guides.ts'
+import { AttemptsOfHour, QueueDepth } from './signals.tsx'
 
 type ComponentName = keyof typeof GUIDES
 
@@ -36,6 +31,7 @@ export function HealthScreen() {
       lead={found && <Status name={found.status} />}
       actions={
         <>
+          <Freshness {...readOf(health)} />
           <Button
             variant="default"
             size="compact-sm"
@@ -52,7 +48,7 @@ export function HealthScreen() {
       {health.isError && <ProblemCard error={health.error} onRetry={() => void health.refetch()} />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         {found?.components.map((component) => (
-          <Component key={component.component} {...component} />
+          <Component key={component.component} {...component} isPaused={isPaused} />
         ))}
       </SimpleGrid>
       <ServiceCard />
@@ -60,8 +56,15 @@ export function HealthScreen() {
   )
 }
 
-function Component({ component, status, checked_at, details }: Schemas['HealthComponent']) {
+function Component({
+  component,
+  status,
+  checked_at,
+  details,
+  isPaused,
+}: Schemas['HealthComponent'] & { isPaused: boolean }) {
   const { t } = useTranslation()
+  const { backlog } = details
   return (
     <Card withBorder>
       <Stack gap="xs">
@@ -75,16 +78,14 @@ function Component({ component, status, checked_at, details }: Schemas['HealthCo
         <Text size="xs" c="dimmed">
           {t('health.checked')} <Time at={checked_at} />
         </Text>
+        {typeof backlog === 'number' && <QueueDepth depth={{ atMs: Date.parse(checked_at), value: backlog }} />}
+        {component === 'webhook-out' && <AttemptsOfHour isPaused={isPaused} />}
         <Code block className="wrap">
           {Object.entries(details)
             .map(([name, value]) => `${name}: ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
             .join('\n')}
         </Code>
-        {isKnown(component) && (
-          <Text size="xs" c="dimmed">
-            {t('health.guide')} <Code>docs/operations.md</Code>, {GUIDES[component]}
-          </Text>
-        )}
+        {isKnown(component) && <GuideSection heading={GUIDES[component]} />}
       </Stack>
     </Card>
   )

@@ -1,6 +1,7 @@
 import { Card, Group, Progress, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
@@ -9,6 +10,10 @@ import { TextLink } from '../../parts/text-link.tsx'
 import { DISABLE_AFTER, nameOf } from '../../parts/words/webhook-name.ts'
 
 type Webhook = Schemas['Webhook']
+
+const BulkReplay = lazy(() =>
+  import('../deliveries/bulk-replay.tsx').then((module) => ({ default: module.BulkReplay })),
+)
 
 /** Failures in a row from which on a webhook is shown: there are five left to mend it. */
 const NEAR_DISABLE = 15
@@ -30,6 +35,7 @@ export function Attention() {
 
 function TopFailing() {
   const { t } = useTranslation()
+  const { may } = useAccess()
   const found = useQuery({
     queryKey: ['webhooks', 'top-failing'],
     queryFn: ({ signal }) =>
@@ -57,9 +63,21 @@ function TopFailing() {
               <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" truncate miw={0}>
                 {nameOf(row)}
               </TextLink>
-              <Text size="sm" c="dimmed" className="nowrap">
-                {t('webhooks.of', { failures: row.consecutive_failures, limit: DISABLE_AFTER })}
-              </Text>
+              <Group gap="xs" wrap="nowrap">
+                <Text size="sm" c="dimmed" className="nowrap">
+                  {t('webhooks.of', { failures: row.consecutive_failures, limit: DISABLE_AFTER })}
+                </Text>
+                {may('webhook-dispatch:replay') && (
+                  <Suspense>
+                    <BulkReplay
+                      filters={[`webhook|eq|${row.document_id}`, 'status|in|exhausted,failed']}
+                      label={t('replay.do')}
+                      name={t('overview.replay-of', { name: nameOf(row) })}
+                      lead={t('overview.replay-lead', { name: nameOf(row) })}
+                    />
+                  </Suspense>
+                )}
+              </Group>
             </Group>
             <Progress
               value={(row.consecutive_failures / DISABLE_AFTER) * 100}

@@ -1,4 +1,4 @@
-import { Alert, Button, Card, Group, SegmentedControl, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
@@ -7,6 +7,7 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { RANGES, type Range } from '../../parts/chart/format.ts'
+import { RangeControl } from '../../parts/chart/range-control.tsx'
 import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
@@ -74,14 +75,7 @@ function Charts() {
         <Title order={2} size="h4">
           {t('chart.title')}
         </Title>
-        <SegmentedControl
-          transitionDuration={0}
-          size="xs"
-          aria-label={t('chart.range')}
-          value={range}
-          onChange={(value) => choose(value as Range)}
-          data={RANGES.map((range) => ({ value: range, label: t(`since.${range}`) }))}
-        />
+        <RangeControl label={t('chart.range')} range={range} onChoose={choose} />
       </Group>
       {series.isError && <ProblemCard error={series.error} onRetry={() => void series.refetch()} />}
       {series.isPending && <Skeleton height={280} />}

@@ -1,10 +1,11 @@
-import { Card, Group, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Group, SimpleGrid, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { lazy } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useTimeZone } from '../../frame/preferences.ts'
 import { ChartCard } from '../../parts/chart/chart-card.tsx'
 import { formatBucket, formatMs } from '../../parts/chart/format.ts'
+import { ShareCard } from '../../parts/chart/share-card.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
 
 type Series = Schemas['DeliverySeries']
@@ -103,44 +104,22 @@ function Durations({ series }: { series: Series }) {
   )
 }
 
-/** The failures of a range by cause, with their share as bars that are text too. */
+/** The failures of a range by cause. */
 export function Causes({ series }: { series: Series }) {
-  const { t, i18n } = useTranslation()
+  const { t } = useTranslation()
   const all = series.causes.reduce((sum, { attempts }) => sum + attempts, 0)
-  const number = new Intl.NumberFormat(i18n.language)
   return (
-    <Card withBorder>
-      <Stack gap="sm">
-        <div>
-          <Title order={2} size="h5">
-            {t('chart.causes')}
-          </Title>
-          <Text size="sm" c="dimmed">
-            {t('chart.causes-summary', { count: all })}
-          </Text>
-        </div>
-        {series.causes.slice(0, 8).map(({ cause, attempts }) => {
-          const name = faultName(cause, t)
-          return (
-            <div key={cause}>
-              <Group justify="space-between" gap="xs">
-                <Text size="sm">{name}</Text>
-                <Text size="sm" c="dimmed">
-                  {number.format(attempts)}
-                </Text>
-              </Group>
-              <Progress value={(attempts / all) * 100} color="red" size="sm" aria-label={name} />
-            </div>
-          )
-        })}
-        {all === 0 && (
-          <div className="chart-empty">
-            <Text size="sm" c="dimmed">
-              {t('chart.no-failure')}
-            </Text>
-          </div>
-        )}
-      </Stack>
-    </Card>
+    <ShareCard
+      title={t('chart.causes')}
+      summary={t('chart.causes-summary', { count: all })}
+      shares={series.causes.slice(0, 8).map(({ cause, attempts }) => ({
+        key: cause,
+        name: faultName(cause, t),
+        count: attempts,
+        color: 'red',
+      }))}
+      total={all}
+      empty={t('chart.no-failure')}
+    />
   )
 }

@@ -25,7 +25,7 @@ export function useProvisionedColumns(): Column<Provisioned>[] {
   const { t } = useTranslation()
   const names = useTargetNames()
   return [
-    { label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
+    { id: 'status', label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
       label: t('provisioning.change'),
       cell: ({ document_id, type }) => (
@@ -34,14 +34,19 @@ export function useProvisionedColumns(): Column<Provisioned>[] {
         </TextLink>
       ),
     },
-    { label: t('users.one'), cell: ({ user }) => <CopyText text={user} isShort /> },
-    { label: t('provisioning.one'), cell: ({ target }) => names.get(target) ?? <CopyText text={target} isShort /> },
-    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
-    { label: t('deliveries.attempts'), isNumber: true, cell: ({ attempts }) => attempts },
+    { id: 'user', label: t('users.one'), cell: ({ user }) => <CopyText text={user} isShort /> },
     {
+      id: 'target',
+      label: t('provisioning.one'),
+      cell: ({ target }) => names.get(target) ?? <CopyText text={target} isShort />,
+    },
+    { id: 'created', label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    { id: 'attempts', label: t('deliveries.attempts'), isNumber: true, cell: ({ attempts }) => attempts },
+    {
+      id: 'answer',
       label: t('deliveries.answer'),
       cell: ({ last_status_code: code, last_error: fault }) => code ?? fault ?? '–',
     },
-    { label: t('deliveries.next'), cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
+    { id: 'next', label: t('deliveries.next'), cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
   ]
 }

@@ -57,6 +57,7 @@ export function ProvisionedScreen() {
       <Sections current={isDead ? 'provisioning.dead' : 'deliveries.title'} />
       <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={choose} />
       <List
+        name="provisioned"
         caption={t('provisioning.deliveries')}
         columns={columns}
         rows={rows}

@@ -33,10 +33,10 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
       ? [{ label: t('users.user'), cell: (row: Session) => <UserLink id={row.user} users={users} /> }]
       : []),
     { label: t('sessions.device'), cell: (row) => <Device session={row} /> },
-    { label: t('audit.address'), cell: ({ address }) => address ?? '–' },
-    { label: t('sessions.methods'), cell: ({ amr }) => amr.join(', ') },
-    { label: t('sessions.used'), cell: ({ last_used_at }) => <Time at={last_used_at} /> },
-    { label: t('sessions.expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
+    { id: 'address', label: t('audit.address'), cell: ({ address }) => address ?? '–' },
+    { id: 'methods', label: t('sessions.methods'), cell: ({ amr }) => amr.join(', ') },
+    { id: 'used', label: t('sessions.used'), cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+    { id: 'expires', label: t('sessions.expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
     {
       label: t('list.actions'),
       cell: (row) =>
@@ -56,6 +56,7 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
     <Stack gap="sm">
       {end.isError && <ProblemCard error={end.error} />}
       <List
+        name="sessions"
         caption={t('sessions.title')}
         columns={columns}
         rows={rows}

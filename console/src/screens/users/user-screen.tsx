@@ -13,6 +13,7 @@ import { Sections } from '../../parts/sections.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { ConsentList } from '../consents/consent-list.tsx'
+import { DecisionList } from '../consents/decision-list.tsx'
 import { KeyList } from '../keys/key-list.tsx'
 import { SessionList } from '../sessions/session-list.tsx'
 import { UserAccess } from './user-access.tsx'
@@ -87,7 +88,12 @@ function UserSections({ user }: { user: User }) {
         may('oauth-grant:find-all') && {
           name: 'apps',
           label: t('consents.title'),
-          content: () => <ConsentList user={id} />,
+          content: () => (
+            <Stack gap="lg">
+              <ConsentList user={id} />
+              {may('audit-log:find-all') && <DecisionList user={id} />}
+            </Stack>
+          ),
         },
         may('provisioning-delivery:find-all') &&
           may('provisioning-target:find-all') && {

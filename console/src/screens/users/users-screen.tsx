@@ -57,6 +57,7 @@ function Users() {
     >
       <UserFilterBar key={asked} filters={filters} onChoose={choose} />
       <List
+        name="users"
         caption={t('users.title')}
         columns={useColumns()}
         rows={rows}
@@ -98,39 +99,51 @@ function useColumns(): Column<User>[] {
         </Group>
       ),
     },
-    { label: t('users.state'), cell: (user) => <Status name={userState(user)} /> },
+    { id: 'state', label: t('users.state'), cell: (user) => <Status name={userState(user)} /> },
     {
+      id: 'roles',
       label: t('roles.title'),
       cell: ({ roles: own }) => (
         <Text size="sm">{own.map((id) => roles.get(id) ?? id.slice(0, 8)).join(', ') || '–'}</Text>
       ),
     },
     {
+      id: 'accounts',
       label: t('accounts.title'),
-      cell: ({ accounts, has_more_accounts }) => (
-        <Text size="sm" component="div" maw={260}>
-          {accounts.map(({ document_id, name }, index) => (
-            <span key={document_id}>
-              {index > 0 && ', '}
-              <TextLink to="/accounts/$id" params={{ id: document_id }} size="sm">
-                {name}
-              </TextLink>
-            </span>
-          ))}
-          {has_more_accounts && ' …'}
-          {accounts.length === 0 && '–'}
-        </Text>
-      ),
+      cell: (user) => <Accounts user={user} />,
     },
     {
+      id: 'methods',
       label: t('users.methods'),
       cell: ({ has_password, providers }) => (
         <Text size="sm">{[...(has_password ? [t('users.password')] : []), ...providers].join(', ') || '–'}</Text>
       ),
     },
-    { label: t('users.last-sign-in'), cell: ({ last_sign_in_at }) => <Time at={last_sign_in_at} /> },
-    { label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      id: 'last-sign-in',
+      label: t('users.last-sign-in'),
+      cell: ({ last_sign_in_at }) => <Time at={last_sign_in_at} />,
+    },
+    { id: 'created', label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
   ]
+}
+
+/** The first accounts of a user, each a link. */
+function Accounts({ user: { accounts, has_more_accounts } }: { user: User }) {
+  return (
+    <Text size="sm" component="div" maw={260}>
+      {accounts.map(({ document_id, name }, index) => (
+        <span key={document_id}>
+          {index > 0 && ', '}
+          <TextLink to="/accounts/$id" params={{ id: document_id }} size="sm">
+            {name}
+          </TextLink>
+        </span>
+      ))}
+      {has_more_accounts && ' …'}
+      {accounts.length === 0 && '–'}
+    </Text>
+  )
 }
 
 function CreateUser() {

@@ -10,6 +10,7 @@ import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
+import { BESIDE } from '../deliveries/beside.ts'
 import { WebhookButtons } from './webhook-buttons.tsx'
 
 type Webhook = Schemas['Webhook']
@@ -51,7 +52,12 @@ export function useTest({ document_id: id }: Webhook) {
     make: () => api.webhook.webhookTest({ path: { id } }),
     touches: listTouched(id),
     onDone: ({ data }) =>
-      void navigate({ to: '/deliveries/$id', params: { id: data.dispatch_id }, search: { webhook: id } }),
+      void navigate({
+        to: '/deliveries/$id',
+        params: { id: data.dispatch_id },
+        search: { webhook: id },
+        state: BESIDE,
+      }),
   })
 }
 

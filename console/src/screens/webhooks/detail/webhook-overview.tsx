@@ -14,6 +14,7 @@ import { Time } from '../../../parts/time.tsx'
 import { DISABLE_AFTER } from '../../../parts/words/webhook-name.ts'
 import { DeliveryTable } from '../../deliveries/delivery-table.tsx'
 import { useActivity } from '../use-activity.ts'
+import { WebhookBreakdown } from './webhook-breakdown.tsx'
 
 const StackedBars = lazy(() =>
   import('../../../parts/chart/charts.tsx').then((charts) => ({ default: charts.StackedBars })),
@@ -43,6 +44,7 @@ export function WebhookOverview({ webhook }: { webhook: Schemas['Webhook'] }) {
         <Figure label={t('webhooks.last')} value={<Time at={activity?.last_attempt_at ?? null} />} />
       </SimpleGrid>
       <Hours activity={activity} />
+      <WebhookBreakdown webhook={webhook.document_id} />
       <RetryPolicy />
       <Latest webhook={webhook.document_id} />
     </Stack>

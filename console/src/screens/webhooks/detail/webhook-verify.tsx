@@ -1,8 +1,9 @@
-import { Button, Code, CopyButton, Group, List, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core'
+import { Code, List, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ProblemCard } from '../../../parts/problem.tsx'
+import { Snippet } from '../../../parts/snippet.tsx'
 
 type Load = () => Promise<{ default: string }>
 
@@ -46,31 +47,10 @@ export function WebhookVerify() {
       </div>
       {snippet.isPending && <Skeleton height={300} />}
       {snippet.isError && <ProblemCard error={snippet.error} onRetry={() => void snippet.refetch()} />}
-      {snippet.data !== undefined && <Snippet text={snippet.data} />}
+      {snippet.data !== undefined && <Snippet text={snippet.data} label={t('webhooks.tab.verify')} />}
       <Text size="sm" c="dimmed">
         {t('verify.package')} <Code>@signalbox/webhooks</Code>
       </Text>
-    </Stack>
-  )
-}
-
-function Snippet({ text }: { text: string }) {
-  const { t } = useTranslation()
-  return (
-    <Stack gap="xs">
-      <Group justify="flex-end">
-        <CopyButton value={text}>
-          {({ copied, copy }) => (
-            <Button size="compact-xs" variant="default" onClick={copy}>
-              {copied ? t('copy.done') : t('copy.do')}
-            </Button>
-          )}
-        </CopyButton>
-      </Group>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
-      <section className="snippet" tabIndex={0} aria-label={t('webhooks.tab.verify')}>
-        <Code block>{text}</Code>
-      </section>
     </Stack>
   )
 }

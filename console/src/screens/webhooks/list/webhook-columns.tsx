@@ -47,7 +47,11 @@ export function useWebhookColumns({ activity, accounts, chosen, onChoose }: Colu
       ),
     },
     { id: 'state', label: t('webhooks.state'), cell: (row) => <Status name={webhookState(row)} /> },
-    { id: 'scope', label: t('webhooks.scope'), cell: (row) => <Scope webhook={row} accounts={accounts} /> },
+    {
+      id: 'scope',
+      label: t('webhooks.scope'),
+      cell: (row) => <Scope webhook={row} accounts={accounts} activity={activity} />,
+    },
     {
       id: 'failures',
       label: t('webhooks.failures'),
@@ -68,9 +72,24 @@ export function useWebhookColumns({ activity, accounts, chosen, onChoose }: Colu
   ]
 }
 
-function Scope({ webhook: { account }, accounts }: { webhook: Webhook; accounts: ReadonlyMap<string, string> }) {
+/** Whose events a webhook gets, and of how many types. */
+function Scope({
+  webhook: { account, document_id: id },
+  accounts,
+  activity,
+}: Pick<ColumnsInput, 'accounts' | 'activity'> & { webhook: Webhook }) {
   const { t } = useTranslation()
-  return account === null ? t('webhooks.global') : <AccountLink id={account} names={accounts} />
+  const count = activity.get(id)?.event_types
+  return (
+    <Stack gap={0}>
+      <span>{account === null ? t('webhooks.global') : <AccountLink id={account} names={accounts} />}</span>
+      {count !== undefined && (
+        <Text size="xs" c="dimmed" className="nowrap">
+          {t('catalogue.count', { count })}
+        </Text>
+      )}
+    </Stack>
+  )
 }
 
 function Streak({ failures }: { failures: number }) {

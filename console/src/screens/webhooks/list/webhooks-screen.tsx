@@ -10,8 +10,11 @@ import { List, useRows } from '../../../parts/list.tsx'
 import { useAccountNames } from '../../../parts/names.tsx'
 import { Page } from '../../../parts/page.tsx'
 import { NoPermission } from '../../../parts/problem.tsx'
+import { useEventTypes } from '../../catalogue/event-types.ts'
 import { useActivity } from '../use-activity.ts'
 import { BulkBar, ExportButton } from './bulk-bar.tsx'
+import { EventSelect } from './event-select.tsx'
+import { readSubscribers } from './subscribers.ts'
 import { useWebhookColumns } from './webhook-columns.tsx'
 
 interface Filters {
@@ -19,6 +22,8 @@ interface Filters {
   state?: string
   scope?: string
   account?: string
+  /** Name of an event type. */
+  event?: string
 }
 
 const STATES: Readonly<Record<string, readonly string[]>> = {
@@ -47,9 +52,14 @@ export function WebhooksScreen() {
   const filter = (next: Filters) => void navigate({ to: '/webhooks', search: next, replace: true })
   const apiFilters = toApiFilters(filters)
   const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
+  const types = useEventTypes(filters.event !== undefined)
+  const event = types.data?.find(({ internal }) => internal === filters.event)?.document_id
   const rows = useRows({
-    key: ['webhooks', apiFilters],
-    load: (page, signal) => api.webhook.webhookFindAll({ query: { ...query, ...page }, signal }),
+    key: ['webhooks', apiFilters, filters.event ?? '', event ?? ''],
+    load: (page, signal) =>
+      filters.event === undefined
+        ? api.webhook.webhookFindAll({ query: { ...query, ...page }, signal })
+        : readSubscribers(event, { filters: apiFilters, page, signal }),
   })
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const choose = (id: string, isChosen: boolean) => {
@@ -90,7 +100,7 @@ export function WebhooksScreen() {
         caption={t('webhooks.title')}
         columns={columns}
         rows={rows}
-        isFiltered={apiFilters.length > 0}
+        isFiltered={Object.keys(filters).length > 0}
         onClear={() => filter({})}
         empty={
           <Stack align="center">
@@ -105,6 +115,7 @@ export function WebhooksScreen() {
 
 function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: Filters) => void }) {
   const { t } = useTranslation()
+  const { may } = useAccess()
   const [text, setText] = useState(filters.q ?? '')
   const change = (name: keyof Filters, value: string) => {
     const { [name]: _, ...rest } = filters
@@ -150,6 +161,9 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
           hint=""
           placeholder={t('filters.all')}
         />
+        {may('webhook-event:find-all') && may('event:find-all') && (
+          <EventSelect value={filters.event ?? ''} onChange={(event) => change('event', event)} />
+        )}
         <Button type="submit" variant="default">
           {t('filters.apply')}
         </Button>

@@ -1,0 +1,73 @@
+import { Button, Skeleton, Stack, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { useChange } from '../../frame/use-change.ts'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { type Column, RowTable } from '../../parts/list.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
+import { Instant, Time } from '../../parts/time.tsx'
+
+type Secret = Schemas['OauthClientSecret']
+
+/** The valid secrets of an app, each with its revocation. */
+export function AppSecrets({ app }: { app: Schemas['OauthClient'] }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const [asked, setAsked] = useState<Secret | undefined>()
+  const path = { id: app.document_id }
+  const secrets = useQuery({
+    queryKey: ['app', app.document_id, 'secrets'],
+    queryFn: ({ signal }) => api.oauth.oauthClientFindSecrets({ path, signal }),
+  })
+  const revoke = useChange({
+    make: (secret: string) => api.oauth.oauthClientRevokeSecret({ path: { ...path, secret } }),
+    touches: [['app', app.document_id]],
+    onDone: () => setAsked(undefined),
+  })
+  const columns: Column<Secret>[] = [
+    { label: t('secrets.id'), cell: ({ document_id }) => <CopyText text={document_id} isShort /> },
+    { label: t('deliveries.created'), cell: ({ created_at }) => <Instant at={created_at} /> },
+    {
+      label: t('sessions.expires'),
+      cell: ({ expires_at }) => (expires_at === null ? t('keys.never') : <Time at={expires_at} />),
+    },
+    {
+      label: t('list.actions'),
+      cell: (row) =>
+        may('oauth-client:revoke-secret') && (
+          <Button size="compact-xs" variant="default" onClick={() => setAsked(row)}>
+            {t('secrets.revoke')}
+          </Button>
+        ),
+    },
+  ]
+  if (secrets.isPending) return <Skeleton height={120} />
+  if (secrets.isError) return <ProblemCard error={secrets.error} onRetry={() => void secrets.refetch()} />
+  const rows = secrets.data.data
+  return (
+    <Stack gap="sm">
+      <Text size="sm">{t('secrets.lead')}</Text>
+      {rows.length === 0 ? (
+        <Text c="dimmed">{t('secrets.none')}</Text>
+      ) : (
+        <RowTable caption={t('secrets.title')} columns={columns} rows={rows} isBusy={secrets.isFetching} />
+      )}
+      <ConfirmDialog
+        title={t('secrets.revoke')}
+        label={t('secrets.revoke')}
+        isOpen={asked !== undefined}
+        onClose={() => setAsked(undefined)}
+        onConfirm={() => asked && revoke.mutate(asked.document_id)}
+        isRunning={revoke.isPending}
+        error={revoke.error}
+      >
+        <Text size="sm">{rows.length === 1 ? t('secrets.revoke-last') : t('secrets.revoke-text')}</Text>
+      </ConfirmDialog>
+    </Stack>
+  )
+}

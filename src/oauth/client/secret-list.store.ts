@@ -1,0 +1,50 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+
+export const listedSecret = defineRecord('oauth_client_secret', ['document_id', 'created_at', 'expires_at'])
+
+/** A valid secret of a client, without the secret. */
+export type ListedSecret = RecordOf<typeof listedSecret>
+
+/** No row is a client that does not exist; a row without an id, one that has no valid secret. */
+const selectSecrets = statement<{ secrets: ListedInJson[] }, { client: string; now: Date }>(`
+  select (
+    select coalesce(json_agg(l), '[]') from (
+      select ${listedSecret.members('s')} from oauth_client_secret s
+      where s.client = c.document_id and (s.expires_at is null or s.expires_at > $now)
+      order by s.created_at desc, s.document_id desc
+    ) l
+  ) as secrets
+  from oauth_client c where c.document_id = $client and c.deleted_at is null`)
+
+/** In JSON an instant is text. */
+type ListedInJson = Omit<ListedSecret, 'createdAt' | 'expiresAt'> & { createdAt: string; expiresAt: string | null }
+
+/** The valid secrets of a client, the newest first; undefined when there is no such client. */
+export async function findSecrets(
+  db: Database,
+  { client, now }: { client: string; now: Date },
+): Promise<ListedSecret[] | undefined> {
+  const [row] = await selectSecrets(db, { client, now })
+  return row?.secrets.map(({ createdAt, expiresAt, ...rest }) => ({
+    ...rest,
+    createdAt: new Date(createdAt),
+    expiresAt: expiresAt === null ? null : new Date(expiresAt),
+  }))
+}
+
+/** The deletion locks the row: of two at once, the second one finds nothing. The trigger of the table drops the client from caches. */
+const deleteValid = statement<ListedSecret, { client: string; secret: string; now: Date }>(`
+  delete from oauth_client_secret s
+  where s.document_id = $secret and s.client = $client and (s.expires_at is null or s.expires_at > $now)
+  returning ${listedSecret.members('s')}`)
+
+/** Deletes a valid secret of a client; undefined when there is none with this id. */
+export async function removeSecret(
+  db: Database,
+  target: { client: string; secret: string; now: Date },
+): Promise<ListedSecret | undefined> {
+  const [row] = await deleteValid(db, target)
+  return row
+}

@@ -1,0 +1,101 @@
+import { notFound } from '../../http/problem/problem.ts'
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams, named, TimestampSchema } from '../../http/route/schema.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+import { findBreakdown, readEventShares } from './breakdown.store.ts'
+import { buildBreakdown, findBreakdownStart } from './breakdown.ts'
+import { RangeQuery, RangeSchema } from './range.schema.ts'
+
+const Count = Type.Integer()
+
+const EventShareSchema = named(
+  'EventShare',
+  Type.Object({
+    event: Type.String({ description: 'An event type.' }),
+    attempts: Count,
+    failed: Type.Integer({ description: 'Those that did not deliver.' }),
+  }),
+)
+
+const BreakdownSchema = named(
+  'WebhookBreakdown',
+  Type.Object({
+    range: RangeSchema,
+    since: TimestampSchema,
+    attempts: Count,
+    failed: Type.Integer({ description: 'Attempts that did not deliver.' }),
+    answers: Type.Array(
+      named(
+        'AnswerShare',
+        Type.Object({
+          answer: Type.String({ description: '`http_2xx`, or a failure class of the attempt log.' }),
+          attempts: Count,
+        }),
+      ),
+    ),
+    events: Type.Array(EventShareSchema, { description: 'The 50 event types with the most attempts.' }),
+    event_types: Type.Integer({ description: 'Event types with attempts.' }),
+  }),
+)
+
+const EventSharesSchema = named(
+  'EventShares',
+  Type.Object({ range: RangeSchema, since: TimestampSchema, events: Type.Array(EventShareSchema) }),
+)
+
+export const breakdownRoutes: Routes<object> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dashboard/webhook/{id}',
+      resource: 'webhook',
+      action: 'dashboard-breakdown',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'Attempts of a webhook by answer and by event type',
+      description:
+        'The attempts of a range, by the class of their HTTP status or why there was none, and by event type, the most ' +
+        'frequent first. The range begins at a whole 5 minutes (`1h`), hour (`24h`) or day of UTC, and ends now.',
+      params: IdParams,
+      query: RangeQuery,
+      data: BreakdownSchema,
+    },
+    {
+      handle: async (_deps: object, { db, params, query, scope, now }) => {
+        const { range = '24h' } = query
+        const start = findBreakdownStart(range, now)
+        const shares = await findBreakdown(db, { webhook: params.id, scope, start })
+        if (!shares) throw notFound('webhook')
+        const { eventTypes, ...breakdown } = buildBreakdown(shares)
+        return {
+          data: { range, since: start.toISOString(), ...breakdown, event_types: eventTypes },
+          message: `Attempts of the webhook since ${start.toISOString()}.`,
+        }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dashboard/event',
+      resource: 'webhook',
+      action: 'dashboard-events',
+      accountScope: 'none',
+      ownAccounts: true,
+      summary: 'Attempts by event type',
+      description:
+        'The attempts of a range by event type, the most frequent first. Event types without attempts are left out. A ' +
+        'caller who holds the permission for some accounts gets the attempts of the webhooks of these.',
+      query: RangeQuery,
+      data: EventSharesSchema,
+    },
+    {
+      handle: async (_deps: object, { db, query, scope, now }) => {
+        const { range = '24h' } = query
+        const start = findBreakdownStart(range, now)
+        const { events } = buildBreakdown(await readEventShares(db, { scope, start }), Number.POSITIVE_INFINITY)
+        return { data: { range, since: start.toISOString(), events }, message: 'Attempts by event type.' }
+      },
+    },
+  ),
+]

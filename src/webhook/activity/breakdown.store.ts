@@ -1,0 +1,61 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+
+/** Widths of the sums of a breakdown, the narrowest first, as PostgreSQL writes them. */
+const WIDTHS = { five_minutes: '5 minutes', hour: '1 hour', day: '1 day' } as const
+
+type Width = keyof typeof WIDTHS
+
+/** SQL of the start of the sum in which the instant `at` is counted. Pure. */
+export const startOf = (width: Width, at: string) => `date_bin('${WIDTHS[width]}', ${at}, timestamptz 'epoch')`
+
+/** The end of an insert into the breakdown: adds to the sums that are there. */
+export const ADD_UP = `on conflict (subject, at, width, measure) do update
+      set attempts = webhook_breakdown.attempts + excluded.attempts, failed = webhook_breakdown.failed + excluded.failed`
+
+/** Sums of `width` from before `$before`, by the index of their time; `found` is for `any(array(...))`. */
+const oldOf = (width: Width) => `
+      select ctid from webhook_breakdown where width = '${width}' and at < $before order by at limit $limit
+      for update skip locked`
+
+/** Written in the order of keys, so that no two processes wait for each other. */
+const widen = (from: Width, to: Width) =>
+  statement<{ moved: number }, { before: Date; limit: number }>(`
+  with taken as (
+    delete from webhook_breakdown where ctid = any(array(${oldOf(from)})) returning *
+  ), widened as (
+    insert into webhook_breakdown (subject, at, width, measure, attempts, failed)
+    select subject, ${startOf(to, 'at')}, '${to}', measure, sum(attempts), sum(failed)
+    from taken group by 1, 2, 4 order by 1, 2, 4
+    ${ADD_UP}
+  )
+  select count(*)::int as moved from taken`)
+
+const widenToHours = widen('five_minutes', 'hour')
+const widenToDays = widen('hour', 'day')
+
+const deleteDays = statement<{ moved: number }, { before: Date; limit: number }>(`
+  with taken as (
+    delete from webhook_breakdown where ctid = any(array(${oldOf('day')})) returning 1
+  )
+  select count(*)::int as moved from taken`)
+
+/** Where the sums of each width end. */
+interface WidenBefore {
+  fiveMinutes: Date
+  hours: Date
+  days: Date
+}
+
+/**
+ * Adds up to `limit` sums of 5 minutes to those of their hours, and of hours to those of their days, and deletes those of days,
+ * each from before its instant. Returns the number of the kind with the most.
+ */
+export async function widenBreakdowns(db: Database, before: WidenBefore, limit: number): Promise<number> {
+  const moved = [
+    await widenToHours(db, { before: before.fiveMinutes, limit }),
+    await widenToDays(db, { before: before.hours, limit }),
+    await deleteDays(db, { before: before.days, limit }),
+  ]
+  return Math.max(...moved.map(([row]) => row?.moved ?? 0))
+}
