@@ -448,6 +448,7 @@ create table "oauth_client_secret" (
   constraint oauth_client_secret_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX oauth_client_secret_client_idx ON public.oauth_client_secret USING btree (client);
+CREATE INDEX oauth_client_secret_expires_at_idx ON public.oauth_client_secret USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 create table "oauth_ended_grant" (
   grant_id text not null,

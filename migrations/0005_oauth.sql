@@ -55,6 +55,8 @@ create table oauth_client_secret (
   created_at timestamptz(3) not null
 );
 create index oauth_client_secret_client_idx on oauth_client_secret (client);
+-- For the removal of expired secrets.
+create index oauth_client_secret_expires_at_idx on oauth_client_secret (expires_at) where expires_at is not null;
 
 -- How many secrets of a client are valid. It takes the id of a locked client, so that it counts behind the lock.
 create function live_secrets_of(of_client uuid, at timestamptz) returns integer language plpgsql volatile as $$

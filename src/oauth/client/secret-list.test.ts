@@ -40,6 +40,20 @@ test('the valid secrets are listed, the newest first, without a part of them', a
   expect(await list(id)).toEqual([secrets[0]])
 })
 
+test('maintenance deletes a secret that has expired, and no other', async () => {
+  const { document_id: id } = await make('confidential')
+  await rotate(id, 60)
+  const kept = 'select count(*)::int as kept from oauth_client_secret where client = $1'
+  const count = async () => (await app.database.pool.query<{ kept: number }>(kept, [id])).rows[0]?.kept
+  app.clock.advance(60_000)
+  await app.app.maintenance.sweep()
+  expect(await count()).toBe(2)
+  app.clock.advance(1)
+  await app.app.maintenance.sweep()
+  expect(await count()).toBe(1)
+  expect(await list(id)).toMatchObject([{ expires_at: null }])
+})
+
 test('a public client has no secret', async () => {
   expect(await list((await make('public')).document_id)).toEqual([])
 })
