@@ -2,19 +2,19 @@ import { buildCache } from '../../base/cache.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { prepareSigningKeys, type SigningKeys } from '../../outbound/signature.ts'
 
-/** Secrets held in memory at most. */
+/** Maximum number of cached secrets. */
 const SECRETS_LIMIT = 10_000
 
-/** The signing keys of receivers, decrypted once and held in memory. */
+/** The signing keys of receivers, decrypted once and cached. */
 export interface SecretCache {
   /**
-   * The keys of a receiver whose secret is stored as `sealed`. A rotated secret is stored otherwise, so the keys of the one
-   * before are dropped at its first use. Throws a `KeyringError` for one that does not open.
+   * The keys of a receiver whose secret is stored as `sealed`. A rotated secret has another ciphertext, so the old keys
+   * are dropped at its first use. Throws a `KeyringError` for one that cannot be decrypted.
    */
   open(receiver: string, sealed: string): SigningKeys
 }
 
-/** Builds the cache. `contextOf` is the context under which the secret of a receiver is sealed. */
+/** Builds the cache. `contextOf` returns the encryption context of a receiver's secret. */
 export function buildSecretCache(
   keyring: Keyring,
   contextOf: (receiver: string) => string,
