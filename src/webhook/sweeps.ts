@@ -11,7 +11,7 @@ const MINUTES_KEPT_MS = 25 * 3_600_000
 /** Retention of the sums of attempts, in hours: the range of the dashboard's series that each width serves, and some more. */
 const OUTCOMES_KEPT_HOURS = { webhooks: 25, minutes: 2, hours: 25, quarters: 8 * 24, days: 31 * 24 }
 
-/** The place of a purged webhook in the queue is kept this long. */
+/** Retention of the queue row of a purged webhook. */
 const ORPHAN_KEPT_MS = 3_600_000
 
 const dispatchSweep: Sweep = {
@@ -23,7 +23,7 @@ const dispatchSweep: Sweep = {
   },
 }
 
-/** Retention of the ledger, dispatches of webhooks that are gone, and the counts. */
+/** Retention of the ledger, dispatches of deleted webhooks, and the counts. */
 export const webhookSweeps: readonly Sweep[] = [
   dispatchSweep,
   sweepLedger('replayJobs', deleteOldReplayJobs),

@@ -3,9 +3,9 @@ import { statement } from '../../postgres/statement/statement.ts'
 import { DURATION_BOUNDS_MS, EVERYTHING } from './outcome-keys.ts'
 
 /**
- * The part of a statement that records what the attempts of `claim` came to, one row for all of them: with `webhook`, `owner`
- * (the account of a webhook that is not global), `account`, `status`, `error_class`, `status_code`, `duration_ms` and
- * `ended_at`. An append costs a settling statement less than an update of counts, and waits for nobody.
+ * The part of a statement that records the outcomes of the attempts of `claim`, one row for all of them: with
+ * `webhook`, `owner` (the account of a webhook that is not global), `account`, `status`, `error_class`, `status_code`,
+ * `duration_ms` and `ended_at`. An append costs a settling statement less than an update of counts, and never waits.
  */
 export const recordOutcomes = (claim: string) => `
   insert into webhook_outcome_batch (settled_at, webhooks, owners, statuses, causes, durations, counts)
@@ -21,8 +21,8 @@ export const recordOutcomes = (claim: string) => `
   having count(*) > 0`
 
 /**
- * Both sums are written in the order of their keys, one behind the other, so that no two processes wait for each other. The
- * minutes of a fan-out are few, its webhooks many: so the sums of scopes and widths are made of minutes.
+ * Both sums are written in the order of their keys, one after the other, so that no two processes deadlock. A fan-out
+ * has few minutes and many webhooks, so the sums of scopes and widths are computed from minutes.
  */
 const fold = statement<{ folded: number }, { limit: number }>(`
   with taken as (
@@ -63,13 +63,13 @@ const fold = statement<{ folded: number }, { limit: number }>(`
   )
   select count(*)::int as folded from taken`)
 
-/** Adds up to `limit` batches of outcomes to the sums. Returns how many there were. */
+/** Adds up to `limit` batches of outcomes to the sums. Returns their number. */
 export async function foldOutcomes(db: Database, limit: number): Promise<number> {
   const [row] = await fold(db, { limit })
   return row?.folded ?? 0
 }
 
-/** Where sums end: those of webhooks, and those of each width. */
+/** Retention limits of the sums of webhooks and of each width. */
 interface OldBefore {
   webhooks: Date
   minutes: Date

@@ -23,7 +23,7 @@ const replace = statement<never, { id: string; secretEncrypted: string }>(
   'update webhook set secret_encrypted = $secretEncrypted where document_id = $id',
 )
 
-/** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
+/** Replaces the ciphertext of a secret; the secret itself and the row's times stay. */
 export async function replaceSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {
   await replace(db, { id, secretEncrypted })
 }
