@@ -4,7 +4,7 @@ import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { readActivity, readMeasured, type WebhookActivity } from './activity.store.ts'
 import { buildSeries, findStart, RANGES, type Range } from './series.ts'
 
-/** Webhooks of one request: the most that a page of a list holds. */
+/** Maximum number of webhooks in one request: a full page of a list. */
 const WEBHOOKS_LIMIT = 200
 
 const Count = Type.Integer()
