@@ -1,12 +1,13 @@
 -- additive
--- What all areas share: notes of changes, ids, kept answers, limits of requests, clocks.
+-- What all areas share: notes of changes, ids, stored answers, limits of requests, clocks.
 
 -- Notes ---------------------------------------------------------------------------------------------------------------
 
--- Processes hold in memory who a token stands for, and which reads have subscribers. Triggers note every change of what
--- those are made of: for the transaction itself (signalbox.notes, read by its last statement) and for every process
+-- Processes cache the callers of tokens, and the reads that have subscribers. Triggers note every change of the rows
+-- behind these caches: for the transaction itself (signalbox.notes, read by its last statement) and for every process
 -- (NOTIFY, sent at commit). Notes: 's:<session>', 'k:<API key>', 'u:<user>', 'c:<OAuth client>', 'l:<account>' (its
--- limits), 'r' (subscriptions of reads), 't' (provisioning targets), 'p' (a change of a user is queued), '*' (drop all).
+-- limits), 'r' (subscriptions of reads), 't' (provisioning targets), 'p' (a change of a user is queued), '*' (drop
+-- all).
 create function note_change(note text) returns void language plpgsql as $$
 declare
   noted text := coalesce(current_setting('signalbox.notes', true), '');
@@ -75,7 +76,7 @@ create index rate_limit_window_idx on rate_limit (window_started_at);
 -- Processes whose machine is more than two seconds off the database's clock, each by its own measurement.
 create table process_skew (
   process text primary key,
-  -- Milliseconds that its machine is ahead of the database; negative: behind.
+  -- Offset of its machine's clock from the database's, ms; positive: ahead.
   skew_ms bigint not null,
   seen_at timestamptz not null
 );

@@ -32,9 +32,9 @@ create table catalogue_sync (
 
 -- What happened -------------------------------------------------------------------------------------------------------
 
--- The order in which webhooks and events were recorded: an event goes to the webhooks that were there before it. It is
--- counted, not timed, so that neither a wrong clock of a machine nor a step of the database's clock can change it. `cache 1`
--- keeps it one order for all connections.
+-- The order in which webhooks and events were recorded: an event goes to the webhooks that existed before it. It is a
+-- sequence, not an instant, so that neither a wrong clock of a machine nor a step of the database's clock can change
+-- it. `cache 1` keeps it one order for all connections.
 create sequence recorded_ordinal as bigint cache 1;
 
 create table event_occurrence (
@@ -47,7 +47,7 @@ create table event_occurrence (
   resource_id text,
   url text,
   is_purge boolean not null default false,
-  -- Never delivered to this webhook: it is the one the event is about (webhook.failing and its like).
+  -- The webhook that the event is about (webhook.failing and similar): it never receives the event.
   excluded_webhook uuid,
   -- In no index: it is set in place where its page has room.
   routed_at timestamptz(3),
@@ -72,15 +72,15 @@ create table event_occurrence (
 -- time, and fill the pages of an ascending index, which is read backwards.
 create index event_occurrence_created_idx on event_occurrence (created_at);
 create index event_occurrence_account_idx on event_occurrence (account, created_at) where account is not null;
--- "What happened to this resource": without it a rare id would read every event that is kept. Ids are those of the platform,
--- which several accounts may use: the events of one account are found beside any number of others.
+-- "What happened to this resource": without it a search for a rare id would read every stored event. Ids are those of
+-- the platform, which several accounts may use: the events of one account are found beside any number of others.
 create index event_occurrence_resource_idx on event_occurrence (resource_id, account, created_at)
   where resource_id is not null;
 create index event_occurrence_published_idx on event_occurrence (created_at) where publish_request is not null;
 create index event_occurrence_publisher_idx on event_occurrence (published_by, created_at)
   where published_by is not null and publish_request is not null;
 
--- A key of a publisher and the event it stands for: the same key within a day publishes nothing a second time.
+-- An idempotency key of a publisher and its event: the same key within a day publishes nothing a second time.
 create table publish_key (
   caller text not null,
   key text not null,
@@ -98,10 +98,10 @@ create table event_queue (
 
 -- Workers -------------------------------------------------------------------------------------------------------------
 
--- Workers that post, each for as long as it says so; claims of one whose lease ended, or that is gone, are made again.
+-- Workers that post, each with its lease; claims of a worker that is gone, or whose lease ended, are made again.
 create table delivery_worker (
   worker_id text primary key,
   lease_until timestamptz(3) not null,
-  -- Whether it holds an advisory lock for as long as its connection lives: then a killed one is noticed at once.
+  -- Whether it holds an advisory lock while its connection exists: then a killed worker is noticed at once.
   has_lock boolean not null default false
 );

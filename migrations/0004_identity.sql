@@ -1,33 +1,33 @@
--- not additive: a session must say when its person signed in, and a column of identities has another name
--- People and accounts: addresses, roles, sessions, API keys, second factors, social login, mails, limits.
+-- not additive: a session must say when its user signed in, and a column of identities has another name
+-- Users and accounts: addresses, roles, sessions, API keys, second factors, social login, mails, limits.
 --
 -- The findings of squawk that are ignored here concern tables which no earlier release still uses.
 
--- People --------------------------------------------------------------------------------------------------------------
+-- Users ---------------------------------------------------------------------------------------------------------------
 
 alter table "user"
-  -- What began before this instant opens nothing after it.
+  -- Sign-ins, links and codes from before this instant are invalid.
   add column access_ended_at timestamptz(3),
   -- Sessions of apps at a managed engine that began before this instant give no token.
   add column apps_ended_at timestamptz(3),
-  -- Of living people with one address, whether another one has it.
+  -- Of existing users with one address: whether another user holds it.
   add column is_email_shadowed boolean not null default false,
-  -- When the person last opened a session by a sign-in; null before the first one.
+  -- When the user last opened a session by a sign-in; null before the first sign-in.
   add column last_sign_in_at timestamptz(3);
 
 -- E-mail addresses are compared by one rule, which does not depend on the locale of the database: the letters A to Z in any
 -- case are equal, and every other character is itself (docs/contract/identity.md#e-mail-addresses). `lower` of a locale also
 -- makes an i of U+0130 and a k of U+212A.
 
--- In a language that plans do not look into: they name the function, and so does the index.
+-- In PL/pgSQL, which the planner does not inline: a plan names the function, and so does the index.
 create function email_key(address text) returns text language plpgsql immutable strict parallel safe as $$
 begin
   return lower(address collate "C");
 end $$;
 
--- A locale may have kept addresses apart that are one by the rule above (in Turkish ones, those with I and i). Of living
--- people with one address, the one who proved it first, else the oldest, keeps it. The others keep their sessions and
--- everything else, but their address does not find them until they get another one.
+-- A locale may have kept addresses apart that are equal by the rule above (in Turkish ones, those with I and i). Of
+-- existing users with one address, the first to verify it, else the oldest, keeps it. The others keep their sessions
+-- and everything else, but cannot be found by their address until they get another one.
 update "user" u set is_email_shadowed = true
 from (
   select document_id, row_number() over (
@@ -44,19 +44,19 @@ end $$;
 create trigger clear_email_shadow before update of email on "user" for each row
   when (old.is_email_shadowed and email_key(old.email) <> email_key(new.email)) execute function clear_email_shadow();
 
--- Until somebody analyses a table, PostgreSQL expects that `deleted_at is null` or `revoked_at is null` leaves next to
--- nothing of it, and looks a row up by its key through a whole index of such rows. So indexes with such a condition hold
--- also the condition that one of their columns is not null, here and below. A comparison with that column implies it, and
--- no other condition does: PostgreSQL reads the index for a value of that column only.
+-- Until somebody analyses a table, PostgreSQL expects that `deleted_at is null` or `revoked_at is null` matches almost
+-- no row, and looks a row up by its key through a whole index of such rows. So indexes with such a condition also have
+-- the condition that one of their columns is not null, here and below. A comparison with that column implies it, and no
+-- other condition does: PostgreSQL reads the index for a value of that column only.
 drop index user_email_key;
 create unique index user_email_key on "user" (email_key(email))
   where deleted_at is null and not is_email_shadowed and email_key(email) is not null;
 
--- Lists for callers who reach all rows are read in the order of these indexes and of their like below: a sort without an
--- index reads and sorts the whole table for each page. They end with the value, and rows of one value are sorted by their
--- ids: with the id behind it PostgreSQL may take them for the primary key. They hold deleted rows too: while PostgreSQL
--- knows nothing of a table, it prefers an index of the living rows to that of a key. What each delivery, refresh or change
--- of a contract writes has none, for each write would cost more.
+-- Lists for callers with access to all rows are read in the order of these indexes and of similar ones below: a sort
+-- without an index reads and sorts the whole table for each page. They end with the value, and rows of one value are
+-- sorted by their ids: with the id behind it PostgreSQL may take them for the primary key. They include deleted rows:
+-- without statistics PostgreSQL prefers an index of the undeleted rows to the index of a key. Columns that each
+-- delivery, refresh or change of a contract writes have no such index, because each write would cost more.
 create index user_created_idx on "user" (created_at);
 create index user_email_idx on "user" (email);
 create index user_updated_idx on "user" (updated_at);
@@ -103,13 +103,14 @@ end $$;
 create trigger note_change after insert or update or delete on account_member
   for each row execute function note_user_row_change();
 
--- The memberships of a person in their order: as this index also sorts, PostgreSQL prefers it to that of the accounts.
+-- The memberships of a user in their order: as this index also sorts, PostgreSQL prefers it to the index of the
+-- accounts.
 drop index account_member_user_idx;
 create index account_member_user_idx on account_member ("user", created_at);
 create index account_member_account_idx on account_member (account, created_at);
 create index account_member_updated_idx on account_member (account, updated_at);
 
--- Limits of one account that differ from those of the configuration, which holds where a column is null.
+-- Limits of one account that differ from the configuration, which applies where a column is null.
 create table account_limit (
   account uuid primary key references account (document_id) on delete cascade,
   webhooks integer check (webhooks >= 0),
@@ -143,7 +144,7 @@ create table account_invitation (
   revoked_at timestamptz(3),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
-  -- What the token of the inviter held in the account: an acceptance gives no more than that.
+  -- Permissions of the inviter's token in the account: the limit of what an acceptance assigns.
   token_patterns text[]
 );
 create unique index account_invitation_open_key on account_invitation (account, email_key(email))
@@ -152,7 +153,7 @@ create index account_invitation_account_idx on account_invitation (account, crea
 
 -- Roles ---------------------------------------------------------------------------------------------------------------
 
--- A caller holds the roles that need a second factor only in a session with one, and what is dangerous needs a fresh one.
+-- Roles that need a second factor apply only in a session with one, and dangerous operations need a recent one.
 alter table role add column requires_second_factor boolean not null default false;
 create trigger note_change after update of is_account_scoped, requires_second_factor or delete on role
   for each statement execute function note_all();
@@ -195,11 +196,11 @@ alter table session
   -- The methods of the sign-in (RFC 8176).
   add column amr text[] not null default '{}',
   add column acr text,
-  -- When the person proved its identity; a session opened from another one has that of its parent.
+  -- Time of the authentication; a session opened from another one has that of its parent.
   add column auth_time timestamptz(3),
   -- To some minutes.
   add column last_used_at timestamptz(3),
-  -- The app, the scopes that the person granted, and the grant. Null for a session of a sign-in.
+  -- The app, the granted scopes, and the grant. Null for a session of a sign-in.
   add column client_id text,
   add column scope text,
   add column grant_id text,
@@ -208,7 +209,7 @@ alter table session
   -- squawk-ignore constraint-missing-not-valid
   add check (grant_id is null or client_id is not null);
 
--- The sessions that stand in a deleted account leave it, as those of an account that is deleted from now on.
+-- Sessions whose account is deleted lose it, as sessions do when an account is deleted from now on.
 update session set auth_time = created_at, last_used_at = updated_at,
   account = case when account in (select document_id from account where deleted_at is not null) then null else account end;
 -- squawk-ignore adding-not-nullable-field
@@ -217,8 +218,8 @@ alter table session alter column auth_time set not null, alter column last_used_
 update "user" u set last_sign_in_at = (
   select max(s.auth_time) from session s where s."user" = u.document_id and s.parent is null);
 
--- A session that no other one opened, and no app, is that of a sign-in, which holds the lock on its person. The trigger runs
--- behind the statement: that one may change the same row.
+-- A session without a parent and without an app belongs to a sign-in, which holds the lock on its user. The trigger
+-- runs after the statement, which may change the same row.
 create function note_sign_in() returns trigger language plpgsql as $$
 begin
   update "user" set last_sign_in_at = greatest(last_sign_in_at, new.auth_time) where document_id = new."user";
@@ -229,7 +230,7 @@ create trigger note_sign_in after insert on session for each row
 
 drop index session_user_idx;
 create index session_user_idx on session ("user") where revoked_at is null and "user" is not null;
--- Deleting an account, and leaving it, takes it out of the sessions that stand in it.
+-- Deleting an account, and leaving it, removes it from the sessions that have it as their account.
 create index session_account_idx on session (account) where account is not null;
 create index session_client_idx on session (client_id) where client_id is not null and revoked_at is null;
 create index session_grant_idx on session (grant_id) where grant_id is not null and revoked_at is null;
@@ -243,7 +244,7 @@ end $$;
 create trigger note_change after update of "user", account, expires_at, revoked_at, amr, auth_time or delete on session
   for each row execute function note_session_change();
 
--- Of a spent token: a hash of the client that spent it, and what finds its successor again without keeping it.
+-- Of a spent token: a hash of the client that spent it, and what its successor is derived from without being stored.
 alter table session_refresh
   add column spent_by bytea,
   add column successor_salt bytea,
@@ -292,8 +293,8 @@ create trigger note_change after update of "user", permissions, expires_at, revo
 
 -- Portal sessions -----------------------------------------------------------------------------------------------------
 
--- What an API key opened for a person who need not be a user: one account, by one of its roles. Links and tokens are kept as
--- hashes. Whether the key and the account live is looked up at each use, so a session ends with them.
+-- Portal sessions, which an API key opens for somebody who need not be a user: one account, by one of its roles. Links
+-- and tokens are stored as hashes. The key and the account are checked at each use, so a session ends with them.
 create table portal_session (
   document_id uuid primary key,
   account uuid not null references account (document_id) on delete cascade,
@@ -334,10 +335,10 @@ end $$;
 
 -- Second factors ------------------------------------------------------------------------------------------------------
 
--- Keys under which secrets are sealed (`v1.<key id>.<iv>.<ciphertext>`) have indexes, here and below, so that health and
+-- Key ids of encrypted secrets (`v1.<key id>.<iv>.<ciphertext>`) have indexes, here and below, so that health and
 -- metrics find a key that SECRET_KEY does not list without reading the tables. Without a condition where the column is
--- declared not null: PostgreSQL leaves `is not null` out of a statement then, and does not see that the statement implies
--- the condition of the index.
+-- declared not null: PostgreSQL leaves `is not null` out of a statement then, and does not see that the statement
+-- implies the condition of the index.
 
 -- RFC 6238. last_step: the time step of the last accepted code, so that each code is accepted once.
 create table totp_factor (
@@ -382,15 +383,15 @@ create index passkey_user_idx on passkey ("user", created_at);
 create trigger note_change after insert or update of "user" or delete on passkey
   for each row execute function note_user_row_change();
 
--- What a person or a browser has to answer: the second step of a sign-in, or the challenge of a passkey. Hashed.
+-- Open challenges: the second step of a sign-in, or the challenge of a passkey. Hashed.
 create table factor_challenge (
   challenge_hash bytea primary key,
   purpose text not null check (purpose in ('sign-in', 'passkey-registration', 'passkey-sign-in', 'passkey-factor')),
-  -- Null for a sign-in with a passkey, which names the person only in its answer.
+  -- Null for a sign-in with a passkey, which names the user only in its answer.
   "user" uuid references "user" (document_id) on delete cascade,
   session uuid references session (document_id) on delete cascade,
   address_hash bytea,
-  -- A hash of the hash of the password that was right: a changed password ends the sign-in.
+  -- A hash of the verified password's hash: a changed password ends the sign-in.
   proof_hash bytea,
   attempts integer not null default 0,
   expires_at timestamptz(3) not null,
@@ -401,7 +402,7 @@ create index factor_challenge_expires_idx on factor_challenge (expires_at);
 create index factor_challenge_user_idx on factor_challenge ("user");
 create index factor_challenge_session_idx on factor_challenge (session);
 
--- Whether a person has a second factor. Recovery codes alone are none.
+-- Whether a user has a second factor. Recovery codes alone are none.
 create function has_second_factor(person uuid) returns boolean language sql stable as $$
   select exists (select from totp_factor f where f."user" = person and f.confirmed_at is not null)
     or exists (select from passkey p where p."user" = person)
@@ -417,7 +418,7 @@ create table login_throttle (
   failures integer not null,
   last_failure_at timestamptz(3) not null,
   wait_until timestamptz(3),
-  -- Of a pair: from when on the delay of its e-mail address no longer holds it up, whatever others do meanwhile.
+  -- Of a pair: when the delay of its e-mail address ends for it, whatever others do meanwhile.
   turn_at timestamptz(3),
   primary key (email_hash, address_hash)
 );
@@ -431,12 +432,12 @@ alter table identity
   add column name text,
   add column avatar_url text,
   add column last_login_at timestamptz(3),
-  -- Who the person is at a managed engine, as the subject of its tokens.
+  -- Id of the user at a managed engine: the subject of its tokens.
   add column engine_subject text;
 create index identity_engine_subject_idx on identity (engine_subject) where engine_subject is not null;
 
--- A sign-in, or the connection of a provider, between its start and its callback. Only the hash of the state is kept, and
--- the verifier and the nonce are sealed: a copy of this table completes no flow.
+-- A sign-in, or the connection of a provider, between its start and its callback. Only the hash of the state is stored,
+-- and the verifier and the nonce are encrypted: a copy of this table completes no flow.
 create table login_flow (
   state_hash bytea primary key,
   provider text not null,
@@ -474,9 +475,9 @@ create table login_code (
 create index login_code_expires_idx on login_code (expires_at);
 create index login_code_user_idx on login_code ("user");
 
--- Access tokens of people at the managed engine, each kept for a decision about an app.
+-- Access tokens of users at the managed engine, each stored for a decision about an app.
 create table engine_session (
-  -- The session here that the person opened with it. It has no foreign key: both rows are written by one statement.
+  -- The session here that was opened with it. It has no foreign key: both rows are written by one statement.
   session uuid primary key,
   "user" uuid not null references "user" (document_id) on delete cascade,
   -- Encrypted.
@@ -487,7 +488,7 @@ create index engine_session_expires_idx on engine_session (expires_at);
 
 -- Mails ---------------------------------------------------------------------------------------------------------------
 
--- Mails that wait to be sent. What they say is sealed, and erased once they are sent or given up.
+-- Queued mails. Their content is encrypted, and erased once they are sent or given up.
 create table mail_outbox (
   document_id uuid primary key,
   kind text not null,
@@ -505,7 +506,7 @@ create table mail_outbox (
 create index mail_outbox_due_idx on mail_outbox (due_at) where status = 'waiting';
 create index mail_outbox_ended_idx on mail_outbox (ended_at) where ended_at is not null;
 
--- Where no mail server is configured, development keeps its latest mails here, to be read at /auth/mail.
+-- Without a mail server, development stores its latest mails here, to be read at /auth/mail.
 create table kept_mail (
   document_id uuid primary key,
   recipient text not null,
@@ -514,7 +515,7 @@ create table kept_mail (
   created_at timestamptz(3) not null
 );
 
--- What a link in a mail proves: hashed, deleted by its use.
+-- Tokens of links in mails: hashed, deleted by their use.
 create table proof_token (
   token_hash bytea primary key,
   purpose text not null check (purpose in ('reset', 'verification')),
@@ -529,14 +530,14 @@ create index proof_token_expires_idx on proof_token (expires_at);
 
 -- Reads behind locks --------------------------------------------------------------------------------------------------
 
--- What a change decides on is read behind the locks that keep it. A statement reads as of its own start, and so not what
--- was committed while it waited for a lock; a volatile function reads as of its call. These functions take the id of a
--- locked row, so that they run behind the lock: one statement locks, waits and reads. They are in PL/pgSQL, whose plans a
--- connection keeps, and which is never merged into the statement that calls it.
+-- A change reads the rows it depends on behind the locks that protect them. A statement reads as of its own start, and
+-- so not what was committed while it waited for a lock; a volatile function reads as of its call. These functions take
+-- the id of a locked row, so that they run behind the lock: one statement locks, waits and reads. They are in PL/pgSQL,
+-- whose plans a connection caches, and which is never inlined into the calling statement.
 --
--- Their statements allow no other plan than look-ups: with a handful of rows a join that reads an index through costs as
--- little as a look-up for each row, and a plan is kept while the tables grow. So a row is looked up by its key in a subquery
--- (`offset 0`, or a scalar one), and what is locked is listed first, and then looked up by its ids.
+-- Their statements allow no other plan than look-ups: with a handful of rows a join that scans a whole index costs as
+-- little as a look-up for each row, and a plan stays in use while the tables grow. So a row is looked up by its key in
+-- a subquery (`offset 0`, or a scalar one), and what is locked is listed first, and then looked up by its ids.
 
 -- The roles of a user, by name.
 create function roles_of(holder uuid) returns table (roles uuid[], role_names text[])
@@ -549,8 +550,9 @@ begin
       where ur."user" = holder order by r.name);
 end $$;
 
--- What a user holds: the patterns of its global roles, those of its account-scoped roles, those of the roles of each
--- membership, and its accounts that are not deleted. Without a proof, without the roles that need a second factor.
+-- Permissions of a user: the patterns of its global roles, of its account-scoped roles and of the roles of each
+-- membership, and its accounts that are not deleted. Without a second factor in the session, the roles that need one
+-- are left out.
 create function user_holdings(holder uuid, has_proof boolean default true)
 returns table (patterns text[], account_patterns text[], membership_patterns json[], accounts uuid[])
 language plpgsql volatile rows 1 as $$
@@ -580,7 +582,7 @@ begin
     joined;
 end $$;
 
--- What the user of a token holds by it: in a session without a second factor less than elsewhere.
+-- Permissions that a token gives its user: fewer in a session without a second factor.
 create function holdings_of_token(holder uuid, session_id uuid)
 returns table (patterns text[], account_patterns text[], membership_patterns json[], accounts uuid[])
 language plpgsql volatile rows 1 as $$
@@ -642,8 +644,8 @@ begin
       order by k.document_id for no key update);
 end $$;
 
--- What decides whether a token may create an API key: whether its session or key is valid and its user active, when the
--- key of the token expires, and how many keys of the user are valid.
+-- Facts that decide whether a token may create an API key: whether its session or key is valid and its user active,
+-- when the key of the token expires, and how many keys of the user are valid.
 create function key_maker(holder uuid, session_id uuid, key_id uuid, at timestamptz)
 returns table (is_live boolean, expires_at timestamptz, live_keys integer) language plpgsql volatile rows 1 as $$
 begin
@@ -668,11 +670,11 @@ begin
     select l.document_id from line l where l.parent is null);
 end $$;
 
--- Locks a session and every session opened from it, and returns those that are unrevoked. Opening a session from another one
--- locks that one: each turn finds what was opened while the turn before waited for its locks, and the last one finds nothing,
--- since every session of the tree is locked then. A turn locks in the order of the ids, which prevents deadlocks. The
--- sessions that were opened from one are looked up by the index of parents for that one, and the tree by its ids: a join may
--- read both indexes through.
+-- Locks a session and every session opened from it, and returns those that are unrevoked. Opening a session from
+-- another one locks that one: each turn finds the sessions opened while the turn before waited for its locks, and the
+-- last one finds none, since every session of the tree is locked then. A turn locks in the order of the ids, which
+-- prevents deadlocks. Child sessions are looked up by the index of parents, one parent at a time, and the tree by its
+-- ids: a join may scan both indexes whole.
 create function lock_session_tree(root uuid) returns uuid[] language plpgsql volatile as $$
 declare
   locked uuid[] := '{}';
@@ -705,8 +707,8 @@ begin
     update session set revoked_at = at, updated_at = at where document_id = any(locked) returning document_id;
 end $$;
 
--- Revokes the sessions of a user and returns those that were unrevoked. Opening a session locks the user: one that is being
--- opened is there behind this lock.
+-- Revokes the sessions of a user and returns those that were unrevoked. Opening a session locks the user: a session
+-- that is being opened exists behind this lock.
 create function revoke_sessions_of(holder uuid, at timestamptz) returns setof uuid
 language plpgsql volatile as $$
 begin
@@ -719,8 +721,8 @@ begin
     returning document_id;
 end $$;
 
--- The address that a link was sent to, if its token is unused, of this user and unexpired. Uses of the tokens of a user lock
--- the user: behind that lock, one of two concurrent uses finds the token.
+-- The address of a sent link, if its token is unused, of this user and unexpired. Uses of the tokens of a user lock the
+-- user: behind that lock, one of two concurrent uses finds the token.
 create function proven_address(holder uuid, hash bytea, asked text, at timestamptz) returns setof text
 language plpgsql volatile rows 1 as $$
 begin
@@ -728,9 +730,9 @@ begin
     where t.token_hash = hash and t.purpose = asked and t."user" = holder and t.expires_at > at;
 end $$;
 
--- How many links of a purpose were sent to a person after an instant. While they are fewer than the limit, the person is
--- locked until the transaction ends, and the links are counted behind the lock: parallel requests pass the limit by none, and
--- those of a flood over it wait for nobody.
+-- Number of links of a purpose sent to a user after an instant. Below the limit, the user is locked until the
+-- transaction ends, and the links are counted behind the lock: parallel requests never exceed the limit, and those of a
+-- flood over it do not wait.
 create function count_recent_links(holder uuid, asked text, since timestamptz, at_most integer) returns integer
 language plpgsql volatile as $$
 declare
@@ -751,8 +753,8 @@ begin
   return query select i.* from identity i where i."user" = holder;
 end $$;
 
--- Serializes sign-ins of one person until the transaction ends, those of the same identity and those with the same address,
--- and returns the identity behind these locks: so two first sign-ins at once make one user.
+-- Serializes sign-ins of the same identity, and those with the same address, until the transaction ends, and returns
+-- the identity behind these locks: so two first sign-ins at once create one user.
 create function lock_identity(at_provider text, of_subject text, address text) returns setof identity
 language plpgsql volatile rows 1 as $$
 begin

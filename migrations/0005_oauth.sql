@@ -1,6 +1,6 @@
 -- additive
--- The OAuth provider: clients with their secrets, signing keys, what people allowed, the state of the protocol, the
--- exchange of an app's token for a session, and the apps of a managed engine.
+-- The OAuth provider: clients with their secrets, signing keys, grants, the state of the protocol, the exchange of an
+-- app's token for a session, and the apps of a managed engine.
 
 -- Clients -------------------------------------------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ create table oauth_client (
   -- The logo, fetched once when an administrator names it.
   logo_uri text,
   logo_hash text,
-  -- How the client proves itself, beside its type: its method, its public keys or where they are, and whether its requests
+  -- Authentication of the client, beside its type: the method, the public keys or their URL, and whether its requests
   -- are pushed. Null: by its secret alone.
   proof json
 );
@@ -37,7 +37,7 @@ create index oauth_client_first_party_idx on oauth_client (created_at) where fir
 create index oauth_client_type_idx on oauth_client (type, created_at);
 create index oauth_client_application_type_idx on oauth_client (application_type, created_at);
 create index oauth_client_registration_idx on oauth_client (registration, created_at);
--- Clients that registered themselves, by their age: those that nobody ever used are deleted.
+-- Clients that registered themselves, by their age: unused ones are deleted.
 create index oauth_client_dynamic_idx on oauth_client (created_at) where registration = 'dynamic';
 
 create table oauth_client_logo (
@@ -58,7 +58,7 @@ create index oauth_client_secret_client_idx on oauth_client_secret (client);
 -- For the removal of expired secrets.
 create index oauth_client_secret_expires_at_idx on oauth_client_secret (expires_at) where expires_at is not null;
 
--- How many secrets of a client are valid. It takes the id of a locked client, so that it counts behind the lock.
+-- Number of valid secrets of a client. It takes the id of a locked client, so that it counts behind the lock.
 create function live_secrets_of(of_client uuid, at timestamptz) returns integer language plpgsql volatile as $$
 begin
   return (select count(*)::int from oauth_client_secret s
@@ -91,13 +91,13 @@ create index oauth_signing_key_key_idx on oauth_signing_key (split_part(private_
 
 -- Grants --------------------------------------------------------------------------------------------------------------
 
--- What a person allows a client to do.
+-- Grants: scopes that a user granted to a client.
 create table oauth_grant (
   document_id uuid primary key,
   "user" uuid not null references "user" (document_id),
   client uuid not null references oauth_client (document_id),
   scopes text[] not null,
-  -- Scopes that were asked for and not given.
+  -- Scopes that were requested and not granted.
   refused_scopes text[] not null,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
@@ -112,14 +112,14 @@ create index oauth_grant_client_idx on oauth_grant (client);
 create index oauth_grant_created_idx on oauth_grant (created_at, document_id);
 create index oauth_grant_updated_idx on oauth_grant (updated_at);
 
--- When a grant was used last. The instant stands apart from the grant: a token is issued without a lock of the grant.
+-- Last use of a grant. It is stored apart from the grant: a token is issued without a lock of the grant.
 create table oauth_grant_use (
   grant_id uuid primary key references oauth_grant (document_id) on delete cascade,
   used_at timestamptz(3) not null
 );
 
--- The grants that were revoked: an access token of one opens no session any more. A row is kept until the last access token
--- of its grant has expired.
+-- Revoked grants: their access tokens no longer open a session. A row is stored until the last access token of its
+-- grant has expired.
 create table oauth_ended_grant (
   grant_id text primary key,
   ended_at timestamptz(3) not null
@@ -128,12 +128,12 @@ create index oauth_ended_grant_ended_idx on oauth_ended_grant (ended_at);
 
 -- State of the protocol -----------------------------------------------------------------------------------------------
 
--- Codes, tokens, sessions, interactions. Ids are credentials, so only their hashes are kept.
+-- Codes, tokens, sessions, interactions. Ids are credentials, so only their hashes are stored.
 create table oauth_state (
   model text not null,
   id_hash bytea not null,
   payload jsonb not null,
-  -- The family of tokens that one authorization led to, and what the person allowed.
+  -- The family of tokens of one authorization, and the granted scopes.
   grant_id text,
   consent uuid,
   uid text,
@@ -143,21 +143,21 @@ create table oauth_state (
   -- Of a spent refresh token: a hash of the client that spent it, and for some seconds the encrypted answer.
   consumed_by bytea,
   answer text,
-  -- When a device last asked for the tokens of its code (RFC 8628 section 3.5).
+  -- Last poll of a device for the tokens of its code (RFC 8628 section 3.5).
   polled_at timestamptz(3),
   primary key (model, id_hash)
 );
 create index oauth_state_grant_idx on oauth_state (grant_id) where grant_id is not null;
 create index oauth_state_consent_idx on oauth_state (consent) where consent is not null;
--- All conditions of a look-up in one index: with the first alone, PostgreSQL may read the index of expiries beside it, which
--- holds every token that lives, or that of the models.
+-- All conditions of a look-up in one index: with the first alone, PostgreSQL may read the index of expiries beside it,
+-- which holds every unexpired token, or the index of the models.
 create index oauth_state_uid_model_idx on oauth_state (uid, model, expires_at) where uid is not null;
 create unique index oauth_state_user_code_key on oauth_state (user_code_hash) where user_code_hash is not null;
 create index oauth_state_expires_idx on oauth_state (expires_at);
 create index oauth_state_answer_idx on oauth_state (consumed_at) where answer is not null;
 
--- Rows of `oauth_state` and `oauth_client` that somebody unknown caused, each until the row expires, by the networks of the
--- address that caused it (hashes) and by the client that it is for (docs/contract/oauth.md#rows-of-strangers).
+-- Rows of `oauth_state` and `oauth_client` that unauthenticated requests created, each until the row expires, by the
+-- networks of the requesting address (hashes) and by the client (docs/contract/oauth.md#rows-of-strangers).
 create table stranger_row (
   id bytea primary key,
   kind text not null,
@@ -171,9 +171,9 @@ create index stranger_row_wide_network_idx on stranger_row (wide_network, kind);
 create index stranger_row_client_idx on stranger_row (client, kind);
 create index stranger_row_expires_idx on stranger_row (expires_at);
 
--- Takes a place for a row of a stranger; false when its network, the wide network around it, or the client has as many as its
--- limit. Places are counted behind the lock of the wide network, which holds the narrow one. The lock of the client is taken
--- near its limit only: strangers of one client wait for each other no earlier.
+-- Reserves a row for an unauthenticated request; false when its network, the wide network around it, or the client is
+-- at its limit. Rows are counted behind the lock of the wide network, which contains the narrow one. The lock of the
+-- client is taken near its limit only: until then requests for one client do not wait for each other.
 create function admit_stranger(row_id bytea, of_kind text, of_network bytea, of_wide bytea, of_client text,
   until timestamptz, at timestamptz, network_limit integer, wide_limit integer, client_limit integer) returns boolean
 language plpgsql volatile as $$
@@ -210,7 +210,7 @@ end $$;
 
 -- Managed engines -----------------------------------------------------------------------------------------------------
 
--- The person of an engine's subject; null for an unknown one, and for one that stands for several people.
+-- The user of an engine's subject; null for an unknown subject, and for one of several users.
 create function person_of_subject(asked text) returns uuid language plpgsql stable as $$
 declare
   holders uuid[] := array(select distinct i."user" from identity i where i.engine_subject = asked limit 2);
@@ -225,10 +225,10 @@ create table oauth_engine_decision (
   decision text not null check (decision in ('approve', 'deny')),
   -- The app; null until the engine names it.
   client_id text,
-  -- Scopes of the API that the person granted. The engine knows none of them.
+  -- Granted scopes of the API. The engine knows none of them.
   api_scope text not null,
   claimed_at timestamptz(3) not null,
-  -- Where the browser continues, encrypted: it holds a code. Null while the engine is asked.
+  -- URL at which the browser continues, encrypted, because it holds a code. Null until the engine answers.
   authorize_url text,
   decided_at timestamptz(3),
   check ((authorize_url is null) = (decided_at is null))
@@ -237,25 +237,25 @@ create index oauth_engine_decision_user_idx on oauth_engine_decision ("user", cl
 -- For the sweep of decisions.
 create index oauth_engine_decision_claimed_idx on oauth_engine_decision (claimed_at);
 
--- What people allow apps of the managed engine to do. One row for each person and app, as its last decision left it.
+-- Grants to apps of the managed engine. One row for each user and app, as of the last decision.
 create table engine_grant (
   document_id uuid primary key,
   "user" uuid not null references "user" (document_id) on delete cascade,
   -- The app's id at the engine.
   client uuid not null,
   client_name text not null,
-  -- Those of the engine and those of the API.
+  -- Scopes of the engine and of the API.
   scopes text[] not null,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   revoked_at timestamptz(3),
-  -- Whether the engine ended it too. It takes that with the token of the person only, so later.
+  -- Whether the engine revoked it too. That needs an access token of the user, so it can happen later.
   is_ended_there boolean not null default false,
   unique ("user", client)
 );
 
--- What the person granted to an app at its last approval, of the scopes of the API. What was granted before the present grant
--- began was taken back: a consent that is given at the engine alone revives none of it.
+-- Scopes of the API in the last approval for an app. Those granted before the current grant began were revoked: consent
+-- at the engine alone does not restore them.
 create function api_scope_of(holder uuid, of_client text) returns text language plpgsql stable as $$
 begin
   return (select d.api_scope from oauth_engine_decision d
@@ -265,14 +265,14 @@ begin
     order by d.decided_at desc limit 1);
 end $$;
 
--- Whether a person took back what it allowed an app.
+-- Whether a user revoked its grant to an app.
 create function is_engine_grant_revoked(holder uuid, of_client text) returns boolean language sql stable as $$
   select exists (select from engine_grant g
     where g."user" = holder and g.client = uuid_of(of_client) and g.revoked_at is not null)
 $$;
 
--- Ends a grant with the sessions of its app, in every process. An exchange under way is over before, or comes after it. The
--- grant is locked before the client: the order in which a grant is recorded at the engine and then ended.
+-- Revokes a grant with the sessions of its app, in every process. A concurrent exchange ends before it, or starts after
+-- it. The grant is locked before the client: the order in which a grant is recorded at the engine and then ended.
 create function end_engine_grant(holder uuid, ended uuid, at timestamptz) returns void
 language plpgsql volatile as $$
 begin
@@ -289,10 +289,10 @@ end $$;
 
 -- Consent -------------------------------------------------------------------------------------------------------------
 
--- Takes the question for consent with this id, which asks this person, and reads what the person allowed the client before:
--- behind the locks of the person, the client and the grant, so that of two decisions the second knows the first. Nothing is
--- returned when the session of the decision has ended. The grant is locked before the question, because the end of a grant
--- locks it before its tokens.
+-- Takes the consent interaction with this id, which belongs to this user, and reads the grant of the user to the
+-- client: behind the locks of the user, the client and the grant, so that of two decisions the second sees the first.
+-- Nothing is returned when the session of the decision has ended. The grant is locked before the interaction, because a
+-- revocation locks the grant before its tokens.
 create function claim_consent(asked bytea, at timestamptz, person uuid, deciding uuid) returns table (
   payload jsonb, consumed_at timestamptz, created_at timestamptz, document_id uuid, "user" uuid, client uuid,
   scopes text[], refused_scopes text[], redirect_uris text[], updated_at timestamptz
@@ -327,8 +327,8 @@ begin
     left join oauth_grant g on g."user" = person and g.client = of_client and g.revoked_at is null;
 end $$;
 
--- Locks an active person, then a first-party client that is not deleted, as `claim_consent` does: false when one of them is
--- not there any more, and then nothing may be granted without a question.
+-- Locks an active user, then a first-party client that is not deleted, as `claim_consent` does: false when one of them
+-- no longer exists, and then nothing may be granted without consent.
 create function lock_silent_grant(person uuid, of_client uuid) returns boolean language plpgsql volatile as $$
 begin
   perform from "user" u where u.document_id = person and u.is_actived and u.deleted_at is null for no key update;
@@ -341,8 +341,8 @@ end $$;
 
 -- Exchange ------------------------------------------------------------------------------------------------------------
 
--- What else speaks against an access token that the service's own provider keeps: its client, its grant or the token
--- itself. Null when nothing does. The grant and the session of the browser are each looked up by their id alone.
+-- Further reason to refuse an access token of the service's own provider: its client, its grant or the token itself.
+-- Null without one. The grant and the session of the browser are each looked up by their id alone.
 create function provider_token_fault(of_client text, of_grant text, of_token text, at timestamptz) returns text
 language plpgsql stable as $$
 declare
@@ -361,7 +361,7 @@ begin
       and t.consent = asked_grant and t.expires_at > at;
   if token is null then
     return 'token_unknown';
-  -- A token without offline_access ends with the session of the provider, and that one with the session of the browser.
+  -- A token without offline_access ends with the session of the provider, which ends with the session of the browser.
   elsif token ->> 'expiresWithSession' = 'true' and not exists (select from oauth_state s
       where s.model = 'Session' and s.uid = token ->> 'sessionUid' and s.expires_at > at
         and s.payload ->> 'accountId' = token ->> 'accountId'
@@ -382,13 +382,13 @@ create function browser_of_token(of_token text) returns uuid language sql stable
       and t.payload ->> 'expiresWithSession' = 'true'
 $$;
 
--- Locks what the session of an access token depends on, and says what speaks against it. A grant that is being ended waits
--- for this transaction, or this one for it; a user who is being disabled likewise. So nothing ends between the check and
--- the session: a transaction that ends the grant or the user finds the session. The person is locked first: an end of its
--- access holds the person while it ends grants.
+-- Locks the rows that the session of an access token depends on, and returns the reason to refuse it. A revocation of
+-- the grant waits for this transaction, or this one for it; a disabling of the user likewise. So nothing ends between
+-- the check and the session: a transaction that revokes the grant or disables the user finds the session. The user is
+-- locked first: an end of its access locks the user before it revokes grants.
 --
--- `began_at`: when the session of the token began, at a managed engine. `allowed`: the scopes that the grant of a kept token
--- has by now, which may be fewer than those of the token. `browser`: the session that the opened one ends with.
+-- `began_at`: when the session of the token began, at a managed engine. `allowed`: the current scopes of the grant of a
+-- stored token, which may be fewer than those of the token. `browser`: the session that the new one ends with.
 -- `kept_grant`: the grant here of an app of a managed engine.
 create function claim_exchange(
   asked uuid, subject text, is_kept boolean, of_client text, of_grant text, of_token text, at timestamptz,
@@ -404,7 +404,7 @@ declare
 begin
   select u.document_id, u.is_actived and u.deleted_at is null, u.apps_ended_at into person, active, apps_ended
     from "user" u where u.document_id = person for share;
-  -- The client before the grant: its deletion holds the one while it waits for the other.
+  -- The client before the grant: a deletion of the client locks them in this order.
   perform pg_advisory_xact_lock_shared(hashtextextended('oauth client ' || of_client, 0));
   perform pg_advisory_xact_lock_shared(hashtextextended('oauth grant ' || coalesce(of_grant, ''), 0));
   ended := exists (select from oauth_ended_grant g where g.grant_id = of_grant);
@@ -433,18 +433,18 @@ end $$;
 
 -- Ends ----------------------------------------------------------------------------------------------------------------
 
--- What a person opened ends together: sessions, families of OAuth tokens, and what is still on its way.
+-- Access of a user ends together: sessions, families of OAuth tokens, and flows under way.
 
--- Ends every family of tokens that rests on these grants. The families are locked first, and in one order: a token that is
--- being written holds its family, so it is there for the second statement.
+-- Revokes every family of tokens of these grants. The families are locked first, and in one order: a token that is
+-- being written holds its family, so it exists for the second statement.
 create function end_families(grants uuid[]) returns void language plpgsql volatile as $$
 begin
   perform from oauth_state s where s.consent = any(grants) and s.model = 'Grant' order by s.id_hash for update;
   delete from oauth_state s where s.consent = any(grants);
 end $$;
 
--- Ends the sessions that were opened with tokens of a grant, and with is_final the grant: no token of it opens a session
--- any more. Returns the sessions.
+-- Ends the sessions that were opened with tokens of a grant, and with is_final the grant: its tokens no longer open a
+-- session. Returns the sessions.
 create function end_grant(ended text, is_final boolean, at timestamptz) returns setof uuid
 language plpgsql volatile as $$
 declare
@@ -464,9 +464,9 @@ begin
   return query select unnest(sessions);
 end $$;
 
--- Ends the sessions that were opened for a client. Its grants are locked in the order in which their own ends lock them, and
--- looked up by their index alone (`num_nonnulls`: PostgreSQL may take the condition that a column is null for a reason to
--- read an index of such rows through).
+-- Ends the sessions that were opened for a client. Its grants are locked in the order of their own revocation, and
+-- looked up by their index alone (`num_nonnulls`: the condition that a column is null may lead PostgreSQL to scan an
+-- index of such rows whole).
 create function end_client(ended uuid, at timestamptz) returns void language plpgsql volatile as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('oauth client ' || ended, 0));
@@ -479,8 +479,8 @@ begin
   perform end_families(array(select g.document_id from oauth_grant g where g.client = ended));
 end $$;
 
--- Locks the sessions of a person that an end of its access ends: all but `kept` and, with `keeps_apps`, those of apps that
--- were not opened from one that ends.
+-- Locks the sessions that an end of a user's access ends: all except `kept` and, with `keeps_apps`, those of apps that
+-- were not opened from an ending one.
 create function lock_ending_sessions(holder uuid, keeps_apps boolean, kept uuid) returns uuid[]
 language plpgsql volatile as $$
 begin
@@ -490,9 +490,9 @@ begin
     order by s.document_id for no key update);
 end $$;
 
--- Ends what a person opened, but for the session `kept` and, with `keeps_apps`, for apps and their tokens. Returns the
--- sessions that this call ends. What was opened from a session ends with it. The person is locked first, as by whatever
--- opens a session. Consents stay.
+-- Ends the sessions and flows of a user, except for the session `kept` and, with `keeps_apps`, for apps and their
+-- tokens. Returns the sessions that this call ends. Child sessions end with their parent. The user is locked first, as
+-- by every opening of a session. Consents stay.
 create function end_access_of(holder uuid, at timestamptz, keeps_apps boolean, kept uuid) returns setof uuid
 language plpgsql volatile as $$
 declare
@@ -504,7 +504,8 @@ begin
   update "user" set access_ended_at = at, apps_ended_at = case when keeps_apps then apps_ended_at else at end
     where document_id = holder;
   delete from proof_token where "user" = holder and purpose = 'reset';
-  -- Whoever redeems one holds it and waits for the person: it is judged by access_ended_at then, as a second step is.
+  -- A redemption locks its code and waits for the user: it is checked against access_ended_at then, as a second step
+  -- is.
   delete from login_code where code_hash = any(array(
     select c.code_hash from login_code c where c."user" = holder for update skip locked));
   if not keeps_apps then

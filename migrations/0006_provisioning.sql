@@ -26,7 +26,7 @@ create table provisioning_target (
 create index provisioning_target_created_idx on provisioning_target (created_at);
 create index provisioning_target_key_idx on provisioning_target (split_part(secret_encrypted, '.', 2));
 
--- Without a target nothing of provisioning is looked for: the first one is noted.
+-- Without a target processes skip all work of provisioning: the first one is noted.
 create function note_target_change() returns trigger language plpgsql as $$
 begin
   perform note_change('t');
@@ -35,7 +35,7 @@ end $$;
 create trigger note_change after insert or delete or update of deleted_at on provisioning_target
   for each statement execute function note_target_change();
 
--- The living targets, counted behind a lock: a function that is volatile reads what was committed when it runs.
+-- Number of existing targets, counted behind a lock: a volatile function reads what was committed when it runs.
 create function count_targets_under_lock() returns integer language plpgsql volatile as $$
 begin
   perform pg_advisory_xact_lock(7320117);
@@ -50,11 +50,11 @@ create table provisioning_turn (
 
 -- Ledger --------------------------------------------------------------------------------------------------------------
 
--- One user at one target: its deliveries are made one after the other. Every statement that adds, claims or ends a
--- delivery changes this row, so they follow each other, whatever they read.
+-- One user at one target, with deliveries one after the other. Every statement that adds, claims or ends a delivery
+-- changes this row, so they are serialized, whatever they read.
 create table provisioning_stream (
   target uuid not null references provisioning_target on delete cascade,
-  -- Without a reference: what became of a user is kept as long as the ledger.
+  -- Without a foreign key: the row outlives its user, for as long as the ledger.
   user_id uuid not null,
   -- Of the last delivery.
   position integer not null,
@@ -67,7 +67,7 @@ create table provisioning_stream (
   claimed uuid,
   claimed_at timestamptz(3),
   fence integer not null default 0,
-  -- What the target has (provisioning_digest): null before the first attempt, 'unknown' after one without a success.
+  -- State at the target (provisioning_digest): null before the first attempt, 'unknown' after a failed one.
   delivered_digest text,
   -- The id that a SCIM service gave the user.
   remote_id text,
@@ -79,7 +79,7 @@ create table provisioning_stream (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 create index provisioning_stream_due_idx on provisioning_stream (target, due_at) where due_at is not null;
 create index provisioning_stream_lease_idx on provisioning_stream (lease_owner) where lease_owner is not null;
--- Which user a SCIM service knows by an id.
+-- The user behind an id of a SCIM service.
 create index provisioning_stream_remote_idx on provisioning_stream (target, remote_id) where remote_id is not null;
 
 create table provisioning_delivery (
@@ -107,7 +107,7 @@ create table provisioning_delivery (
   job uuid,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
-  -- Whether it was waiting on its schedule when a replay made it due: the schedule goes on after that attempt.
+  -- Whether it was waiting on its schedule when a replay made it due: the schedule continues after that attempt.
   keeps_schedule boolean not null default false,
   unique (target, user_id, position),
   check ((ended_at is null) = (status in ('pending', 'retrying'))),
@@ -118,8 +118,8 @@ create table provisioning_delivery (
 -- and the workers look deliveries up by their ids. So these indexes end with the instant.
 create index provisioning_delivery_created_idx on provisioning_delivery (created_at);
 create index provisioning_delivery_user_idx on provisioning_delivery (user_id, created_at);
--- The open deliveries of a user in their order, which no other index has: that of the positions holds all that have ended.
--- And what is left of a target that was deleted.
+-- The open deliveries of a user in their order, which no other index has: the index of the positions holds all ended
+-- ones. Also the remaining deliveries of a deleted target.
 create index provisioning_delivery_open_idx on provisioning_delivery (target, user_id, (position + 0))
   where ended_at is null;
 create index provisioning_delivery_ended_idx on provisioning_delivery (ended_at) where ended_at is not null;
@@ -142,7 +142,7 @@ create table provisioning_attempt (
   primary key (delivery, attempt)
 );
 
--- How many deliveries ended in each status, over all time: the metric.
+-- Number of ended deliveries by status, over all time: the metric.
 create table provisioning_total (
   status text primary key,
   came bigint not null
@@ -160,7 +160,7 @@ create table provisioning_job (
   total integer not null,
   processed integer not null default 0,
   queued integer not null default 0,
-  -- The last user that was looked at, in the order of ids.
+  -- The last visited user, in the order of ids.
   last_user uuid,
   failures integer not null default 0,
   last_error text,
@@ -178,14 +178,14 @@ create index provisioning_job_running_idx on provisioning_job (created_at) where
 
 -- Queue ---------------------------------------------------------------------------------------------------------------
 
--- What a target knows of a user, to compare.
+-- Digest of a user's state at a target, to compare.
 create function provisioning_digest(email text, name text, user_status text) returns text language sql immutable as $$
   select case when user_status = 'deleted' then 'deleted'
     else md5(json_build_array(email, name, user_status)::text) end
 $$;
 
--- Queues the present state of users for targets, behind what is queued already. Streams are locked in the order of
--- targets and users, as all who lock several do. Returns how many deliveries were written.
+-- Queues the current state of users for targets, behind what is queued already. Streams are locked in the order of
+-- targets and users, as everywhere. Returns how many deliveries were written.
 create function queue_provisioning(targets uuid[], users uuid[], types text[], at timestamptz, of_job uuid)
 returns integer language sql volatile as $$
   with asked as materialized (

@@ -13,7 +13,7 @@ create table realtime_message_open (
   -- The contract of the account that the event is about: it has a channel of its own.
   contract uuid,
   attempts integer not null default 0,
-  -- How many results were recorded; less than the attempts while one is in flight.
+  -- Number of recorded results; less than the attempts while one is in flight.
   results integer not null default 0,
   -- When the message is due; null while a worker publishes it.
   next_attempt_at timestamptz(3),
@@ -28,16 +28,16 @@ create table realtime_message_open (
   check ((lease_owner is null) = (next_attempt_at is not null))
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 
--- No other index holds the primary key, as of the ledger of webhooks; of an account few messages are open.
+-- No other index contains the primary key, as in the ledger of webhooks; an account has few open messages.
 create index realtime_message_open_account_idx on realtime_message_open (account, created_at);
 create index realtime_message_open_lease_idx on realtime_message_open (lease_owner, account)
   where lease_owner is not null;
--- The messages of an account that nobody has claimed, in the order of their events: a claim reads only those that it may
--- take, however many wait after an outage of the provider. The text, because no index but the primary key may hold the id.
+-- The unclaimed messages of an account, in the order of their events: a claim reads only those that it may take,
+-- however many wait after an outage of the provider. The text, because no index but the primary key may contain the id.
 create index realtime_message_open_order_idx on realtime_message_open (account, ((document_id::text) collate "C"))
   where lease_owner is null;
 
--- When the messages of an account that wait are looked at next. An account without a row has none that wait.
+-- Next visit to the waiting messages of an account. An account without a row has no waiting message.
 create table realtime_queue (
   account uuid primary key,
   visit_at timestamptz(3) not null
@@ -74,7 +74,7 @@ create view realtime_message as
     created_at, updated_at
   from realtime_message_open;
 
--- What each process that publishes knows of the provider, for the health of all.
+-- State of the provider as each publishing process sees it, for the health of all.
 create table realtime_watch (
   worker_id text primary key,
   status text not null check (status in ('operational', 'degraded', 'down')),
@@ -93,13 +93,13 @@ create table realtime_watch (
 -- which are limited to 8,000 bytes, and by these tables. Nothing here outlives the processes, so neither table is logged: a
 -- crash of the server empties both, and the processes write them again.
 
--- The processes that serve. A process holds an advisory lock of its id for as long as its listening connection lives.
+-- The serving processes. A process holds an advisory lock of its id while its listening connection exists.
 create unlogged table realtime_process (
   id uuid primary key,
   seen_at timestamptz not null
 );
 
--- What a process told the others in the last minute, in the order of its numbers. Small messages stand in the notification
+-- Messages between processes of the last minute, in the order of their numbers. Small messages are in the notification
 -- too; the table has the large ones, and those that a process missed while its listening connection was lost.
 create unlogged table realtime_relay (
   process uuid not null,
@@ -112,10 +112,10 @@ create index realtime_relay_created_at on realtime_relay (created_at);
 
 -- Channels ------------------------------------------------------------------------------------------------------------
 
--- What happened in the channels of realtime clients, as the provider's webhooks and the embedded server report it.
+-- Activity in the channels of realtime clients, as reported by the provider's webhooks and the embedded server.
 create table realtime_channel_event (
   document_id uuid primary key,
-  -- What makes a report one report: the digest of a webhook's body, or the process and a number; and the place within it.
+  -- Identity of a report: the digest of a webhook's body, or the process and a number; and the place within it.
   origin text not null,
   position integer not null,
   name text not null check (name in ('channel_occupied', 'channel_vacated', 'member_added', 'member_removed',
@@ -126,7 +126,7 @@ create table realtime_channel_event (
   event text,
   bytes integer,
   subscription_count integer,
-  -- When it happened, by the clock of who reports it.
+  -- Time of the activity, by the clock of its reporter.
   happened_at timestamptz(3) not null,
   created_at timestamptz(3) not null,
   unique (origin, position)
@@ -134,7 +134,7 @@ create table realtime_channel_event (
 create index realtime_channel_event_created_idx on realtime_channel_event (created_at, document_id);
 create index realtime_channel_event_channel_idx on realtime_channel_event (channel, created_at);
 
--- What the reports come to for each channel. An older report, which arrives late, changes nothing.
+-- State of each channel by its reports. An older report that arrives late changes nothing.
 create table realtime_channel_state (
   channel text primary key,
   -- Null: vacated.
@@ -146,8 +146,8 @@ create table realtime_channel_state (
 );
 create index realtime_channel_state_changed_idx on realtime_channel_state (changed_at);
 
--- Subscriptions that were authorized at a provider outside of the service: it cannot say whose they are, and the process
--- that authorized them may be gone when the user loses the access.
+-- Subscriptions that were authorized at an external provider: it does not know their users, and the process that
+-- authorized them may be gone when the user loses the access.
 create table realtime_grant (
   user_id uuid not null,
   channel text not null,
@@ -157,8 +157,8 @@ create table realtime_grant (
 ) with (fillfactor = 80);
 create index realtime_grant_granted_idx on realtime_grant (granted_at);
 
--- The sessions and API keys with which subscriptions were authorized at a provider outside of the service. `ends_at`: when
--- one is looked at again, since its JWT or the key expires.
+-- The sessions and API keys with which subscriptions were authorized at an external provider. `ends_at`: time of the
+-- next check, since the JWT or the key expires.
 create table realtime_grant_token (
   token text primary key,
   user_id uuid not null,

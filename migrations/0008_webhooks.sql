@@ -5,7 +5,8 @@
 
 -- Webhooks ------------------------------------------------------------------------------------------------------------
 
--- The length of `name` is the API's rule alone: a row of before the release may be longer, and must stop no migration.
+-- The length of `name` is the API's rule alone: a row from before the release may be longer, and must not stop the
+-- migration.
 alter table webhook
   -- squawk-ignore ban-drop-not-null
   alter column account drop not null,
@@ -16,7 +17,7 @@ alter table webhook
   add column disabled_reason text,
   -- AES-256-GCM under SECRET_KEY; the row's id is bound in.
   add column secret_encrypted text,
-  -- Those that are there come before every event.
+  -- Existing webhooks come before every event.
   add column ordinal bigint not null default 0,
   -- The only resources whose events it receives; null for all.
   add column resource_ids text[],
@@ -34,8 +35,8 @@ alter table webhook
   add constraint webhook_scope check (is_global or account is not null) not valid;
 alter table webhook alter column ordinal set default nextval('recorded_ordinal');
 
--- Old secrets were kept readable and signed nothing that a subscriber checks today: they end here, and each old webhook
--- rests until its operator rotates the secret, deploys it, and activates the webhook again.
+-- Old secrets were stored in plain text and signed nothing that a subscriber checks today: they are removed here, and
+-- each old webhook is inactive until its operator rotates the secret, deploys it, and activates the webhook again.
 update webhook set
   is_actived = false,
   disabled_at = date_trunc('milliseconds', statement_timestamp()),
@@ -69,8 +70,8 @@ create index webhook_disabled_reason_idx on webhook (disabled_reason, created_at
 create trigger note_change after insert or update of is_actived, deleted_at or delete on webhook
   for each statement execute function note_read_subscriptions();
 
--- How many webhooks there are, for the dashboard: counted as they change, because to count them takes longer with each one.
--- The sums of all rows are the counts. Each change adds a row of its own, so that no change waits for another, and the
+-- Number of webhooks, for the dashboard: counted as they change, because a count of all takes longer with each one. The
+-- sums of all rows are the counts. Each change adds a row of its own, so that no change waits for another, and the
 -- sweep adds them up.
 create table webhook_count (
   number bigint generated always as identity primary key,
@@ -80,7 +81,7 @@ create table webhook_count (
   auto_disabled bigint not null
 );
 
--- What a webhook counts as.
+-- Counts of a webhook.
 create function webhook_counts_as(given webhook) returns table (active int, inactive int, auto_disabled int)
 language sql immutable rows 1 as $$
   select (given.deleted_at is null and given.is_actived)::int,
@@ -134,8 +135,8 @@ from webhook w cross join lateral webhook_counts_as(w) c having count(*) > 0;
 
 -- Subscriptions -------------------------------------------------------------------------------------------------------
 
--- Whose events the webhook of a subscription receives: its account, or null for a global one. The router reads an index
--- of it, so an event costs what it is routed to, whatever other accounts subscribe to.
+-- Account of the subscription's webhook; null for a global one. The router reads an index of it, so an event costs its
+-- own routes, whatever other accounts subscribe to.
 alter table webhook_event add column account uuid;
 update webhook_event s set account = w.account from webhook w where w.document_id = s.webhook;
 
@@ -150,7 +151,7 @@ create index webhook_event_updated_idx on webhook_event (updated_at);
 
 create function copy_owner_to_subscription() returns trigger language plpgsql as $$
 begin
-  -- The lock waits for a change of the webhook, and holds one up that comes now: the copy never lags behind.
+  -- The lock waits for a change of the webhook, and blocks a concurrent one: the copy never lags behind.
   select case when w.is_global then null else w.account end into new.account
   from webhook w where w.document_id = new.webhook for share;
   return new;
@@ -196,8 +197,8 @@ end $$;
 
 -- Ledger --------------------------------------------------------------------------------------------------------------
 
--- Rows that wait are kept apart from those that ended: what ended is written once, and what is updated and looked through
--- stays small.
+-- Waiting rows have a table apart from the ended ones: ended rows are written once, and the table that is updated and
+-- searched stays small.
 
 create table webhook_dispatch_open (
   document_id uuid primary key,
@@ -216,7 +217,7 @@ create table webhook_dispatch_open (
   last_duration_ms integer,
   delivered_at timestamptz(3),
   is_test boolean not null default false,
-  -- Who asked for the attempt that is due: the schedule, an operator's test or replay. A replay is one POST, no more.
+  -- Origin of the due attempt: the schedule, an operator's test or replay. A replay is exactly one POST.
   attempt_trigger text not null default 'schedule' check (attempt_trigger in ('schedule', 'test', 'replay')),
   replay_job uuid,
   -- The claim: the worker that posts the row, and the fence that makes a late result of an older claim void.
@@ -224,19 +225,19 @@ create table webhook_dispatch_open (
   fence integer not null default 0,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
-  -- Whether the row was waiting on its schedule when a replay made it due: the schedule goes on after that attempt.
+  -- Whether the row was waiting on its schedule when a replay made it due: the schedule continues after that attempt.
   keeps_schedule boolean not null default false,
   check ((lease_owner is null) = (next_attempt_at is not null)),
   -- The contract's five, whatever the code does: only a replay exceeds them.
   constraint webhook_dispatch_attempts check (attempt_trigger = 'replay' or attempts <= 5)
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 
--- No index but the primary key holds `document_id`: while a table is empty, another one costs less in the planner's eyes, and
--- a statement that was planned then would read all of that index for each row.
+-- No index but the primary key contains `document_id`: for an empty table the planner estimates another one as cheaper,
+-- and a statement that was planned then would read all of that index for each row.
 create index webhook_dispatch_open_due_idx on webhook_dispatch_open (webhook, next_attempt_at);
 create index webhook_dispatch_open_lease_idx on webhook_dispatch_open (lease_owner, webhook)
   where lease_owner is not null;
--- Tests are posted although their webhook is inactive, so they are looked for on their own.
+-- Tests are posted although their webhook is inactive, so they have a query of their own.
 create index webhook_dispatch_open_test_idx on webhook_dispatch_open (next_attempt_at)
   where is_test and next_attempt_at is not null;
 create index webhook_dispatch_open_created_idx on webhook_dispatch_open (created_at);
@@ -246,8 +247,8 @@ create index webhook_dispatch_open_replay_job_idx on webhook_dispatch_open (repl
 -- Replays are few rows, which a list of them would look for among all.
 create index webhook_dispatch_open_replay_idx on webhook_dispatch_open (created_at) where attempt_trigger = 'replay';
 
--- The table of the old sender is that of the deliveries that ended: inserted when they end, deleted by retention, taken out
--- again by a replay.
+-- The table of the old sender holds the ended deliveries: inserted when they end, deleted by retention, removed again
+-- by a replay.
 -- squawk-ignore renaming-column
 alter table webhook_dispatch rename column retry to attempts;
 alter table webhook_dispatch
@@ -363,9 +364,9 @@ select document_id, attempts, coalesce(attempt_trigger, 'schedule'), worker, las
 from webhook_dispatch_ended
 where worker is not null;
 
--- How many deliveries of each minute are in each status now, and how often one came into it. The dashboard adds up a day of
--- it, at any size of the ledger; the metric adds up all of it. Processes count on shards, so that they seldom wait for each
--- other, and what a shard took off may be what another one added.
+-- Number of deliveries of each minute by current status, and of changes into it. The dashboard adds up a day of it, at
+-- any size of the ledger; the metric adds up all of it. Processes count on shards, so that they seldom wait for each
+-- other, and one shard may subtract what another one added.
 create table webhook_delivery_minute (
   -- Of the creation of the deliveries; 1970 holds what is older than the dashboard looks back.
   minute timestamptz(3) not null,
@@ -384,8 +385,8 @@ insert into webhook_delivery_minute
   select date_trunc('minute', created_at), status, 0, 0, count(*) from webhook_dispatch
   where created_at > statement_timestamp() - interval '25 hours' group by 1, 2;
 
--- What attempts came to, one row for each batch that was settled: appended, so that processes that settle never wait for each
--- other, and added up within seconds (`foldOutcomes`). The arrays have one entry for each group of equal attempts.
+-- Outcomes of attempts, one row for each settled batch: appended, so that settling processes never wait for each other,
+-- and added up within seconds (`foldOutcomes`). The arrays have one entry for each group of equal attempts.
 create table webhook_outcome_batch (
   number bigint generated always as identity primary key,
   settled_at timestamptz(3) not null,
@@ -463,8 +464,8 @@ end $$;
 
 -- Queue ---------------------------------------------------------------------------------------------------------------
 
--- One row for each webhook that has rows which wait: who is served next. `visit_at` is the due time of its earliest row,
--- or the time at which it was last served, whichever is later, so that webhooks take turns.
+-- One row for each webhook with waiting rows: the order in which webhooks are served. `visit_at` is the due time of its
+-- earliest row, or the time at which it was last served, whichever is later, so that webhooks take turns.
 create table webhook_queue (
   webhook uuid primary key,
   visit_at timestamptz(3) not null,
@@ -482,8 +483,8 @@ end $$;
 create trigger release_queue after update of is_actived on webhook
   for each row when (new.is_actived and not old.is_actived) execute function release_webhook_queue();
 
--- The rows that other workers post, by webhook. The lock is held until the transaction ends, and a function that is
--- volatile reads what was committed when it runs: so claims of all processes count each other.
+-- Rows that other workers post, by webhook. The lock is held until the transaction ends, and a volatile function reads
+-- what was committed when it runs: so claims of all processes count each other.
 create function claims_of_others(worker text) returns table (webhook uuid, in_flight integer) language plpgsql volatile
 as $$
 begin
@@ -499,7 +500,7 @@ end $$;
 -- An event for many webhooks is routed in parts: rows come and go, few at a time.
 create table webhook_fan_out (
   event_id uuid primary key,
-  -- The webhooks are taken in the order of their ids: those up to this one are done; null before the first part.
+  -- Webhooks are processed in the order of their ids: those up to this one are done; null before the first part.
   reached uuid
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
@@ -517,7 +518,7 @@ create table replay_job (
   replayed integer not null default 0,
   skipped integer not null default 0,
   skipped_reasons jsonb not null default '{}',
-  -- Rounds that failed one after the other; a few of them end the job as failed.
+  -- Consecutive failed rounds; a few of them end the job as failed.
   failures integer not null default 0,
   last_error text,
   created_by uuid references "user" (document_id),

@@ -6,7 +6,7 @@
 alter table audit_log
   -- Which app acted.
   add column client_id text,
-  -- The portal session that acted, and the name that the platform gave its person.
+  -- The portal session that acted, and the name that the platform gave its user.
   add column portal_session uuid,
   add column external_user text,
   -- Equal refusals of a minute are one entry with a count (docs/contract/api.md#audit-entries). The key is a hash of what
@@ -20,7 +20,7 @@ create index audit_log_created_idx on audit_log (created_at);
 -- An entry without target or user is found by neither.
 create index audit_log_target_idx on audit_log (target, created_at) where target is not null;
 create index audit_log_user_idx on audit_log ("user", created_at) where "user" is not null;
--- The sign-ins of one person, beside whatever else the person did.
+-- The sign-ins of one user, apart from its other actions.
 create index audit_log_sign_in_idx on audit_log ("user", created_at)
   where "user" is not null and starts_with(action, 'login.');
 -- Sign-ins with providers and exchanges of handshakes, counted for the operator.
@@ -47,17 +47,17 @@ from audit_publication;
 
 -- Alerts --------------------------------------------------------------------------------------------------------------
 
--- What an operator should know of, from its beginning to its end; each is posted once.
+-- Incidents for the operator, from beginning to end; each is posted once.
 create table alert_incident (
   document_id uuid primary key,
   incident text not null,
-  -- What it is about, such as the id of a target.
+  -- Subject of the incident, such as the id of a target.
   subject text not null,
   summary text not null,
   url text,
   since timestamptz(3) not null,
   resolved_at timestamptz(3),
-  -- When its beginning and its end were posted.
+  -- Times of the posts of its beginning and its end.
   firing_posted_at timestamptz(3),
   resolved_posted_at timestamptz(3),
   -- When the next POST is due, or is tried by another process.

@@ -1,6 +1,6 @@
 -- additive
--- `like` finds parts of texts by these indexes (docs/contract/api.md#like). Where the server has no pg_trgm, or does not let
--- this role or this search path use it, the lists are read through: correct, and ended after 2 s.
+-- `like` finds parts of texts by these indexes (docs/contract/api.md#like). Where the server has no pg_trgm, or does
+-- not let this role or this search path use it, the lists are scanned whole: correct, and ended after 2 s.
 do $$
 begin
   create extension if not exists pg_trgm;

@@ -38,8 +38,8 @@ export interface RunningParts {
 }
 
 /**
- * Builds what tells others of a stop before it begins: a balancer learns of it by `/readyz`, and a client that keeps its
- * connection by `Connection: close` (RFC 9112, 9.6). Until they have, requests are taken as ever.
+ * Builds the announcement of a stop: to a balancer by `/readyz`, and to a client with a kept connection by
+ * `Connection: close` (RFC 9112, 9.6). Until then requests are accepted.
  */
 export function buildStopAnnouncement(server: FastifyInstance): {
   isStopping: () => boolean
@@ -62,9 +62,12 @@ export interface Lifecycle {
   metricsPort(): number | undefined
   /** Listens on the port (a process of any role has health and metrics), and starts the workers of its roles. */
   start(): Promise<void>
-  /** Announces the stop: from now on `/readyz` is 503, and each answer closes its connection. Requests are still taken. */
+  /**
+   * Announces the stop: from now on `/readyz` is 503, and each answer closes its connection. Requests are still
+   * accepted.
+   */
   announceStop(): void
-  /** Stops in order: no new requests, POSTs in flight end or are released, workers end. The database stays open. */
+  /** Stops gracefully: no new requests, POSTs in flight end or are released, workers end. The database stays open. */
   stop(): Promise<void>
 }
 

@@ -18,13 +18,13 @@ import { openResources, type Resources, type ResourcesOptions } from './prepare/
 import { type FirstAdministrator, printConsole, printSignIn, printStart } from './start-message.ts'
 import { buildStopLimit, type StopLimit } from './stop-limit.ts'
 
-/** A demonstration that can begin: its token is in its file. */
+/** A demonstration ready to start: its token is in its file. */
 export interface Demonstration {
-  /** Shows a delivery, and returns the commands to go on with. Throws a `FatalError`. */
+  /** Shows a delivery, and returns the next commands. Throws a `FatalError`. */
   show(): Promise<string[]>
 }
 
-/** The parts of a service that listens, for what a start does beside serving. */
+/** The parts of a listening service, for the demonstration. */
 interface ListeningService {
   app: App
   resources: Resources
@@ -47,7 +47,7 @@ export interface ServeOptions {
   prepareDemonstration?: PrepareDemonstration | undefined
   /** Adds sample data before the service is ready. Development only. */
   fillDatabase?: FillDatabase | undefined
-  /** Starts although SECRET_KEY opens no stored secret: the key is lost, and every secret will be rotated. */
+  /** Starts although SECRET_KEY decrypts no stored secret: the key is lost, and every secret will be rotated. */
   isKeyLost?: boolean
   /** Prints a line for the user at the terminal. */
   print: (line: string) => void
@@ -97,7 +97,7 @@ async function runUntilStop(
   // While the embedded PostgreSQL starts. A given one is reached first: what it refuses needs none of this.
   if (config.databaseUrl === undefined) loadApp().catch(() => {})
   const resources = await openResources(fixture).catch((error: unknown) => {
-    // The stop ended the start of the embedded PostgreSQL, which left nothing behind.
+    // The stop aborted the start of the embedded PostgreSQL, which cleaned up.
     if (error === stop.signal.reason) return undefined
     throw error
   })
@@ -115,12 +115,12 @@ async function runUntilStop(
   }
   const request = await Promise.race([stopRequested, watchPostgres(resources)])
   limit.start()
-  // A process that cannot go on is not announced first.
+  // A fatal error is not announced first.
   const delayMs = request.isFailure ? 0 : config.shutdownDelaySeconds * 1000
   return stopInOrder({ app: parts.app, resources, request, logger, print, delayMs })
 }
 
-/** Refuses outside development what adds rows that nobody asked the API for. */
+/** Refuses the demonstration and the sample outside development. */
 function checkDevelopment({ config: { appEnv }, prepareDemonstration, fillDatabase }: ServeOptions): void {
   if (appEnv === 'development') return
   const needs = `so it needs APP_ENV=development (it is ${appEnv}).`
@@ -235,7 +235,10 @@ function describeService(app: App, { host, roles, appEnv }: Config) {
   }
 }
 
-/** Refuses a SECRET_KEY that opens no stored secret: the service would fail at each of them, and seal new ones apart. */
+/**
+ * Refuses a SECRET_KEY that decrypts no stored secret: the service would fail at each of them, and encrypt new ones
+ * under another key.
+ */
 async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }: Resources): Promise<void> {
   if (isKeyLost) return
   const { findLostKey } = await import('../operations/stored-secret/secret-health.ts')
@@ -244,7 +247,7 @@ async function checkSecretKey({ isKeyLost }: ServeOptions, { database, secrets }
   if (sentence !== undefined) throw new FatalError(sentence)
 }
 
-/** Ends this process as `kill -9` would, once, at the point that the crash tests name. */
+/** Kills this process like `kill -9`, once, at the point named by the crash tests. */
 function buildCrash(wanted: NonNullable<Config['crashPoint']>) {
   return (point: NonNullable<Config['crashPoint']>) => {
     if (point === wanted) process.kill(process.pid, 'SIGKILL')

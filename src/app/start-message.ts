@@ -57,7 +57,7 @@ export function printStart(parts: {
   print('Stop with Ctrl-C.')
 }
 
-/** Whether the embedded realtime server has an application of the service's own, whose keys no setting holds. */
+/** Whether the embedded realtime server has a generated application, whose keys are in no setting. */
 const hasOwnRealtime = ({ realtime, roles }: Config) =>
   realtime.kind === 'embedded' && realtime.keys === undefined && roles.includes('api')
 

@@ -6,9 +6,9 @@ const STOP_LIMIT_MS = 9_500
 
 /** The time limit of a stop. */
 export interface StopLimit {
-  /** Exits when the stop takes too long, from the first call on. Other processes take over the expired leases. */
+  /** Exits when the stop takes too long since the first call. Other processes take over the expired leases. */
   start(): void
-  /** Ends the limit. */
+  /** Cancels the limit. */
   end(): void
 }
 

@@ -2,29 +2,29 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
 
 /**
- * Bounded cache of one process, by key. Beyond the limit, the entry that was used
- * longest ago makes room. Every operation takes the same time, however many entries there are.
+ * Bounded cache of one process, by key. Beyond the limit the least recently used entry is evicted. Every operation
+ * takes constant time.
  */
 export interface Cache<Key, Value> {
-  /** The value under this key, which is used by that. */
+  /** The value under this key; marks it as used. */
   find(key: Key): Value | undefined
-  /** Keeps a value, in the place of the one that was under its key. */
+  /** Stores a value, replacing the one under its key. */
   put(key: Key, value: Value): void
-  /** Forgets the value under this key. */
+  /** Removes the value under this key. */
   drop(key: Key): void
-  /** Forgets all. */
+  /** Removes all values. */
   clear(): void
-  /** How many values are kept. */
+  /** Number of stored values. */
   count(): number
-  /** All that is kept, used longest ago first; none is used by that. */
+  /** All values, least recently used first; does not mark them as used. */
   entries(): [Key, Value][]
 }
 
 /** Options of a cache. */
 export interface CacheOptions<Key, Value> {
-  /** Most entries. */
+  /** Maximum number of entries. */
   limit: number
-  /** Called for each entry that makes room, is dropped, cleared or replaced. */
+  /** Called for each entry that is evicted, removed, cleared or replaced. */
   onGone?: (key: Key, value: Value) => void
 }
 
@@ -36,7 +36,7 @@ export function buildCache<Key extends {}, Value extends {}>({
   limit,
   onGone,
 }: CacheOptions<Key, Value>): Cache<Key, Value> {
-  // Of `max` entries the library would take the memory at once: 0.4 MB for 20,000. By size it takes what the entries need.
+  // With `max` the library would allocate at once: 0.4 MB for 20,000 entries. By size it allocates as entries come.
   const kept = new LRUCache<Key, Value>({
     maxSize: limit,
     ...(onGone && { dispose: (value: Value, key: Key) => onGone(key, value) }),
@@ -51,15 +51,15 @@ export function buildCache<Key extends {}, Value extends {}>({
   }
 }
 
-/** A cache whose values serve for a time of their own. */
+/** A cache whose values have a lifetime each. */
 export interface TimedCache<Key, Value> {
-  /** The value under this key, which is used by that; undefined when its time is over. */
+  /** The value under this key, marked as used; undefined when it has expired. */
   find(key: Key): Value | undefined
-  /** Keeps a value for `lifeMs` from now. A clock that goes back by more ends its time, too. */
+  /** Stores a value for `lifeMs` from now. It also expires when the clock steps back by more. */
   put(key: Key, value: Value, lifeMs: number): void
 }
 
-/** Builds an empty cache whose times are judged by `clock`. */
+/** Builds an empty cache whose lifetimes are measured by `clock`. */
 export function buildTimedCache<Key extends {}, Value>(options: {
   limit: number
   clock: Pick<Clock, 'now'>

@@ -15,8 +15,8 @@ export interface Clock {
 const readMachine = Date.now
 
 /**
- * The clock of the machine, or the one that the process has adopted in its place. The service decides by the clock that it
- * follows the database with (`followDatabaseClock`).
+ * The clock of the machine, or the clock that the process has adopted. The service decides by the database's clock
+ * (`followDatabaseClock`).
  */
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -33,12 +33,12 @@ export const systemClock: Clock = {
     }),
 }
 
-/** The clock of the machine, whatever the process has adopted. */
+/** The clock of the machine, independent of an adopted clock. */
 export const machineClock: Clock = { now: () => readMachine(), sleep: systemClock.sleep }
 
 /**
- * Makes `Date.now` this clock for the whole process: the OAuth provider, the sign-in library and the log read the time there,
- * and a process has one. Returns what undoes it.
+ * Makes `Date.now` this clock for the whole process: the OAuth provider, the sign-in library and the log read the time
+ * there, and a process has one. Returns the function that restores it.
  */
 export function adoptClock(clock: Pick<Clock, 'now'>): () => void {
   const now = () => clock.now()

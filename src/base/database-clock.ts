@@ -6,21 +6,24 @@ export const SKEW_REPORTED_MS = 2_000
 /** Skew above which a process trusts neither clock: it claims nothing, takes nothing back, deletes nothing. Milliseconds. */
 export const SKEW_TRUSTED_MS = 10_000
 
-/** How fast the clocks of two machines may run apart, as a part of the time that passes: 200 ppm. */
+/** Maximum drift between the clocks of two machines, as a fraction of the elapsed time: 200 ppm. */
 const DRIFT = 0.0002
 
-/** A correction back of less than this holds the time until it is reached again, so that durations are not negative. Milliseconds. */
+/**
+ * A backward correction below this stops the clock until the time is reached again, so that durations are not negative.
+ * Milliseconds.
+ */
 const HELD_MS = 1_000
 
 /** A correction of more than this is a step of the database's clock (or the end of a suspension), and is reported. Milliseconds. */
 const STEP_MS = 2_000
 
-/** For how long after a step of the database's clock nothing is deleted: long enough for an operator to see it. Milliseconds. */
+/** Time without deletions after a step of the database's clock, in which an operator can notice it. Milliseconds. */
 const STEP_REST_MS = 600_000
 
-/** One look at the database's clock. */
+/** One sample of the database's clock. */
 export interface ClockSample {
-  /** When the question was sent and its answer read, in monotonic milliseconds of this process. */
+  /** Times of sending the query and of reading its answer, in monotonic milliseconds of this process. */
   sentAtMs: number
   receivedAtMs: number
   /** Time of the database's clock, in milliseconds since the Unix epoch. */
@@ -30,20 +33,20 @@ export interface ClockSample {
 /** Effect of the skew between the clocks of machine and database on the work of a process. */
 export type ClockVerdict = 'aligned' | 'skewed' | 'distrusted'
 
-/** The clock of the database, followed by a process between its looks at it (docs/decisions/0029-one-clock.md). */
+/** The clock of the database, extrapolated by a process between samples (docs/decisions/0029-one-clock.md). */
 export interface DatabaseClock extends Clock {
   /** Monotonic milliseconds, by which samples are measured. */
   monotonicMs(): number
-  /** Takes a look at the database's clock into account. Samples whose round trip says less than is known change nothing. */
+  /** Applies a sample. Samples with a larger uncertainty than the current offset change nothing. */
   observe(sample: ClockSample): void
-  /** How far the machine's clock is ahead of the database's, in milliseconds; negative: behind. 0 before the first sample. */
+  /** Lead of the machine's clock over the database's, in milliseconds; negative: behind. 0 before the first sample. */
   skewMs(): number
   verdict(): ClockVerdict
   /** Milliseconds since the last sample. */
   sampleAgeMs(): number
-  /** Milliseconds since the database's clock was last seen to step, Infinity when it never was. */
+  /** Milliseconds since the last detected step of the database's clock; Infinity without one. */
   stepAgeMs(): number
-  /** By how much it stepped then, in milliseconds; negative: back. */
+  /** Size of that step, in milliseconds; negative: back. */
   stepMs(): number
 }
 
@@ -51,16 +54,16 @@ export interface DatabaseClock extends Clock {
 export interface ClockEstimate {
   /** Add it to monotonic milliseconds. */
   offsetMs: number
-  /** The offset is wrong by no more than this, at `atMs`. */
+  /** Maximum error of the offset at `atMs`. */
   errorMs: number
   /** Monotonic. */
   atMs: number
 }
 
 /**
- * Combines what is known with a sample: the database read its clock between the sending of the question and the arrival of
- * the answer, most likely halfway. A sample that says more than is known replaces it; one that contradicts it (a step of
- * the database's clock) does so too; of one that took long nothing is learned. Pure.
+ * Combines the known offset with a sample: the database read its clock between the sending of the query and the arrival
+ * of the answer, most likely halfway. A more exact sample replaces the offset, and so does one that contradicts it (a
+ * step of the database's clock); a slow one is ignored. Pure.
  */
 export function combine(
   known: ClockEstimate | undefined,
@@ -82,7 +85,7 @@ function growError({ errorMs, atMs }: ClockEstimate, nowMs: number): number {
   return errorMs + Math.max(0, nowMs - atMs) * DRIFT
 }
 
-/** Says what a skew means, which is known up to `errorMs`. Pure. */
+/** Classifies a skew that is known to within `errorMs`. Pure. */
 export function judgeSkew(skewMs: number, errorMs: number): ClockVerdict {
   const certainMs = Math.abs(skewMs) - errorMs
   if (certainMs > SKEW_TRUSTED_MS) return 'distrusted'
@@ -127,15 +130,15 @@ export function followDatabaseClock(machine: Clock, monotonicMs: () => number): 
 }
 
 /**
- * Whether a process may delete what is old. Not while it trusts no clock, and not for ten minutes after a step of the
- * database's clock: where one machine holds both, nothing else shows that the time is wrong. Without a clock that follows
- * the database: always.
+ * Whether a process may delete expired rows. False while it trusts no clock, and for ten minutes after a step of the
+ * database's clock: with both on one machine, nothing else shows that the time is wrong. Always true without a clock
+ * that follows the database.
  */
 export function mayDelete(time: Pick<DatabaseClock, 'verdict' | 'stepAgeMs'> | undefined): boolean {
   return time === undefined || (time.verdict() !== 'distrusted' && time.stepAgeMs() >= STEP_REST_MS)
 }
 
-/** Follows the database's clock with all that reads the time in this process (`adoptClock`), until `restore`. */
+/** Makes every reader of the time in this process follow the database's clock (`adoptClock`), until `restore`. */
 export function adoptDatabaseClock(machine: Clock = machineClock): { time: DatabaseClock; restore: () => void } {
   const time = followDatabaseClock(machine, readMonotonicMs)
   return { time, restore: adoptClock(time) }

@@ -17,7 +17,7 @@ export class Html {
   }
 }
 
-/** Values of a template: text, which is escaped; HTML, which is inserted as it is; lists of both; nothing. */
+/** Values of a template: text, which is escaped; HTML, which is inserted unchanged; lists of both; nothing. */
 export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[]
 
 /**

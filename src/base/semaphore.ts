@@ -1,19 +1,19 @@
-/** A number of places that few hold at a time and others wait for, first come, first served. */
+/** A counting semaphore, first come, first served. */
 export interface Semaphore {
   /** Takes a free place; false when there is none. */
   tryTake(): boolean
   /** Waits for a place. */
   take(): Promise<void>
   /**
-   * The same until what `waitOver` returns ends; false when that came first. A free place waits for nothing, and then
+   * Waits for a place until the promise of `waitOver` resolves; false when that came first. With a free place
    * `waitOver` is not called.
    */
   takeBefore(waitOver: () => Promise<unknown>): Promise<boolean>
-  /** Frees a place, or hands it to the one who has waited longest. Throws when nobody holds one. */
+  /** Frees a place, or passes it to the longest waiter. Throws when no place is taken. */
   release(): void
-  /** Places that are held. */
+  /** Number of taken places. */
   taken(): number
-  /** Those who wait. */
+  /** Number of waiters. */
   waiting(): number
 }
 
@@ -22,7 +22,7 @@ export type Mutex = Semaphore
 
 /** Builds a semaphore whose places are free. */
 export function buildSemaphore(places: number): Semaphore {
-  /** The set keeps the order; whoever gives up leaves it, so a place is never handed to somebody who has gone. */
+  /** The set keeps the order; a waiter that gives up is removed, so a place is never passed to it. */
   const queue = new Set<() => void>()
   let taken = 0
 
@@ -41,7 +41,7 @@ export function buildSemaphore(places: number): Semaphore {
       const { promise, resolve } = Promise.withResolvers<boolean>()
       const onPlace = () => resolve(true)
       queue.add(onPlace)
-      // One step decides: who is still in the queue gives up, who is not has got the place.
+      // Decided in one step: a waiter still in the queue gives up, one that is not has got the place.
       const giveUp = () => {
         if (queue.delete(onPlace)) resolve(false)
       }
@@ -55,7 +55,7 @@ export function buildSemaphore(places: number): Semaphore {
         taken -= 1
         return
       }
-      // Handed over without a moment at which it is free.
+      // Passed on without becoming free.
       queue.delete(next)
       next()
     },
@@ -64,7 +64,7 @@ export function buildSemaphore(places: number): Semaphore {
   }
 }
 
-/** Builds a mutex that nobody holds. */
+/** Builds an unlocked mutex. */
 export function buildMutex(): Mutex {
   return buildSemaphore(1)
 }

@@ -68,7 +68,7 @@ async function readPassword(): Promise<string> {
     throw new FatalError('There is no terminal for a password prompt. Set SIGNALBOX_ADMIN_PASSWORD.')
   const mute = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input: process.stdin, output: mute, terminal: true })
-  // In raw mode Ctrl-C and Ctrl-D arrive as keys and have to end the prompt.
+  // In raw mode Ctrl-C and Ctrl-D arrive as keys and must end the prompt.
   const left = new AbortController()
   terminal.on('SIGINT', () => left.abort())
   terminal.on('close', () => left.abort())

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { takeVariable } from '../app/config/config.ts'
 
-/** The environment variable in which the launcher names the descriptor of its pipe (bin/run-to-end.mjs). */
+/** The environment variable with the descriptor of the launcher's pipe (bin/run-to-end.mjs). */
 const PIPE_VARIABLE = 'SIGNALBOX_LAUNCHER_PIPE'
 
 /** The launcher that started this process. */
@@ -15,8 +15,8 @@ export interface Launcher {
 }
 
 /**
- * Watches the launcher, whose pipe ends when it is gone, also after `kill -9`; then this process gets SIGTERM, so that it stops in
- * order. Undefined without a launcher.
+ * Watches the launcher, whose pipe closes when it exits, also after `kill -9`; then this process gets SIGTERM, so that
+ * it stops gracefully. Undefined without a launcher.
  */
 export function watchLauncher(): Launcher | undefined {
   const pipe = openPipe(Number(takeVariable(PIPE_VARIABLE) ?? Number.NaN))
@@ -47,7 +47,7 @@ function openPipe(descriptor: number): Socket | undefined {
   }
 }
 
-/** Writes to standard error, whose reader may be gone together with the launcher. */
+/** Writes to standard error, whose reader may have exited with the launcher. */
 function report(line: string): void {
   try {
     writeSync(2, `${line}\n`)

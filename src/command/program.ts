@@ -16,8 +16,8 @@ import { addSecretsCommands } from './secrets.ts'
 import { addServeCommand } from './serve.ts'
 
 /**
- * Runs `signalbox <args>` to its end. Resolves with the exit code of what failed, whose reason is on standard error; else with
- * undefined. `launcher`: the process that started this one, where there is one.
+ * Runs `signalbox <args>` to its end. Resolves with the exit code of a failure, with the reason on standard error; else
+ * with undefined. `launcher`: the process that started this one, if any.
  */
 export async function runCommandLine(args: readonly string[], launcher?: Launcher): Promise<number | undefined> {
   try {

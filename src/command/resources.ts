@@ -24,7 +24,7 @@ export async function withFixture(
     import('../app/prepare/prepare.ts'),
   ])
   const logger = buildLogger({ level: 'warn', isTerminal: process.stderr.isTTY === true })
-  // Writes of a command are dated and judged by the clock of the database.
+  // Writes of a command are dated and checked by the clock of the database.
   const { time, restore } = adoptDatabaseClock()
   const fixture = { config, clock: time, time, random: systemRandom, logger }
   const resources = await openResources({ ...fixture, joinsRunning: true })

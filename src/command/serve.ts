@@ -25,7 +25,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
         const level = isQuiet ? 'warn' : config.logLevel
         const log = openLog({ level, isTerminal, successesPerSecond: config.logSuccessesPerSecond })
         const { logger } = log
-        // In a terminal a user tries the service, and sees each request then.
+        // In a terminal each request is shown.
         const onShown = () => {
           if (isQuiet && isTerminal) logger.level = config.logLevel
           if (config.roles.includes('api')) void provideConsole(config, logger, stopRequested)
@@ -70,7 +70,7 @@ const loadDemonstration: PrepareDemonstration = async (parts) =>
 /** The same for the sample. */
 const loadSample: FillDatabase = async (parts) => (await import('./sample/add-sample.ts')).addSample(parts)
 
-/** A key that is held or pressed twice within this time is one wish to stop. */
+/** Time within which repeated key presses count as one. */
 const REPEAT_MS = 1_000
 
 /**

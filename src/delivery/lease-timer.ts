@@ -2,20 +2,23 @@ import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import type { WorkerLease } from './worker-lease.ts'
 
-/** How often the lease is renewed. */
+/** Interval between renewals of the lease. */
 const RENEW_EVERY_MS = 1_000
 
-/** How old a renewal may be whose look at the other workers counts as that of now. */
+/** Maximum age of a renewal whose view of the other workers counts as current. */
 const FRESH_MS = 1_500
 
-/** A lease that a timer of its own renews, so that a worker stays alive while its statements wait. */
+/** A lease renewed by its own timer, so that a worker stays alive while its statements wait. */
 export interface KeptLease extends WorkerLease {
   /** Renews until stopped. */
   run(): Promise<void>
   stop(): void
 }
 
-/** Keeps a lease renewed. `renew` then returns what the last renewal saw while that is fresh; callers at once share one. */
+/**
+ * Keeps a lease renewed. `renew` then returns the result of the last renewal while that is fresh; concurrent callers
+ * share one.
+ */
 export function keepRenewed(lease: WorkerLease, { clock, logger }: { clock: Clock; logger: Logger }): KeptLease {
   const stopping = new AbortController()
   let isRunning = false

@@ -23,26 +23,26 @@ export interface Work extends Claim {
 export interface Room {
   /** Free slots for groups that answer promptly. */
   fastSlots: number
-  /** Free slots for those that do not (docs/contract/delivery.md#lanes). */
+  /** Free slots for slow groups (docs/contract/delivery.md#lanes). */
   slowSlots: number
   slowGroups: readonly string[]
-  /** Groups that hold slots and do not answer: they get nothing until they do, or are slow. */
+  /** Groups that hold slots and do not answer: they get no more until they answer or become slow. */
   lateGroups: readonly string[]
   /** Attempts in flight in this process by group; those of other processes are counted by the queue. */
   inFlight: ReadonlyMap<string, number>
-  /** Attempts in flight for one group at most, over all processes. */
+  /** Maximum number of attempts in flight for one group, over all processes. */
   perGroup: number
-  /** Whether other workers may have claims that count; without them nothing is locked and none are looked for. */
+  /** Whether other workers may have claims that count; otherwise nothing is locked or searched. */
   hasPeers: boolean
 }
 
-/** The groups without room, from which nothing is claimed, also while slots are free. Pure. */
+/** The groups without room, from which nothing is claimed even while slots are free. Pure. */
 export function listBlocked({ slowSlots, slowGroups, lateGroups, inFlight, perGroup }: Room): string[] {
   const capped = [...inFlight].filter(([, count]) => count >= perGroup).map(([group]) => group)
   return [...new Set([...capped, ...lateGroups, ...(slowSlots > 0 ? [] : slowGroups)])]
 }
 
-/** The groups whose rows are not claimed as they are routed: they wait in the queue. Pure. */
+/** The groups whose rows are queued, not claimed, as they are routed. Pure. */
 export function listUnready({ slowGroups, lateGroups }: Room): string[] {
   return [...slowGroups, ...lateGroups]
 }
@@ -53,32 +53,32 @@ export interface ClaimRequest extends Room {
   now: Date
 }
 
-/** Which claims are taken back. */
+/** Parameters of taking back claims. */
 export interface ReclaimRequest {
   workerId: string
-  /** Those made at or before this. */
+  /** Claims made at or before this time. */
   claimedBefore: Date
   now: Date
   limit: number
 }
 
 /**
- * The queue of one policy. Implementations pass one suite (`test/harness/delivery/queue-conformance.ts`): caps and turns of groups,
- * fences, what a crash at any point leaves.
+ * The queue of one policy. Implementations pass one suite (`test/harness/delivery/queue-conformance.ts`): caps and
+ * turns of groups, fences, the state after a crash at any point.
  */
 export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settled> {
   /**
-   * Claims rows that are due, at most as many as there is room for. Groups take turns: the one that was served longest
-   * ago comes first; within a group the longest due. The attempt counts from here on, also after a crash.
+   * Claims due rows within the free slots. Groups take turns: the least recently served first; within a group the
+   * longest due. The attempt counts from here on, also after a crash.
    */
   claim(request: ClaimRequest): Promise<Claimed[]>
-  /** Records ended attempts and ends their claims. A result whose fence was passed is void. */
+  /** Records ended attempts and ends their claims. A result under an old fence is void. */
   settle(ended: readonly Ended[]): Promise<Settled>
-  /** Gives back claims whose attempt was not made: it is not counted. They are due at `dueAt`; default: now. */
+  /** Releases claims whose attempt was not made: it is not counted. They are due at `dueAt`; default: now. */
   release(claims: readonly Claim[], now: Date, dueAt?: Date): Promise<void>
   /** Up to `limit` claims of a worker that has stopped, as attempts that were interrupted, for `settle`. Locks nothing. */
   reclaim(request: ReclaimRequest): Promise<Ended[]>
-  /** When the next row is due that nobody holds and whose group is not blocked; null when none waits. */
+  /** Due time of the next unclaimed row whose group is not blocked; null when none waits. */
   nextDueAt(room?: Room): Promise<Date | null>
 }
 
@@ -92,14 +92,14 @@ export interface RoutingPart {
    */
   matched: string
   /**
-   * Further parts of a `with` clause, which read `<policy>_matched`. Three have fixed names: `<policy>_opened (id)` are the
-   * rows that were queued, `<policy>_work (work json)` those of them that this worker has claimed, `<policy>_next (due_at)`
-   * is when the next row is due whose group is not blocked (`listBlocked`).
+   * Further parts of a `with` clause, which read `<policy>_matched`. Three have fixed names: `<policy>_opened (id)` are
+   * the queued rows, `<policy>_work (work json)` those of them that this worker has claimed, `<policy>_next (due_at)`
+   * is the due time of the next row whose group is not blocked (`listBlocked`).
    */
   written: Fragment
   /**
-   * Rows of one event that the part writes at most; undefined for any number. An event with more is in its part
-   * `<policy>_aside (event_id)`: nothing of it is in `_opened`, and `buildFanOut` writes its rows.
+   * Maximum number of rows of one event; undefined for any number. An event with more is in the part
+   * `<policy>_aside (event_id)`: it has no rows in `_opened`, and `buildFanOut` writes its rows.
    */
   rowsOfEvent?: number
 }
@@ -108,28 +108,28 @@ export interface RoutingPart {
 export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settled> {
   /** Lower case; the names of its parts of the routing statement begin with it. */
   name: string
-  /** Attempts in flight in this process at most. */
+  /** Maximum number of attempts in flight in this process. */
   concurrency: number
-  /** Attempts in flight for one group at most, over all processes. */
+  /** Maximum number of attempts in flight for one group, over all processes. */
   perGroup: number
   queue: DeliveryQueue<Claimed, Ended, Settled>
   buildRouting(request: ClaimRequest): RoutingPart
   /**
-   * Parts of a `with` clause that write up to `limit` further rows of one event that was set aside, and remember how far they
-   * came. They have the three parts of `RoutingPart` and `<policy>_reached (event_id, is_last)`: the event, and whether
-   * these were its last rows; no row when none was set aside, or others write those
+   * Parts of a `with` clause that write up to `limit` further rows of one event that was set aside, and store their
+   * progress. They have the three parts of `RoutingPart` and `<policy>_reached (event_id, is_last)`: the event, and
+   * whether these were its last rows; no row when none is set aside, or others write it
    * (docs/decisions/0025-fan-out-in-parts.md).
    */
   buildFanOut?(request: ClaimRequest, limit: number): Fragment
   /** Reads a row of `<policy>_work`. */
   readWork(json: unknown): Claimed
   /**
-   * Makes one attempt. What fails is a result; rejects with an `OwnFault` only, where this process could not make it.
+   * Makes one attempt. A failure is a result; rejects only with an `OwnFault`, where this process could not make it.
    * `signal` interrupts it.
    */
   attempt(work: Claimed, signal: AbortSignal): Promise<Ended>
   /** Runs after results were recorded, for log and metrics. */
   onSettled(settled: Settled): void
-  /** Results that were not recorded, because another transaction locks a row that they need. Default: none. */
+  /** Results that were not recorded because another transaction locks one of their rows. Default: none. */
   listHeldBack?(settled: Settled): readonly Claim[]
 }

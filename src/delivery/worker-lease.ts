@@ -3,32 +3,29 @@ import type { DatabaseClock } from '../base/database-clock.ts'
 import type { Database } from '../postgres/statement/database.ts'
 import { type OtherWorker, removeWorker, renewLease } from './worker.store.ts'
 
-/**
- * How long a worker that says nothing keeps its claims: longer than an attempt may take (15 s) and its result may wait for
- * a database that pauses.
- */
+/** Lease of a silent worker: longer than an attempt (15 s) and the wait of its result for a stalled database. */
 export const LEASE_MS = 30_000
 
-/** How long the lock of a worker must be gone: its connection may have broken while it works on. */
+/** Time for which the lock of a worker must be lost: its connection may have broken while it still works. */
 export const LOCK_LOST_MS = 2_000
 
-/** How long a worker that joins others waits before its first claim: they renew their leases, and see it, each second. */
+/** Wait of a joining worker before its first claim: the others renew their leases, and see it, each second. */
 export const JOIN_WAIT_MS = 1_500
 
-/** The lease of this worker, and what it sees of the others. */
+/** The lease of this worker, and its view of the others. */
 export interface WorkerLease {
-  /** Renews the lease. Returns the workers that are gone: their claims are to be made again. */
+  /** Renews the lease. Returns the lost workers, whose claims must be repeated. */
   renew(): Promise<string[]>
   /**
-   * Whether this worker may claim and take back: not while the clocks of machine and database differ by over 10 s, since one
-   * of them is wrong.
+   * Whether this worker may claim and take back: false while the clocks of machine and database differ by over 10 s,
+   * since one of them is wrong.
    */
   isTrusted(): boolean
-  /** Whether other workers were alive at the last renewal; a worker that joins waits for `JOIN_WAIT_MS` first. */
+  /** Whether other workers were alive at the last renewal; a joining worker waits for `JOIN_WAIT_MS` first. */
   hasPeers(): boolean
-  /** The workers that were gone at the last renewal, whichever policy asked for it. */
+  /** The workers lost at the last renewal, for every policy. */
   gone(): readonly string[]
-  /** Ends the lease of this worker, which holds no claim. */
+  /** Ends the lease of this worker, which has no claims. */
   end(): Promise<void>
 }
 
@@ -36,7 +33,7 @@ export interface WorkerLease {
 export interface WorkerLeaseDeps {
   db: Database
   clock: Clock
-  /** The clock, where it follows the database's. */
+  /** The clock, if it follows the database's. */
   time?: DatabaseClock | undefined
   workerId: string
   /** Whether the connection that holds the lock of this worker is alive. */
@@ -44,9 +41,9 @@ export interface WorkerLeaseDeps {
 }
 
 /**
- * Builds the lease of this worker. Another worker is gone when its lease ended, or when its lock was lost for
- * `LOCK_LOST_MS`: a process that is killed loses its lock at once. For the length of a lease after a step of the database's
- * clock no lease counts as ended: the living renew theirs by the new time.
+ * Builds the lease of this worker. Another worker is lost when its lease has expired, or its lock has been lost for
+ * `LOCK_LOST_MS`: a killed process loses its lock at once. For the length of a lease after a step of the database's
+ * clock no lease counts as expired, so that live workers can renew theirs by the new time.
  */
 export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerLeaseDeps): WorkerLease {
   let lostSince = new Map<string, number>()
@@ -69,7 +66,7 @@ export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerL
 
   return {
     renew: async () => {
-      // Of two that come at once at least one sees the other: both are written before the second look.
+      // Of two concurrent ones at least one sees the other: both rows are written before the second read.
       if (!isKnown) await look()
       isKnown = true
       const others = await look()
@@ -87,7 +84,7 @@ export function buildWorkerLease({ db, clock, time, workerId, hasLock }: WorkerL
   }
 }
 
-/** Since when each lock has been lost. Pure. */
+/** Start of the loss of each lock. Pure. */
 function findLockLost(
   others: readonly OtherWorker[],
   before: ReadonlyMap<string, number>,
@@ -102,7 +99,7 @@ function isGone(worker: OtherWorker, lostSince: ReadonlyMap<string, number>, now
   return worker.isExpired || (since !== undefined && nowMs - since >= LOCK_LOST_MS)
 }
 
-/** The duration of an attempt that was lost with its worker, ms: not known, and never longer than its claim held. Pure. */
+/** Duration of an attempt lost with its worker, ms: real duration unknown, capped at the lease. Pure. */
 export function measureLost(startedAt: Date, now: Date): number {
   return Math.min(LEASE_MS, Math.max(0, now.getTime() - startedAt.getTime()))
 }

@@ -2,12 +2,12 @@ import type { Database } from '../postgres/statement/database.ts'
 import { changeStatement, statement } from '../postgres/statement/statement.ts'
 import { sweepOnce } from '../postgres/sweep.ts'
 
-/** Another worker, as the database knows it. */
+/** Another worker, as stored in the database. */
 export interface OtherWorker {
   workerId: string
-  /** Its lease ended: it has said nothing for that long. */
+  /** Its lease has expired. */
   isExpired: boolean
-  /** It held its lock and holds it no more: its connection ended. */
+  /** It has lost its lock: its connection ended. */
   isLockLost: boolean
 }
 
@@ -21,7 +21,7 @@ const IS_LOCKED = (workerId: string) => `exists (
         and l.database = (select oid from pg_database where datname = current_database())
         and (l.classid::bigint << 32) | l.objid::bigint = ${WORKER_LOCK(workerId)})`
 
-/** `$hasLock`: a worker may believe in a connection that the server has ended, so what the server says counts too. */
+/** `$hasLock`: a worker may not know that the server has closed its connection, so the server's state counts too. */
 interface RenewedRow {
   worker_id: string | null
   is_expired: boolean
@@ -56,13 +56,13 @@ export async function renewLease(
   const others = rows.flatMap(({ worker_id: workerId, is_expired: isExpired, is_lock_lost: isLockLost }) =>
     workerId === null ? [] : [{ workerId, isExpired, isLockLost }],
   )
-  // The row of a worker without others has nothing but the time.
+  // The row of a single worker has only the time.
   return { others, databaseMs: rows[0]?.database_ms ?? Number.NaN }
 }
 
 const remove = statement<never, { workerId: string }>('delete from delivery_worker where worker_id = $workerId')
 
-/** Removes a worker that has given back all it had claimed. */
+/** Removes a worker that has released all of its claims. */
 export async function removeWorker(db: Database, workerId: string): Promise<void> {
   await remove(db, { workerId })
 }
@@ -73,10 +73,10 @@ const deleteIdle = changeStatement<{ before: Date }>(`
     and not exists (select from realtime_message_open m where m.lease_owner = w.worker_id)
     and not exists (select from provisioning_stream s where s.lease_owner = w.worker_id)`)
 
-/** Workers that are gone are kept this long. */
+/** Retention of lost workers. */
 const WORKER_KEPT_MS = 3_600_000
 
-/** Deletes workers whose lease ended an hour ago and whose claims were all taken back. */
+/** Deletes workers whose lease expired an hour ago and whose claims were all taken back. */
 export const workerSweep = sweepOnce('workers', ({ db, now }) =>
   deleteIdle(db, { before: new Date(now.getTime() - WORKER_KEPT_MS) }),
 )

@@ -4,7 +4,7 @@ import { PUBLISH_KEY_KEPT_MS } from './publish/publish.ts'
 import { clearOldPublicationEntries, deleteOldAuditEntries } from './recording/audit.store.ts'
 import { deleteOldEvents } from './recording/event-removal.store.ts'
 
-/** Events without a ledger row, keys of publishers, and audit entries, also those in the rows of events. */
+/** Deletes events without a ledger row, keys of publishers, and audit entries, also those in the rows of events. */
 export const eventSweeps: readonly Sweep[] = [
   sweepBatches('events', ({ db, ledgerBefore: before, auditBefore, limit }) =>
     deleteOldEvents(db, { before, auditBefore, limit }),

@@ -14,19 +14,19 @@ import { deleteExpiredProofTokens } from './user/proof/proof-token.store.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-/** Sessions that ended are kept this long, for the audit. */
+/** Retention of ended sessions, for audits. */
 const SESSION_KEPT_MS = 30 * DAY_MS
 
-/** Nonces are kept this much longer than their tokens: clocks of processes differ. */
+/** Retention of nonces after the expiry of their tokens, for differing clocks. */
 const NONCE_KEPT_MS = 600_000
 
-/** Mails that were sent or given up are kept this long, without what they said. */
+/** Retention of sent and given-up mails, without their content. */
 const MAIL_KEPT_MS = 7 * DAY_MS
 
-/** Invitations that ended are kept this long: their list says what became of them. */
+/** Retention of ended invitations, for their list. */
 const INVITATION_KEPT_MS = 90 * DAY_MS
 
-/** Portal sessions that expired are kept this long: their list says who was there. */
+/** Retention of expired portal sessions, for their list. */
 const PORTAL_SESSION_KEPT_MS = 30 * DAY_MS
 
 /** Sessions, links, codes, mails and counts that are over. */

@@ -10,13 +10,15 @@ import { succeedSigningKeys } from './signing-key/signing-key.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-/** Ended grants are kept until the last access token of them has expired: a token lives for a day at most. */
+/** Retention of revoked grants, until their last access token has expired: a token is valid for a day at most. */
 const ENDED_GRANT_KEPT_MS = 2 * DAY_MS
 
-/** Decisions at a managed engine are kept this long after they expired: the log then tells a late answer from a forged one. */
+/**
+ * Retention of expired decisions at a managed engine, so that the log distinguishes a late answer from a forged one.
+ */
 const DECISION_KEPT_MS = 3_600_000
 
-/** A client that registered itself and that nobody has ever allowed anything is kept this long. */
+/** Retention of self-registered clients without a grant. */
 const UNUSED_CLIENT_KEPT_MS = 7 * DAY_MS
 
 /** Answers to refreshes are repeated for a minute at most (`OAUTH_REFRESH_REPEAT_SECONDS`). */

@@ -34,7 +34,7 @@ export class GuardedFetchError extends Error {
   readonly code: string
   /** The stage that failed. */
   readonly errorClass: PostErrorClass
-  /** The request was not sent, for want of something of this process. */
+  /** The request was not sent for a fault of this process. */
   readonly ownFault: OwnFault | undefined
   constructor(code: string, errorClass: PostErrorClass, ownFault?: OwnFault) {
     super(`request not answered: ${code}`)
@@ -45,7 +45,9 @@ export class GuardedFetchError extends Error {
   }
 }
 
-/** The fault of this process behind an error of a guarded request, also where a library has wrapped it; undefined for none. */
+/**
+ * The fault of this process behind an error of a guarded request, also if a library has wrapped it; undefined for none.
+ */
 export function findOwnFault(error: unknown): OwnFault | undefined {
   for (let at = error, depth = 0; at !== undefined && at !== null && depth < 5; depth += 1) {
     if (at instanceof GuardedFetchError) return at.ownFault

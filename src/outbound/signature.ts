@@ -19,7 +19,7 @@ export function createSecret(random: Random): string {
 export interface SigningKeys {
   /** The UTF-8 bytes of the whole secret. */
   timestamped: KeyObject
-  /** The bytes that the base64 after `whsec_` stands for. */
+  /** The bytes that the base64 after `whsec_` encodes. */
   standard: KeyObject
 }
 
@@ -45,7 +45,7 @@ function hashTimestamped(key: KeyObject | string, timestampSeconds: number, body
 }
 
 /**
- * `v1,<base64>`: HMAC-SHA256 over `<id>.<t>.<raw body>`, keyed with the bytes that the base64 after `whsec_` stands for
+ * `v1,<base64>`: HMAC-SHA256 over `<id>.<t>.<raw body>`, keyed with the bytes that the base64 after `whsec_` encodes
  * (Standard Webhooks, section "Signature scheme").
  */
 export function signStandard(
@@ -57,7 +57,10 @@ export function signStandard(
   return `v1,${hmac.update(`${message.id}.${message.timestampSeconds}.`).update(message.body).digest('base64')}`
 }
 
-/** The four signature headers of one attempt (docs/contract/webhooks.md#signature). `eventId` is the Standard Webhooks id, so a receiver dedupes on it. */
+/**
+ * The four signature headers of one attempt (docs/contract/webhooks.md#signature). `eventId` is the Standard Webhooks
+ * id, so a receiver deduplicates on it.
+ */
 export function buildSignatureHeaders(input: {
   secret: SigningKeys | string
   eventId: string
@@ -74,7 +77,7 @@ export function buildSignatureHeaders(input: {
   }
 }
 
-/** The reason of a refused signature. For the log; the caller learns only that it is not valid. */
+/** The reason of a refused signature. For the log; the caller gets only a refusal. */
 export type SignatureFault = 'malformed' | 'stale' | 'mismatch'
 
 /**

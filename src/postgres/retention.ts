@@ -3,7 +3,7 @@ import { statement } from './statement/statement.ts'
 
 /**
  * A statement for retention: deletes up to `limit` rows of `table` whose column `time` is before `before`, the oldest
- * first, except locked ones. Returns how many there were. The names are constants of the code.
+ * first, except locked ones. Returns their number. The names are constants of the code.
  */
 export function deletionOfOld(
   table: string,

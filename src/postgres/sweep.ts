@@ -6,7 +6,10 @@ export interface SweepContext {
   db: Database
   /** Now, by the clock of the database. */
   now: Date
-  /** Most rows of one statement: short locks, so that no delivery waits (docs/contract/delivery.md#retention). */
+  /**
+   * Maximum number of rows in one statement, for short locks, so that no delivery waits
+   * (docs/contract/delivery.md#retention).
+   */
   limit: number
   /** Rows of the ledgers that ended before this are over (`WEBHOOK_LEDGER_RETENTION_DAYS`). */
   ledgerBefore: Date
@@ -17,7 +20,7 @@ export interface SweepContext {
   keyring: Keyring
 }
 
-/** A step of the maintenance: it removes or mends what a feature no longer needs. Several processes may run it at once. */
+/** A step of the maintenance, which removes or updates rows of a feature. Several processes may run it at once. */
 export interface Sweep {
   /** Name of its count, in camel case: a label of the metric, and a field of the log line in snake case. */
   counts: readonly [name: string, ...others: string[]]

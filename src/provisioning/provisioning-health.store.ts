@@ -1,7 +1,7 @@
 import type { Database } from '../postgres/statement/database.ts'
 import { statement } from '../postgres/statement/statement.ts'
 
-/** The facts of the component. Counts end at `COUNT_LIMIT`. */
+/** The facts of the component. Counts stop at `COUNT_LIMIT`. */
 export interface ProvisioningFacts {
   /** Active targets. */
   targets: number
@@ -13,7 +13,7 @@ export interface ProvisioningFacts {
   oldest_pending_s: number
 }
 
-/** Each count ends at `$limit` and reads an index of exactly these rows. */
+/** Each count stops at `$limit` and reads a partial index of these rows. */
 const selectFacts = statement<ProvisioningFacts, { now: Date; since: Date; limit: number }>(`
   with live as (select document_id from provisioning_target where is_actived and deleted_at is null),
   due as (
@@ -54,7 +54,7 @@ export async function selectProvisioningFacts(
 
 const selectTotals = statement<{ status: string; came: number }>('select status, came from provisioning_total')
 
-/** How many deliveries ended in each status, over all time and all processes. */
+/** Number of ended deliveries by status, over all time and all processes. */
 export async function readProvisioningTotals(db: Database): Promise<Map<string, number>> {
   return new Map((await selectTotals(db)).map((row) => [row.status, row.came]))
 }

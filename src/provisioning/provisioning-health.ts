@@ -7,7 +7,7 @@ const WINDOW_MS = 24 * 3_600_000
 /** Upper bound of each count: this many, or more. */
 const COUNT_LIMIT = 10_000
 
-/** Wait of the oldest due delivery from which on the component is degraded: nobody delivers, or far too slowly. */
+/** Wait of the oldest due delivery at which the component is degraded: deliveries have stopped, or are far too slow. */
 const DEGRADED_AT_LAG_SECONDS = 300
 
 /** Reads the facts as of `now`. */
@@ -15,7 +15,7 @@ export function readProvisioningFacts(db: Database, now: Date): Promise<Provisio
   return selectProvisioningFacts(db, { now, since: new Date(now.getTime() - WINDOW_MS), limit: COUNT_LIMIT })
 }
 
-/** How many deliveries ended in each status over all time, for the metric. */
+/** Number of ended deliveries by status over all time, for the metric. */
 export function readEndedDeliveries(db: Database): Promise<Map<string, number>> {
   return readProvisioningTotals(db)
 }

@@ -4,7 +4,7 @@ import type { Database } from '../postgres/statement/database.ts'
 import { readWatchFacts, type WatchFacts } from './watch/watch.store.ts'
 import { PROBE_EVERY_MS } from './watch/watch.ts'
 
-/** How old what a process knows may be: three probes and their limits. */
+/** Maximum age of a process's report: three probes and their timeouts. */
 const KNOWN_FOR_MS = 3 * PROBE_EVERY_MS + 5_000
 
 /** Wait of a message from which on the component is degraded. */
@@ -21,7 +21,7 @@ export interface RealtimeHealth {
   component: 'realtime'
   status: 'operational' | 'degraded' | 'down'
   checkedAt: Date
-  /** Whether a provider is wanted: with none of its settings given, the component is left out of the whole. */
+  /** Whether a provider is configured: with none of its settings given, the overall health omits the component. */
   isWanted: boolean
   details: {
     /** The names of the settings that are missing. */
@@ -38,7 +38,7 @@ export interface RealtimeHealth {
   }
 }
 
-/** How many settings a provider requires. */
+/** Number of settings that a provider requires. */
 const REQUIRED_COUNT = 4
 
 /** Decides the health. `facts.status` null: no process watches the provider, so nothing is published. Pure. */

@@ -255,7 +255,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       problems: ['signature_invalid', 'realtime_unavailable'],
     },
     {
-      // The signature is judged before the body: who cannot sign learns nothing of the rules.
+      // The signature is checked before the body, so that unsigned requests learn nothing of the rules.
       row: {
         find: async (deps: RealtimeDeps, { headers, rawBody }) => {
           const [key, signature] = [readHeader(headers, 'x-pusher-key'), readHeader(headers, 'x-pusher-signature')]

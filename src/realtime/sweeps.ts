@@ -6,16 +6,16 @@ import { deleteOldWatches } from './watch/watch.store.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-/** Messages that ended are kept this long, for the inspector. */
+/** Retention of ended messages, for the inspector. */
 const MESSAGE_KEPT_MS = 3 * DAY_MS
 
-/** Watches of processes that are gone are kept this long. */
+/** Retention of the reports of ended processes. */
 const WATCH_KEPT_MS = 3_600_000
 
-/** The state of a channel is kept this long after the last report of it. */
+/** Retention of the state of a channel after its last report. */
 const CHANNEL_KEPT_MS = 30 * DAY_MS
 
-/** Authorized subscriptions are kept this long: a connection that lives longer is authorized again when it returns. */
+/** Retention of authorized subscriptions: a longer connection is authorized again when it reconnects. */
 const GRANT_KEPT_MS = 7 * DAY_MS
 
 /** Messages, channels and what browsers were allowed. */

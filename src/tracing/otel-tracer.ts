@@ -7,7 +7,7 @@ import { makeSpanId, makeTraceId, type SpanEnd, type SpanStart, type Tracer } fr
 
 /** Generates the ids of the SDK's spans from our random source. */
 export interface SpanIds extends IdGenerator {
-  /** Runs `start`; a trace that it starts has this id. */
+  /** Runs `start`; a trace started in it has this id. */
   withTraceId<T>(traceId: string | undefined, start: () => T): T
 }
 

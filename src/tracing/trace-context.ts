@@ -108,7 +108,7 @@ export function buildTraceHeaders(context: TraceContext): { traceparent: string;
   }
 }
 
-/** Trace id, span id and flag, 25 bytes, as base64url: every event keeps one. */
+/** Trace id, span id and flag, 25 bytes, as base64url; stored with every event. */
 const STORED = /^[\w-]{34}$/
 
 /**

@@ -27,7 +27,7 @@ const dispatchSweep: Sweep = {
   },
 }
 
-/** Retention of the ledger, dispatches of webhooks that are gone, and the counts. */
+/** Retention of the ledger, dispatches of deleted webhooks, and the counts. */
 export const webhookSweeps: readonly Sweep[] = [
   dispatchSweep,
   sweepLedger('replayJobs', deleteOldReplayJobs),

@@ -119,7 +119,7 @@ test('the Node snippet answers as a command also where import.meta.main is missi
 describe('the page', () => {
   test('says from which version each snippet runs, as the snippet does', () => {
     const page = readGuideFile('README.md')
-    const table = page.slice(page.indexOf('| Language | From |'), page.indexOf('### Node'))
+    const table = page.slice(page.indexOf('| Language | Minimum |'), page.indexOf('### Node'))
     const rows = [...table.matchAll(/^\| ([\w.]+) \| ([\d.]+) \|/gm)].map(([, name, from]) => `${name} ${from}`)
     const heads = SNIPPET_LANGUAGES.map(({ file }) => /\(([\w.]+ [\d.]+) or newer\)/.exec(readGuideFile(file))?.[1])
     expect(rows).toEqual(heads)

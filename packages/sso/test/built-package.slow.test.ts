@@ -99,7 +99,7 @@ describe('the built package', () => {
     const source = await readFile(join(packageFolder, 'src', 'settings.ts'), 'utf8')
     const declared = source.slice(source.indexOf('export type SsoOptions'), source.indexOf('export type Settings'))
     const names = [...declared.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1])
-    const section = readme.slice(readme.indexOf('## Options'), readme.indexOf('## What this app'))
+    const section = readme.slice(readme.indexOf('## Options'), readme.indexOf('## Requirements for this app'))
     expect(names.length).toBeGreaterThan(6)
     expect(names.filter((name) => !section.includes(`\`${name}\``))).toEqual([])
   })

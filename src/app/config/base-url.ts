@@ -14,7 +14,7 @@ export function buildBaseUrl(config: Config, findPort: () => number | undefined)
   }
 }
 
-/** Where a process reaches its own server: the address that it listens on, the loopback one for all addresses. */
+/** The address at which a process reaches its own server: its listening address, loopback for all addresses. */
 export function buildOwnOrigin({ host, port }: Config, findPort: () => number | undefined): () => string {
   const isEvery = host === '0.0.0.0' || host === '::'
   const name = isEvery ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host

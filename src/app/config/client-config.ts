@@ -10,7 +10,7 @@ export interface ClientConfig {
   token: string | undefined
   /** The secret of a webhook, for `listen` and `verify`. */
   webhookSecret: string | undefined
-  /** Where `npm start` may have left its token in development, the likeliest first. */
+  /** Possible paths of `npm start`'s token in development, the likeliest first. */
   demoTokenFiles: readonly string[]
 }
 

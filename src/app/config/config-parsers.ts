@@ -1,7 +1,7 @@
 import { hasPlainHost } from '../../http/request/plain-host.ts'
 import { listRefusedSmtpOptions } from '../../identity/mail/smtp-transport.ts'
 
-/** Parsers of settings. Each throws an Error whose message completes "<NAME> ...", and never holds the value. */
+/** Parsers of settings. Each throws an Error whose message completes "<NAME> ...", without the value. */
 
 /** Any text. */
 export const text = (value: string): string => value
@@ -22,7 +22,7 @@ export function flag(value: string): boolean {
   throw new Error('must be true or false')
 }
 
-/** A cluster of a realtime provider: it becomes a part of a host name. Blank is as if it was not set. */
+/** A cluster of a realtime provider, part of a host name. Blank counts as unset. */
 export function cluster(value: string): string {
   if (!/^[A-Za-z0-9-]{0,63}$/.test(value.trim())) throw new Error('must have letters, digits and hyphens only')
   return value.trim()
@@ -54,7 +54,7 @@ export function httpUrl(value: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-/** An http or https URL that requests are sent to as it is: it may have a query, and no fragment and user. */
+/** An http or https URL for requests: it may have a query, but no fragment and no user. */
 export function receiverUrl(value: string): string {
   const url = URL.parse(value)
   if (!url || !['http:', 'https:'].includes(url.protocol)) throw new Error('must be an http or https URL')
@@ -117,7 +117,10 @@ export function origins(value: string): string[] {
   return parts
 }
 
-/** The pattern of a host whose first label may be `*`: at least two labels follow it, as `*.com` would be everybody. */
+/**
+ * The pattern of a host whose first label may be `*`: at least two labels follow it, since `*.com` would cover every
+ * site.
+ */
 const WILDCARD_HOST = /^https:\/\/\*\.((?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?)$/
 
 /**
@@ -151,7 +154,7 @@ export function secrets(value: string): string[] {
 
 /**
  * Secrets of the access-token hook, each at least 32 bytes of text: `v1,whsec_<base64>` as Supabase Auth writes them,
- * separated by `|` or commas; the `v1,` is left out.
+ * separated by `|` or commas; without the `v1,`.
  */
 export function hookSecrets(value: string): string[] {
   return secrets(value.replaceAll('v1,', '').replaceAll('|', ','))

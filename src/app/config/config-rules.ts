@@ -2,7 +2,7 @@ import { describeRefused, findRefusedSettings } from '../../operations/doctor/se
 import { type AppEnv, ROLES, VARIABLES, type Values } from './config-variables.ts'
 import { findCheapHash } from './password-settings.ts'
 
-/** Beginnings of names that are this program's own: another variable with one of them is a mistake. */
+/** Prefixes reserved by this program: an unknown variable with one of them is an error. */
 const OWN_PREFIXES = ['SIGNALBOX_', 'INTEGRATION_REALTIME_', 'REALTIME_', 'ALERT_WEBHOOK_', 'SSO_HANDSHAKE_']
 
 /**
@@ -12,7 +12,7 @@ const OWN_PREFIXES = ['SIGNALBOX_', 'INTEGRATION_REALTIME_', 'REALTIME_', 'ALERT
 const SERVICE_LINK =
   /^SIGNALBOX(?:_[A-Z0-9]+)*?_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 
-/** A sentence for each variable with a name of this program that is not a setting. */
+/** An error for each variable with a reserved prefix that is not a setting. */
 export function findUnknownSettings(env: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(env)
     .filter(([name]) => OWN_PREFIXES.some((prefix) => name.startsWith(prefix)) && !(name in VARIABLES))
@@ -79,7 +79,7 @@ const REALTIME_REQUIRED = ['APP_ID', 'KEY', 'SECRET', 'CLUSTER'].map(
   (name) => `INTEGRATION_REALTIME_${name}` as 'INTEGRATION_REALTIME_KEY',
 )
 
-/** Settings that would have no effect beside the others. The start is refused, because an operator relies on them. */
+/** Settings that would have no effect beside the others. The start fails, because an operator relies on them. */
 function findIdleSettings(values: Values, appEnv: AppEnv): string[] {
   const isManaged = values.IDENTITY_ENGINE === 'supabase'
   const hasProvider = REALTIME_REQUIRED.some((name) => (values[name] ?? '').trim() !== '')

@@ -25,8 +25,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * The four secrets that development makes for itself (docs/contract/configuration.md#service-secrets). Each holds its
- * secrets, the newest first; none where nothing that is on uses it.
+ * The four secrets generated in development (docs/contract/configuration.md#service-secrets). Each has its secrets, the
+ * newest first; none without an enabled feature that uses it.
  */
 export interface ServiceSecrets {
   secretKey: string[]
@@ -152,7 +152,7 @@ export function readEnvironment(environment: Environment = process.env, director
   return readSecretFiles(withDotEnv(environment, directory), directory).environment
 }
 
-/** Takes a variable out of `environment`, so that no child inherits it. */
+/** Removes a variable from `environment`, so that no child inherits it. */
 export function takeVariable(name: string, environment: Environment = process.env): string | undefined {
   const value = environment[name]
   delete environment[name]

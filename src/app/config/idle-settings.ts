@@ -2,10 +2,10 @@ import type { RealtimeSettings } from '../../realtime/provider/provider-settings
 import type { Values } from './config-variables.ts'
 import { REALTIME_VARIABLES } from './realtime-variables.ts'
 
-/** A setting that is accepted, and has no effect beside the others. */
+/** An accepted setting without effect beside the others. */
 export interface IdleSetting {
   name: string
-  /** Where or when it has none: `in development`. */
+  /** Condition without effect: `in development`. */
   where: string
 }
 
@@ -13,8 +13,8 @@ export interface IdleSetting {
 const EMBEDDED_SERVER = Object.keys(REALTIME_VARIABLES).filter((name) => name.startsWith('REALTIME_'))
 
 /**
- * The given settings that have no effect in this environment, though they would in another one: one file of settings may
- * serve several environments, so a start reports them and goes on. Pure.
+ * The given settings that have no effect in this environment, though they would in another one: several environments
+ * may share a file of settings, so a start only reports them. Pure.
  */
 export function listIdleSettings(values: Values, realtime: RealtimeSettings['kind']): IdleSetting[] {
   const appEnv = values.APP_ENV ?? 'development'

@@ -41,7 +41,7 @@ export function readRealtimeConfig(values: Values): RealtimeConfig {
   }
 }
 
-/** Reads the limits of the embedded server: those that are not set are left out. Pure. */
+/** Reads the limits of the embedded server, without unset ones. Pure. */
 function readRealtimeLimits(values: Values): RealtimeServerLimits {
   const perSecond = values.REALTIME_MESSAGES_PER_SECOND
   const given = {

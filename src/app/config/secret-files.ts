@@ -5,7 +5,7 @@ import { SOCIAL_VARIABLES } from './social-settings.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** `<NAME>_FILE` instead of `<NAME>`: the end of a name that gives the file of a secret. */
+/** Suffix of a setting that names the file of a secret: `<NAME>_FILE`. */
 const FILE_SUFFIX = '_FILE'
 
 /** Limit of a file of a secret, in bytes: several keys and a certificate fit. */
@@ -16,7 +16,7 @@ const SECRET_PATTERNS = Object.entries({ ...VARIABLES, ...SOCIAL_VARIABLES } as 
   .filter(([, { secret }]) => secret)
   .map(([name]) => new RegExp(`^${name.replace('<PROVIDER>', '[A-Z][A-Z0-9_]{0,30}')}$`))
 
-/** Whether a setting may be given as a file: each secret one may. */
+/** Whether a setting may be given as a file: every secret one. */
 export function isSecretSetting(name: string): boolean {
   return SECRET_PATTERNS.some((pattern) => pattern.test(name))
 }

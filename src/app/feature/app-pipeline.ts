@@ -24,7 +24,7 @@ export function buildPipeline(parts: {
   equalEntries: EqualEntries
   passwords: PasswordHashing
   notify: () => void
-  /** Takes the events of changes. */
+  /** Receives the events of changes. */
   onRecorded: RecordDeps['onRecorded']
 }): Pipeline {
   const { options, ids, baseUrl, caches, limiter, equalEntries, passwords, notify, onRecorded } = parts

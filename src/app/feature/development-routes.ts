@@ -31,8 +31,8 @@ interface DevelopmentParts {
 }
 
 /**
- * Mounts the routes that only some environments have: the sink, the mails that are kept, and the sample users. All of
- * them answer this machine only (docs/contract/configuration.md#development-routes), but for the sink of certification.
+ * Mounts the routes of some environments only: the sink, the stored mails, and the sample users. They answer this
+ * machine only (docs/contract/configuration.md#development-routes), except for the sink of certification.
  */
 export function mountDevelopmentRoutes(server: FastifyInstance, parts: DevelopmentParts): void {
   const { config, pipeline, sink, brand, features } = parts

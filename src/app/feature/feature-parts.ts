@@ -23,7 +23,7 @@ import { buildIdentityParts } from './identity-engine.ts'
 import { buildPageSettings } from './pages.ts'
 import { listAccountPermissions, listPermissions, ROUTE_TREE } from './route-tree.ts'
 
-/** How this process publishes realtime messages. Pure. */
+/** Mode in which this process publishes realtime messages. Pure. */
 function decideRealtimeMode(app: ProviderApp | undefined): RealtimeMode {
   if (!app) return 'log-only'
   return app.cluster === EMBEDDED_CLUSTER ? 'embedded' : 'provider'
@@ -44,7 +44,7 @@ export interface BuiltParts {
   passwords: PasswordHashing
 }
 
-/** Builds the parts that features take their dependencies from. */
+/** Builds the parts from which features take their dependencies. */
 export function buildFeatureParts(options: AppOptions, built: BuiltParts): FeatureParts {
   const { config, secrets, database, clock, random, logger } = options
   const { workers, authenticate, brand, baseUrl, ...parts } = built

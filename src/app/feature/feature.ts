@@ -48,7 +48,7 @@ export interface FeatureParts {
   accountDefaults: AccountLimits
   callbackRules: CallbackRules
   lookup: Lookup
-  /** For addresses that users and clients name. */
+  /** For URLs given by users and clients. */
   fetch: GuardedFetch
   workerId: string
   enableApiEventQueue: boolean
@@ -62,7 +62,7 @@ export interface FeatureParts {
   canSendMail: boolean
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
-  /** Those that can have an effect for some accounts only. */
+  /** Permissions with an effect when limited to some accounts. */
   listAccountPermissions: () => readonly string[]
   health: HealthDeps
   /** The build, the settings and the schema of this process. */
@@ -78,7 +78,7 @@ export interface FeatureParts {
   hookKeys: HookKeys
   /** The issuers whose access tokens are exchanged. */
   tokenIssuers: readonly TokenIssuer[]
-  /** Ties a sign-in with a provider to the browser that begins it. */
+  /** Binds a sign-in with a provider to the browser that starts it. */
   binding: BrowserBinding
   /** The provider of sample users; in development. */
   devProvider?: DevProvider

@@ -20,7 +20,7 @@ import type { AppOptions } from '../part/app-options.ts'
 import type { FeatureParts } from './feature.ts'
 import { buildTokenIssuers } from './token-issuers.ts'
 
-/** Which return URLs a sign-in takes: those of the configuration, the service itself, and in development loopback. */
+/** Return URLs of a sign-in: those of the configuration, the service itself, and in development loopback. */
 export function buildRedirectRules({ appEnv, redirectAllowList }: Config, baseUrl: string): RedirectRules {
   return {
     allowList: [...redirectAllowList, ...parseRedirectAllowList(baseUrl)],
@@ -83,8 +83,8 @@ function buildManagedEngine({ config, random }: AppOptions, client: SupabaseClie
 }
 
 /**
- * Hosts that requests to providers may reach: public hosts, and the hosts of the configuration (issuers, the Auth server), which
- * may be inside the operator's network. Endpoints on other hosts, which a discovery document names, must be public.
+ * Hosts that requests to providers may reach: public hosts, and the hosts of the configuration (issuers, the Auth
+ * server), which may be inside the operator's network. Other hosts in a discovery document must be public.
  */
 function buildProviderRules({ socialProviders, supabaseUrl }: Config, allowHttp: boolean): CallbackRules {
   const given = [...socialProviders.map(({ base }) => base?.()), supabaseUrl]

@@ -46,9 +46,7 @@ export function buildSilentGrants(
     })
 }
 
-/**
- * Reactions of the service to an end at the OAuth provider: sign-out here, its events, and entries of the audit log.
- */
+/** Reactions of the service to a revocation at the OAuth provider: sign-out here, its events, and audit entries. */
 export function buildProviderRevocations(options: AppOptions, { ids, pages }: FeatureParts): ProviderRevocations {
   const { config, database, clock, logger } = options
   const { db } = database

@@ -16,7 +16,7 @@ import type { FeatureParts } from './feature.ts'
 import { decideCookieSafety } from './identity-engine.ts'
 import { buildProviderRevocations, buildSilentGrants } from './oauth-revocations.ts'
 
-/** Where RFC 8414 section 3.1 puts the metadata of an issuer with a path. */
+/** Path of the metadata of an issuer with a path (RFC 8414 section 3.1). */
 const METADATA_PATH = `/.well-known/oauth-authorization-server${PROVIDER_PATH}`
 
 /** Mounts the OAuth provider of the embedded engine beside the routes of the API (docs/contract/oauth.md#entry-points). */
@@ -47,8 +47,8 @@ export async function mountOauthProvider(
 }
 
 /**
- * Posts under the strict limit: a registration, which carries no credential and writes a row for good, and the code of a
- * device, which is short enough to be guessed (RFC 8628 section 5.1).
+ * Posts under the strict limit: a registration, which carries no credential and writes a permanent row, and the code of
+ * a device, which is short enough to be guessed (RFC 8628 section 5.1).
  */
 const STRICT_PATHS: ReadonlySet<string> = new Set(['/register', '/device'].map((path) => PROVIDER_PATH + path))
 
@@ -117,7 +117,7 @@ async function findUser({ pages, random }: FeatureParts, header: string | undefi
   return user && { userId: user.userId, sessionId: user.sessionId }
 }
 
-/** Logs the faults of the provider, without what the request holds. */
+/** Logs the faults of the provider, without data of the request. */
 function watchProvider(provider: Provider, logger: AppOptions['logger']): void {
   provider.on('server_error', (ctx, error) =>
     logger.error(

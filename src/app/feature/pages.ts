@@ -70,7 +70,7 @@ export function buildBrowserParts(
   }
 }
 
-/** Builds what tells whether the user whom a sign-in names has signed in with its browser before, by the `Cookie` header. */
+/** Builds the check whether the user of a sign-in has signed in with this browser before, by the `Cookie` header. */
 export function buildKnownBrowserFinder(
   config: Config,
   parts: { secrets: readonly string[]; random: Random; issuer: () => string; clock: Pick<Clock, 'now'> },
@@ -99,8 +99,8 @@ const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshak
 })
 
 /**
- * The pages for users, outside the v3 tree: they are in no document and no catalogue, and their events are those of the
- * API routes with the same names.
+ * The pages for users, outside the v3 tree: they are not in the OpenAPI document or the catalogue, and their events are
+ * those of the API routes with the same names.
  */
 export const PAGES: readonly Feature[] = [
   feature(signInPageRoutes, pageDeps),

@@ -29,7 +29,7 @@ export interface MountedRealtime {
   app: RealtimeApp
   /** The running server; undefined before `start`. */
   server(): RealtimeServer | undefined
-  /** Starts the server, and waits until it has joined the other processes and takes connections; 5 s at most. */
+  /** Starts the server, and waits until it has joined the other processes and accepts connections; 5 s at most. */
   start(): Promise<void>
   /** Closes the connections. */
   stop(): Promise<void>
@@ -42,9 +42,9 @@ export interface RealtimeMount {
   limiter: RateLimiter
   ids: IdMaker
   app: RealtimeApp
-  /** Takes a grant that this or another process made. */
+  /** Receives a grant of this or another process. */
   onGrant: (userId: UserId, token?: string) => void
-  /** Takes what happens in channels. */
+  /** Receives events of channels. */
   onChannelEvent: (event: ChannelEvent) => void
 }
 

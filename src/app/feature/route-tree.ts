@@ -4,7 +4,7 @@ import { FEATURES } from './features.ts'
 /** The v3 route tree: the declarations of every feature, as the app mounts them. */
 export const ROUTE_TREE: readonly RouteDeclaration[] = FEATURES.flatMap(({ routes }) => routes)
 
-/** Whether a permission decides something at the route: whether it opens at all, or for whose rows. */
+/** Whether a permission matters at the route: for its access, or for the accessible rows. */
 function asksForPermission(route: RouteDeclaration): boolean {
   return route.access === undefined || route.access === 'permission' || route.opensAll === true
 }
@@ -15,10 +15,10 @@ export function listAccountPermissions(routes: readonly RouteDeclaration[]): str
   return [...new Set(open.map(permissionOf))].sort()
 }
 
-/** Every permission that some route asks for, with what it allows, by name. */
+/** Every permission of the routes, with its description, by name. */
 export function listPermissions(routes: readonly RouteDeclaration[]): { name: string; description: string }[] {
   const needed = routes.filter(asksForPermission)
-  // Two routes may share a permission; the one that it is named after describes it.
+  // Two routes may share a permission; the route with its name describes it.
   const inOrder = [...needed.filter((route) => route.permission), ...needed.filter((route) => !route.permission)]
   const descriptions = new Map(inOrder.map((route) => [permissionOf(route), route.summary]))
   return [...descriptions]

@@ -81,7 +81,7 @@ function mountProbes(server: FastifyInstance, deps: ServiceRouteDeps): void {
   })
 }
 
-/** Why a process that trusts no clock is not ready. */
+/** Readiness error of a process without a trusted clock. */
 function describeSkew(skewMs: number): string {
   return `clock of the machine is ${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs < 0 ? 'behind' : 'ahead of'} the database`
 }

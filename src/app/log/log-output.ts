@@ -8,30 +8,30 @@ export const LOG_BUFFER_BYTES = 1_048_576
 const CHUNK_BYTES = 65_536
 
 /**
- * Pause after a write that did not succeed: of a full pipe, doubling for as long as its reader stalls, and of a full disk or
- * a reader that is gone. Milliseconds.
+ * Pause after a failed write: to a full pipe, doubling while its reader stalls, and to a full disk or without a reader.
+ * Milliseconds.
  */
 const PIPE_PAUSE_MS = 10
 const FAULT_PAUSE_MS = 500
 
-/** How often the last lines of a process are tried on a full pipe. */
+/** Number of tries for the last lines of a process on a full pipe. */
 const END_TRIES = 20
 
-/** Waited on, since nothing wakes it: the pause of a process that ends. */
+/** A buffer for `Atomics.wait`, which pauses an ending process. */
 const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 
-/** How long a process that ends waits for the reader of its log, in milliseconds. */
+/** Wait of an ending process for the reader of its log, in milliseconds. */
 const LOG_END_LIMIT_MS = 1_000
 
-/** The end of the log: lines go in and never wait, whatever becomes of what reads them. */
+/** The output of the log: writing never waits, whatever the state of the reader. */
 export interface LogOutput {
-  /** Takes a line. Never throws, never waits. */
+  /** Writes a line. Never throws, never waits. */
   write(line: string): void
   /** Lines that were dropped for want of room. */
   dropped(): number
   /** Waits until all lines are out, for `limitMs` at most. */
   drain(limitMs?: number): Promise<void>
-  /** Writes what waits as far as it can be written at once; for the end of a process. */
+  /** Writes buffered lines synchronously as far as possible; for the end of a process. */
   flushNow(): void
 }
 
@@ -46,18 +46,17 @@ export interface LogOutputOptions {
   rest?: Clock['sleep']
 }
 
-/** How a descriptor is written to. */
+/** Writer of a descriptor. */
 interface Target {
   descriptor: number
-  /** Whether a write returns at once when there is no room: files, and pipes of which this process has an opening of its own. */
+  /** Whether a write returns at once without space: files, and pipes with a separate opening. */
   isPrompt: boolean
 }
 
 /**
- * Opens the output. A file is written to directly. A pipe is opened once more, so that a write to it fails and does not wait
- * when it is full, without changing that for other processes which share it; where that is not possible, and for sockets,
- * writes run on a thread beside. A write that fails (`ENOSPC`, `EPIPE`, `EAGAIN`) is made again, and the lines that come
- * meanwhile wait in a bounded buffer.
+ * Opens the output. A file is written to directly. A pipe is reopened non-blocking, without changing that for other
+ * processes that share it; where that is impossible, and for sockets, writes run on another thread. A failed write
+ * (`ENOSPC`, `EPIPE`, `EAGAIN`) is repeated, and further lines wait in a bounded buffer.
  */
 export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
   const { limitBytes = LOG_BUFFER_BYTES, onRoom, rest = machineClock.sleep } = options
@@ -110,7 +109,7 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
   }
 
   async function run(): Promise<void> {
-    // Lines of one turn are one write.
+    // Lines of one turn are written at once.
     await new Promise(setImmediate)
     let pauseMs = 0
     for (let chunk = take(); chunk; chunk = take()) {
@@ -146,7 +145,7 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
       limit.abort()
     },
     flushNow: () => {
-      // A thread that has waited for so long waits for a reader that stalls, as a write here would.
+      // A thread blocked for this long waits for a stalled reader.
       if (beside && readMonotonicMs() - beside.sinceMs >= LOG_END_LIMIT_MS / 2) return
       // It writes the head of what waits: to write that here too would say it twice.
       if (beside) advance(beside.bytes)

@@ -15,7 +15,7 @@ interface Sum {
 
 /** Sums the lines of successes above a rate. */
 export interface SuccessSum {
-  /** Whether a line is to be written; else it is summed. */
+  /** Whether a line is written; otherwise it is summed. */
   accept(line: { level: number; message: unknown; fields: unknown }): boolean
   /** Lines that were summed since the start. */
   summed(): number

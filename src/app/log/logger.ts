@@ -77,11 +77,11 @@ export interface LogOptions {
   isTerminal: boolean
   /** Lines of successes of one kind in a second, beyond which they are summed. Default: all are written. */
   successesPerSecond?: number
-  /** Finds the program that makes lines pretty. Default: `findPrettyPrinter`. */
+  /** Finds the formatter of lines. Default: `findPrettyPrinter`. */
   findPrinter?: () => string | undefined
 }
 
-/** Where `pino-pretty` is: a package of development, which an installation for production leaves out. */
+/** Path of `pino-pretty`, a development package, absent in production installations. */
 function findPrettyPrinter(): string | undefined {
   try {
     return createRequire(import.meta.url).resolve('pino-pretty')
@@ -91,8 +91,9 @@ function findPrettyPrinter(): string | undefined {
 }
 
 /**
- * Opens the log: JSON lines, or pretty ones on a terminal where there is a printer (docs/contract/configuration.md#reader), on
- * standard error, so that standard output is free for the output of commands. Nobody waits for it: see `openLogOutput`.
+ * Opens the log: JSON lines, or pretty ones on a terminal where there is a printer
+ * (docs/contract/configuration.md#reader), on standard error, so that standard output is free for the output of
+ * commands. Writing never waits: see `openLogOutput`.
  */
 export function openLog(options: LogOptions): Log {
   const { level, isTerminal, successesPerSecond = 0, findPrinter = findPrettyPrinter } = options
@@ -123,11 +124,11 @@ export function openLog(options: LogOptions): Log {
 const outputs = new Set<LogOutput>()
 let isWatched = false
 
-/** Writes what waits when the process ends, and outlives an error of standard error. */
+/** Flushes at the end of the process, and survives an error of standard error. */
 function watchProcess(): void {
   if (isWatched) return
   isWatched = true
-  // Node writes its warnings to it; a full disk is no reason to end.
+  // Node writes its warnings to it; a full disk must not end the process.
   process.stderr.on('error', () => {})
   process.on('exit', () => {
     for (const output of outputs) output.flushNow()
@@ -135,7 +136,7 @@ function watchProcess(): void {
 }
 
 function openTerminalLogger(base: LoggerOptions, printer: string): Logger {
-  // One line each: the request in words, and what else is known as JSON behind it.
+  // One line each: the request as text, then other fields as JSON.
   const options = {
     destination: 2,
     ignore: 'service,pid,hostname',
@@ -150,7 +151,7 @@ function openTerminalLogger(base: LoggerOptions, printer: string): Logger {
   return pino(base, transport)
 }
 
-/** Opens the log of a command that is none of the service. */
+/** Opens the log of a command other than the service. */
 export function buildLogger(options: LogOptions): Logger {
   return openLog(options).logger
 }

@@ -48,10 +48,10 @@ export interface AppOptions {
    * keep its tokens.
    */
   loadProviderKeys?: () => Promise<unknown>
-  /** Gets the OAuth provider when it is built; for tests that break it. */
+  /** Receives the built OAuth provider; for tests that break it. */
   onProviderBuilt?: (provider: Provider) => void
   /** The folder of the built console. Default: that of the repository. */
   consoleFolder?: string
-  /** Ends the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
+  /** Kills the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
   onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void
 }

@@ -31,7 +31,7 @@ const BUILT_IN_COLORS = {
   dark: { accent: '#635bff', onAccent: '#ffffff' },
 }
 
-/** How mails leave: by a mail server, kept in development and tests, or not at all. */
+/** Transport of mails: a mail server, the store of development and tests, or none. */
 export type MailWay = 'smtp' | 'kept' | 'none'
 
 /** The way of mails in an environment (docs/contract/sessions.md#mail). Pure. */

@@ -22,7 +22,7 @@ import type { Config } from '../config/config.ts'
 export interface EmbeddedRealtime {
   /** Its application; its port is known once the service listens. */
   app: () => ProviderApp
-  /** Ends subscriptions, and knows who was granted them; undefined in a process that runs no server. */
+  /** Ends subscriptions, and has their grants; undefined in a process without a server. */
   access: { ends: SubscriptionEnds; grants: GrantedAccess } | undefined
 }
 
@@ -55,15 +55,15 @@ export interface RealtimeParts {
   client: ProviderClient | undefined
   policy: ReturnType<typeof buildRealtimePolicy> | undefined
   watch: Watch | undefined
-  /** Ends subscriptions of who loses the access to them. */
+  /** Ends subscriptions of users who lose access. */
   guard: SubscriptionGuard | undefined
-  /** Says once, at the start, when nothing is published. */
+  /** Logs once, at the start, that nothing is published. */
   announce: () => void
-  /** Takes what was recorded where nothing is published. */
+  /** Receives recorded events when nothing is published. */
   noteUnpublished: ((events: readonly EventRecord[]) => void) | undefined
 }
 
-/** A provider ends all connections of a user who signed in at them. */
+/** A provider closes all connections with a signed-in user. */
 function buildProviderEnds(client: ProviderClient): SubscriptionEnds {
   return {
     endConnections: async (userId) => {

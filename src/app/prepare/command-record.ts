@@ -3,11 +3,11 @@ import { type EventDeps, recordEvents } from '../../event/occurrence/event.ts'
 import { recordAudit } from '../../event/recording/audit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 
-/** Who changed something without a caller. */
+/** Actor of a change without a caller. */
 export interface CommandActor {
   /** `command line`, or `first start`. */
   kind: 'command line' | 'first start'
-  /** The name of the user of the system. */
+  /** The name of the operating system user. */
   systemUser: string
 }
 
@@ -18,7 +18,7 @@ export interface CommandChange {
   action: string
   /** The changed row. */
   target: string | null
-  /** Where the resource is read. */
+  /** Path of the resource. */
   url: string | null
   /** Details of the audit entry. Never a secret. */
   detail: Record<string, unknown>
@@ -27,7 +27,7 @@ export interface CommandChange {
 /** Records a change in its transaction. */
 export type CommandRecorder = (tx: Database, change: CommandChange, now: Date) => Promise<void>
 
-/** The user of the system that runs this process; its number where it has no name. */
+/** The operating system user of this process; its number without a name. */
 export function findSystemUser(): string {
   try {
     return userInfo().username

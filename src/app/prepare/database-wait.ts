@@ -4,10 +4,10 @@ import { findDatabaseFault } from '../../postgres/connection/database-fault.ts'
 import { isDatabaseUnavailable } from '../../postgres/statement/database.ts'
 import { describeFatal } from '../log/fatal.ts'
 
-/** How long a start waits between two tries. */
+/** Pause between two tries of a start. */
 const RETRY_MS = 500
 
-/** How often it says that it waits. */
+/** Interval between log lines during the wait. */
 const LINE_EVERY_MS = 5_000
 
 /** Dependencies of the wait of a start. */
@@ -20,9 +20,9 @@ export interface DatabaseWait {
 }
 
 /**
- * Waits until the database can be reached and takes changes: it may start after this process, or be on its way to another
- * server. Rejects with the last fault after the limit, and at once with a fault that no waiting mends, such as a wrong
- * password. Returns at the stop.
+ * Waits until the database can be reached and accepts changes: it may start after this process, or fail over. Rejects
+ * with the last fault after the limit, and at once with a permanent fault, such as a wrong password. Returns at the
+ * stop.
  */
 export async function waitForDatabase(connectionString: string, wait: DatabaseWait): Promise<void> {
   const { limitMs, clock, logger, stop } = wait

@@ -14,8 +14,8 @@ export interface Prepared {
 
 /**
  * Prepares a database for this program: migrations, then the rows of its declarations. Idempotent; safe in concurrent
- * processes. Where a newer release has migrated, its catalogue, permissions and roles stay: this program would take away
- * what the processes of that release need.
+ * processes. After a migration by a newer release, its catalogue, permissions and roles stay: this program would remove
+ * rows that the newer processes need.
  */
 export async function prepareDatabase(
   resources: Pick<Resources, 'connectionString' | 'database'>,

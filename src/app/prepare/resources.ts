@@ -26,7 +26,7 @@ export interface Resources {
   connectionString: string
   /** The pool of requests and commands. */
   database: DatabasePool
-  /** The pool of lists and other reads that may be long, separate so that they do not take the connections of requests. */
+  /** The pool of lists and other long reads, separate so that they do not take the connections of requests. */
   readDatabase: DatabasePool
   /** The pool of the workers, separate so that a backlog does not take the connections of requests. */
   workerDatabase: DatabasePool
@@ -49,7 +49,7 @@ export interface ResourcesOptions {
   random: Random
   logger: Logger
   /**
-   * Ends the opening of the embedded database, which then rejects with the reason of the signal, and migrations after
+   * Aborts the opening of the embedded database, which then rejects with the reason of the signal, and migrations after
    * the running one.
    */
   stop?: AbortSignal
@@ -115,7 +115,7 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
   return { config, connectionString: direct, ...databases, secrets, postgres, close }
 }
 
-/** Starts the embedded server, or finds the one that runs already, where that is joined: it is not ours to stop. */
+/** Starts the embedded server, or joins a running one, which is not stopped here. */
 async function openEmbedded(
   options: ResourcesOptions,
 ): Promise<{ connectionString: string; postgres: EmbeddedPostgres | undefined }> {

@@ -20,8 +20,8 @@ export function findUnsafeOwner(
 }
 
 /**
- * Makes the folder of generated secrets where it is missing. Throws a `ConfigError` where somebody else owns it or may
- * write in it: such a user could plant or replace what is written there.
+ * Creates the folder of generated secrets if missing. Throws a `ConfigError` if another user owns it or may write in
+ * it: such a user could plant or replace its files.
  */
 export async function ensurePrivateFolder(directory: string): Promise<void> {
   const facts = await mkdir(directory, { recursive: true, mode: 0o755 })
@@ -44,7 +44,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   const draft = `${path}.new`
   try {
     await ensurePrivateFolder(dirname(path))
-    // Of a crash, or planted: removing a link leaves its target alone.
+    // Left by a crash, or planted: removing a link does not affect its target.
     await unlink(draft).catch(ignoreMissing)
     const file = await open(draft, 'wx', 0o600)
     try {

@@ -27,7 +27,7 @@ export async function loadServiceSecrets(
   for (const name of generated) kept[name] = [random.bytes(32).toString('base64')]
   if (generated.length > 0) await writePrivateFile(path, `${JSON.stringify(kept, null, 2)}\n`)
   const secrets = { ...kept, ...given } as ServiceSecrets
-  // One of the two may be given and the other one kept.
+  // One of the two may be given and the other one stored.
   const [shared] = findSharedSecrets(secrets)
   if (shared !== undefined) throw new ConfigError(shared)
   return secrets

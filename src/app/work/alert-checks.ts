@@ -8,16 +8,16 @@ import { readProvisioningFacts } from '../../provisioning/provisioning-health.ts
 import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
 import { WEBHOOK_INCIDENT_CHECKS } from '../../webhook/delivery/incident.ts'
 
-/** The wait of the oldest due work at which a backlog begins to be an incident, and below which it ends, in seconds. */
+/** Waits of the oldest due work at which a backlog incident begins and ends, in seconds. */
 const BACKLOG_SECONDS = { begins: 300, ends: 60 }
 
-/** For how long an incident of a state lasts at least: processes that disagree for a moment do not post in turns. */
+/** Minimum duration of a state incident, so that processes that briefly disagree do not alternate. */
 const SHORTEST_MS = 300_000
 
-/** State of one subject. `isOn` undefined: it neither begins nor ends. */
+/** State of one subject. `isOn` undefined: no change. */
 type State = NewIncident & { isOn: boolean | undefined }
 
-/** Every incident that a check begins or ends (docs/contract/delivery.md#alerts). */
+/** Every incident with a check (docs/contract/delivery.md#alerts). */
 export function listIncidentChecks(deps: {
   keyIds: readonly string[]
   readRealtimeHealth: () => Promise<RealtimeHealth>

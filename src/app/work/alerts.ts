@@ -7,8 +7,8 @@ import { listIncidentChecks } from './alert-checks.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
 /**
- * Builds the worker of alerts. `missing`: the settings of a realtime provider that are not given. The operator names
- * their receiver, so it may be private; every other address is refused.
+ * Builds the worker of alerts. `missing`: the missing settings of a realtime provider. The operator configures the
+ * receiver, so it may be private; every other private address is refused.
  */
 export function buildAppAlertWorker(parts: WorkerParts, missing: readonly string[]): AlertWorker {
   const { config, database, clock, logger, lookup, baseUrl, ids, keyring } = parts

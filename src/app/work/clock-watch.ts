@@ -5,10 +5,10 @@ import { removeProcessSkew, saveProcessSkew } from '../../operations/health/proc
 import { askDatabaseTime } from '../../postgres/database-time.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 
-/** How often the database's clock is looked at, where no renewal of a lease brings its time. */
+/** Interval between samples of the database's clock in a process without lease renewals. */
 const LOOK_MS = 1_000
 
-/** How often a process that is off says so to the others. */
+/** Interval at which a process with a skewed clock reports it to the others. */
 const REPORT_MS = 5_000
 
 /** Looks at the clocks of database and machine for as long as the process runs. */
@@ -26,13 +26,13 @@ export interface ClockWatchDeps {
   logger: Logger
   /** The name of this process. */
   workerId: string
-  /** Rests in real time, whatever the clock of the service. */
+  /** Pauses in real time, independent of the service's clock. */
   rest?: Clock['sleep']
 }
 
 /**
- * Follows the database's clock in processes of every role, and says when that of the machine differs: by a log line when
- * it begins and ends, and by a row that health and alerts of all processes read.
+ * Follows the database's clock in processes of every role, and reports a skew of the machine: by a log line at its
+ * begin and end, and by a row that health and alerts of all processes read.
  */
 export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
   const { db, time, logger, workerId, rest = systemClock.sleep } = deps
@@ -55,7 +55,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
 
   function logStep(): void {
     const atMs = time.monotonicMs() - time.stepAgeMs()
-    // The same instant, but for what passed between the two readings.
+    // The same instant, except for the time between the two readings.
     if (!(atMs > steppedAtMs + 1)) return
     steppedAtMs = atMs
     const fields = { step_seconds: Math.round(time.stepMs()) / 1000 }
@@ -79,7 +79,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
   }
 
   async function look(): Promise<void> {
-    // A clock of the machine that stepped shows before the database is asked.
+    // A step of the machine's clock is detected without a query.
     log()
     if (time.sampleAgeMs() >= LOOK_MS) await askDatabaseTime(db, time)
     log()
@@ -89,7 +89,7 @@ export function buildClockWatch(deps: ClockWatchDeps): ClockWatch {
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      // Others say that the database does not answer; without it the last offset holds.
+      // Other components report the outage; without the database the last offset is used.
       await look().catch(() => {})
       await rest(LOOK_MS, stopping.signal)
     }

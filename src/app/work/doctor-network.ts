@@ -24,7 +24,7 @@ export function tryConnect(host: string, port: number): Promise<string | undefin
   })
 }
 
-/** Whether a port is free, and if not, who listens. Listens on it for a moment. */
+/** Whether a port is free, and otherwise its listener. Briefly listens on it. */
 export async function findPortFacts(asked: Pick<PortFacts, 'setting' | 'port' | 'host'>): Promise<PortFacts> {
   const { host, port } = asked
   const error = await new Promise<string | undefined>((resolve) => {

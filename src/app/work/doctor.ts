@@ -71,9 +71,9 @@ export interface DoctorFixture {
 }
 
 /**
- * `signalbox doctor`: gathers facts about settings, database, schema, keys, clock, name service, disk, ports, egress and
- * Node, and judges them. Changes nothing but what a start of the embedded PostgreSQL changes. Connects only to what
- * the settings name.
+ * `signalbox doctor`: gathers facts about settings, database, schema, keys, clock, name service, disk, ports, egress
+ * and Node, and evaluates them. Changes nothing except by starting the embedded PostgreSQL. Connects only to configured
+ * servers.
  */
 export async function examine(fixture: DoctorFixture): Promise<AreaReport[]> {
   let config: Config
@@ -249,7 +249,7 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = {
   'http:': 80,
 }
 
-/** The servers that settings name. */
+/** The configured servers. */
 function listServers(config: Config): { setting: string; host: string; port: number }[] {
   const given = {
     DATABASE_URL: config.databaseUrl,

@@ -31,9 +31,9 @@ export interface MaintenanceDeps {
   config: Pick<Config, 'webhookLedgerRetentionDays' | 'auditRetentionDays'>
   keyring: Keyring
   workerId: string
-  /** Whether the clock may be trusted; while not, nothing is swept. Default: always. */
+  /** Whether the clock is trusted; otherwise nothing is swept. Default: always. */
   isTrusted?: () => boolean
-  /** Gets what each sweep did. */
+  /** Receives the counts of each sweep. */
   onSwept?: (report: SweepReport) => void
 }
 
@@ -55,7 +55,7 @@ export interface Maintenance {
   stop(): void
 }
 
-/** The steps of all features, in their order: events go behind the dispatches that refer to them. */
+/** The steps of all features, in their order: events follow the dispatches that refer to them. */
 function listSweeps(deps: Pick<MaintenanceDeps, 'keyring' | 'db'>): readonly Sweep[] {
   return [
     ...webhookSweeps,
@@ -80,7 +80,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   const stopping = new AbortController()
   const sweeps = listSweeps(deps)
 
-  /** Asked before each step and batch: a clock may be wrong from one moment to the next, and a sweep takes minutes. */
+  /** Checked before each step and batch: a clock may step during a sweep, which takes minutes. */
   const mayGoOn = () => !stopping.signal.aborted && isTrusted()
 
   async function runSweep({ counts, isBatched, run: runBatch }: Sweep, context: SweepContext, report: SweepReport) {
@@ -94,7 +94,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   const buildReport = (): SweepReport =>
     Object.fromEntries(sweeps.flatMap(({ counts }) => counts.map((name) => [name, 0])))
 
-  // The counts of all steps begin at 0.
+  // The counts of all steps start at 0.
   deps.onSwept?.(buildReport())
 
   async function sweep(): Promise<SweepReport> {

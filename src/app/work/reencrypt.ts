@@ -8,7 +8,9 @@ import { type Sweep, sweepOnce } from '../../postgres/sweep.ts'
 import { TARGET_SECRETS } from '../../provisioning/target/stored-secrets.ts'
 import { WEBHOOK_HEADERS, WEBHOOK_SECRETS } from '../../webhook/registry/stored-secrets.ts'
 
-/** Seals the secrets of each table anew, under the first key of SECRET_KEY. Each resolves with the number of secrets. */
+/**
+ * Encrypts the secrets of each table again under the first key of SECRET_KEY. Each resolves with the number of secrets.
+ */
 export function buildReencryption(keyring: Keyring, db: Database): Record<SecretPlace, () => Promise<number>> {
   return {
     webhook: async () => {

@@ -34,11 +34,11 @@ export interface WorkerParts {
   lookup: Lookup
   baseUrl: () => string
   tracer: Tracer
-  /** Runs for each change of what the process holds in memory; without it the process holds nothing. */
+  /** Runs for each invalidation of cached values; without it nothing is cached. */
   onChange?: (change: Invalidation) => void
   /** The pool of requests. */
   requestDatabase: DatabasePool
-  /** The pool of long reads, which metrics name. Default: that of requests. */
+  /** The pool of long reads, for metrics. Default: that of requests. */
   readDatabase?: DatabasePool
   /** The connection of the lease. Default: a connection of `database`. */
   leaseDatabase?: DatabasePool
@@ -48,6 +48,6 @@ export interface WorkerParts {
   embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */
   ca?: string | undefined
-  /** Ends the process at a named point; for crash tests. */
+  /** Kills the process at a named point; for crash tests. */
   onCrashPoint?: ((point: NonNullable<Config['crashPoint']>) => void) | undefined
 }

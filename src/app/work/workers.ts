@@ -29,7 +29,7 @@ import { buildMaintenance, type Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
-/** Background workers of a process. Each works only when SIGNALBOX_ROLES names its role. */
+/** Background workers of a process. Each runs only with its role in SIGNALBOX_ROLES. */
 export interface Workers {
   dispatcher: Dispatcher
   /** Publishes realtime messages; undefined in log-only mode. */
@@ -43,13 +43,13 @@ export interface Workers {
   mailWorker: MailWorker
   alertWorker: AlertWorker
   metrics: Metrics
-  /** Tells this process and the others that there is work. Never throws. */
+  /** Notifies this process and the others of work. Never throws. */
   notify(): void
   /** Whether the connection that reports changes is live (`Notifier.isLive`). */
   isLive(withinMs?: number): boolean
   /** Starts the workers of the process's roles. */
   start(): void
-  /** Ends them in order; resolves when all have ended and nothing is claimed any more. */
+  /** Stops them in order; resolves when all have stopped and no claim remains. */
   stop(): Promise<void>
 }
 
@@ -152,7 +152,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   }
 }
 
-/** Where mails wait, how they look, and by what they leave. */
+/** Outbox, templates and transport of mails. */
 function buildMailing({ config, database: { db }, keyring }: WorkerParts) {
   return { db, keyring, template: loadTemplates(config), transport: buildMailTransport(config, db) }
 }

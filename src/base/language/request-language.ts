@@ -1,7 +1,7 @@
 import { parseCookie } from 'cookie'
 import { chooseTexts, type Texts } from './texts.ts'
 
-/** The cookie that keeps the language which an app asked for through the pages of a flow. */
+/** The cookie with the language that an app requested, for the pages of a flow. */
 export const LANGUAGE_COOKIE = 'signalbox_language'
 
 /** The headers of a request. */
@@ -9,12 +9,15 @@ export type LanguageHeaders = Readonly<Record<string, string | string[] | undefi
 
 const readText = (value: string | string[] | undefined) => (typeof value === 'string' ? value : undefined)
 
-/** The language that the cookie keeps. */
+/** The language of the cookie. */
 export function readKeptLanguage(cookieHeader: string | undefined): string | undefined {
   return parseCookie(cookieHeader ?? '')[LANGUAGE_COOKIE]
 }
 
-/** The texts for a request: as its flow was begun, else as the browser prefers (docs/contract/pages.md#languages). */
+/**
+ * The texts for a request: in the language of its flow, else by the browser's preference
+ * (docs/contract/pages.md#languages).
+ */
 export function chooseRequestTexts(headers: LanguageHeaders): Texts {
   return chooseTexts({
     kept: readKeptLanguage(readText(headers.cookie)),

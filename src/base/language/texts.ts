@@ -4,10 +4,10 @@ import english from './en.json' with { type: 'json' }
 /** The name of a text. */
 export type TextKey = keyof typeof english
 
-/** Every text that the service says to users, in one language. `{name}` is a place for a value. */
+/** Every text of the service for users, in one language. `{name}` is a placeholder. */
 export type Catalogue = Readonly<Record<TextKey, string>>
 
-/** The values for the places of a text. */
+/** The values for the placeholders of a text. */
 export type TextValues = Readonly<Record<string, string | number>>
 
 /** Texts of the service in one language. */
@@ -16,7 +16,7 @@ export interface Texts {
   lang: string
   /** The text with its values, as plain text. */
   say(key: TextKey, values?: TextValues): string
-  /** The text with its places. */
+  /** The text with its placeholders. */
   patternOf(key: TextKey): string
 }
 
@@ -67,7 +67,7 @@ export function readUiLocales(value: unknown): string[] {
   return typeof value === 'string' ? value.slice(0, 500).split(' ') : []
 }
 
-/** The texts for a request: in the first language that it prefers and that there is, else in English. Pure. */
+/** The texts for a request: in the first preferred language that exists, else in English. Pure. */
 export function chooseTexts({ uiLocales, kept, acceptLanguage = '' }: LanguageWishes): Texts {
   const wished = [...readUiLocales(uiLocales), ...(kept === undefined ? [] : [kept])]
   return findLanguage([...wished, ...readAcceptLanguage(acceptLanguage)]) ?? ENGLISH

@@ -8,7 +8,7 @@ const KEY_NAME = 'npm start'
 const DAY_MS = 24 * 3_600_000
 const LIFETIME_MS = 7 * DAY_MS
 
-/** A kept key is valid for at least as long as this. */
+/** Minimum remaining validity of a reused key. */
 const REST_MS = DAY_MS
 
 interface KeyRow {
@@ -17,7 +17,7 @@ interface KeyRow {
   expires_at: string | null
 }
 
-/** Where the token is, and what makes it. */
+/** Path and dependencies of the token. */
 export interface DemoTokenOptions {
   baseUrl: string
   /** A session JWT of an administrator. */
@@ -27,9 +27,8 @@ export interface DemoTokenOptions {
 }
 
 /**
- * Ensures that the file of the token for the commands to try holds a working API key, which its owner alone can read: the
- * one of the last start while it is valid for a day more, else a new one, valid for a week. Revokes all others of that
- * name. Returns the path.
+ * Ensures that the token file has a valid API key, readable by its owner only: that of the last start while it is valid
+ * for another day, else a new one, valid for a week. Revokes all others of that name. Returns the path.
  */
 export async function keepDemoToken({ baseUrl, jwt, dataDir, clock }: DemoTokenOptions): Promise<string> {
   const client = buildDemoClient(baseUrl, jwt)

@@ -74,7 +74,7 @@ async function ensureDemoRows(client: DemoClient, sinkUrl: string): Promise<Demo
     body: { name: `${DEMO_NAME} account` },
   })
   const webhook = await ensureDemoWebhook(client, sinkUrl)
-  // Found by its account, because the first command to try changes its name.
+  // Found by its account, because the first suggested command changes its name.
   const contract = await findOrCreate(client, {
     path: '/api/v3/contract/contract',
     by: 'account',
@@ -143,7 +143,7 @@ interface DispatchDetail extends Row {
 
 /**
  * The event of the change just made, found by its time. It was recorded in the transaction of the change, so it exists
- * after the answer. The time of a ledger row is that of the router's round, which may have begun before the change.
+ * after the answer. The time of a ledger row is that of the router's round, which may have started before the change.
  */
 async function loadEvent(client: DemoClient, rows: DemoRows, changedAt: string): Promise<Row> {
   const filters = [

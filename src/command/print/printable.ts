@@ -5,8 +5,8 @@ const UNPRINTABLE = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 const JOINERS = new Set(['\u200c', '\u200d'])
 
 /**
- * Text as a terminal may print it: what would move the cursor, colour, rename or hide is written as an escape of
- * JavaScript, which JSON has too. Names, answers of receivers and events hold what others chose. Pure.
+ * Text safe for a terminal: control and direction characters are written as JavaScript escapes, which JSON has too.
+ * Names, answers of receivers and events contain untrusted text. Pure.
  */
 export function toPrintable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => {
@@ -17,7 +17,7 @@ export function toPrintable(text: string): string {
   })
 }
 
-/** The same on one line: a line end of the text would begin a line that the command seems to say. */
+/** Printable text on one line: a line end in it could imitate output of the command. */
 export function toPrintableLine(text: string): string {
   return toPrintable(text).replaceAll('\n', '\\n')
 }

@@ -53,8 +53,8 @@ export function addSecretOptions(command: Command, fallback: string): Command {
 }
 
 /**
- * The secret of a webhook of the options, as it was given, else of the environment; undefined when neither has one. Throws
- * a `FatalError`.
+ * The secret of a webhook from the options, unchanged, else from the environment; undefined without one. Throws a
+ * `FatalError`.
  */
 export function findSecret({ secret, secretFile }: SecretOptions): string | undefined {
   if (secret !== undefined && secretFile !== undefined)
@@ -68,7 +68,7 @@ export function findSecret({ secret, secretFile }: SecretOptions): string | unde
   }
 }
 
-/** The same of a form that can sign (docs/contract/webhooks.md#signature). */
+/** The secret, checked to be usable for signatures (docs/contract/webhooks.md#signature). */
 export function findSigningSecret(options: SecretOptions): string | undefined {
   const secret = findSecret(options)
   const where = options.secretFile === undefined ? '--secret' : `The text of ${options.secretFile}`
@@ -99,7 +99,7 @@ function readDemoToken(url: string, { demoTokenFiles }: ClientConfig): string {
   )
 }
 
-/** The text of a file of this user; undefined when there is none. A token of somebody else would act as that user. */
+/** The text of a file of this user; undefined without one. Another user's token would act as that user. */
 function readOwnFile(file: string, remedy: string): string | undefined {
   let descriptor: number | undefined
   try {
@@ -122,7 +122,7 @@ function isLoopback(url: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || isLoopbackIpv4(hostname)
 }
 
-/** The whole name has to be an address: 127.0.0.1.example is another host. */
+/** The whole name must be an address: 127.0.0.1.example is another host. */
 function isLoopbackIpv4(hostname: string): boolean {
   return isIPv4(hostname) && hostname.startsWith('127.')
 }

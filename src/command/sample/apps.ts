@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
 import type { SampleUser } from './users.ts'
 
-/** Apps of others and of the platform: name, publisher, type, kind. */
+/** Third-party and first-party apps: name, publisher, type, kind. */
 const APPS = [
   ['Storefront', 'Signalbox samples', 'confidential', 'web', true],
   ['Field app', 'Signalbox samples', 'public', 'native', true],
@@ -33,7 +33,7 @@ export function buildApps(
   const oauth_client_secret = clients
     .filter(({ type }) => type === 'confidential')
     .map(({ document_id: client, created_at }, number) => ({
-      // The hash of bytes that nobody has.
+      // The hash of unknown bytes.
       ...{ document_id: idOf('oauth client secret', number), client, secret_hash: plan.random.bytes(32), created_at },
     }))
   const oauth_grant = clients.flatMap(({ document_id: client }, app) =>

@@ -38,8 +38,8 @@ export function buildDice(seed: number): Dice {
 }
 
 /**
- * The id of a row that each fill with the same seed gives the same id, whenever it runs: a UUID of version 8 (RFC 9562,
- * section 5.8) made of a hash.
+ * A row id that is the same for each fill with the same seed: a UUID of version 8 (RFC 9562, section 5.8) derived from
+ * a hash.
  */
 export function buildSampleId<Noun extends string>(seed: number, kind: Noun, number: number): Id<Noun> {
   const bytes = createHash('sha256').update(`signalbox sample ${seed} ${kind} ${number}`).digest().subarray(0, 16)

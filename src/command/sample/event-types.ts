@@ -1,6 +1,6 @@
 import { DAY_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
 
-/** Event types that the sample's platform publishes, beside those of the routes. */
+/** Event types of the sample's platform, in addition to those of the routes. */
 const PUBLISHED = [
   ['order.create', 'An order was placed'],
   ['order.ship', 'An order left the warehouse'],
@@ -32,7 +32,7 @@ export const NOTICE_TYPES = [
   'webhook-dispatch.exhausted',
 ] as const
 
-/** Builds the event types that the database lacks. Returns the ids of all, by name. */
+/** Builds the missing event types. Returns the ids of all, by name. */
 export function buildEventTypes(plan: SamplePlan): { rows: SampleRows; ids: ReadonlyMap<string, string> } {
   const at = plan.before(90 * DAY_MS)
   const missing = PUBLISHED.filter(([internal]) => !plan.eventTypes.has(internal))

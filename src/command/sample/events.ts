@@ -20,7 +20,7 @@ export interface SampleEvent {
 /** Events of an account and a working day, before its size. */
 const EVENTS_OF_DAY = 36
 
-/** Contracts of an account before the month begins. */
+/** Contracts of an account before the month. */
 const FIRST_CONTRACTS = 6
 
 /** Deliveries to hosts that do not exist end before `now`: five attempts take 2 h 37 min. */
@@ -105,7 +105,7 @@ function pickBusy({ dice }: SamplePlan): string {
 
 const TOTAL = HOURS.reduce((sum, weight) => sum + weight, 0)
 
-/** An instant of the day that begins with `begin`, more likely at hours with more traffic. */
+/** An instant of the day starting at `begin`, more likely at hours with more traffic. */
 function pickTime({ dice }: SamplePlan, begin: Date): Date {
   let left = dice.next() * TOTAL
   const first = begin.getUTCHours()

@@ -5,7 +5,7 @@ import { targetSecretContextOf } from '../../provisioning/target/target.ts'
 import { buildTimedIds, DAY_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
 import type { SampleUser } from './users.ts'
 
-/** Targets: name, protocol, how its platform fails, and the share of its users that it fails for. */
+/** Targets: name, protocol, failure of its platform, and the fraction of users affected. */
 const TARGETS: readonly (readonly [string, 'webhook' | 'scim', ErrorClass | number, number])[] = [
   ['Learning platform', 'webhook', 503, 0.1],
   ['Help desk', 'scim', 'timeout', 0.15],

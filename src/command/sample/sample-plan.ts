@@ -21,13 +21,13 @@ export interface SampleFacts {
 /** Input of a fill. */
 export interface SampleInput extends SampleFacts {
   seed: number
-  /** The end of the month that is filled. */
+  /** The end of the filled month. */
   now: Date
   /** The URL of the service's own receiver. */
   sinkUrl: string
-  /** Seals a secret for a row, by the context of that row. */
+  /** Encrypts a secret for a row, with the context of that row. */
   seal: (context: string) => string
-  /** Bytes of tokens that nobody holds. */
+  /** Random bytes of unknown tokens. */
   random: Random
 }
 
@@ -44,7 +44,7 @@ export const MINUTE_MS = 60_000
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/** The month, in days: a little less than ledger rows are kept, so that maintenance deletes none at once. */
+/** The month, in days: a little less than the retention of ledger rows, so that maintenance deletes none at once. */
 export const FILLED_DAYS = 29
 
 /** Builds the state of a fill. */

@@ -43,7 +43,7 @@ export const lockSample = aheadStatement(
   `select pg_advisory_xact_lock(hashtextextended('${ADVISORY_LOCKS.sample.key}', 0))`,
 )
 
-/** Keeps the sample's users from the provisioning targets that are there: until the transaction ends. */
+/** Excludes the sample's users from existing provisioning targets until the transaction ends. */
 export const switchProvisioningOff = aheadStatement(`select set_config('signalbox.event_queue', 'off', true)`)
 
 /** Whether one of these accounts exists, deleted or not. */
@@ -51,7 +51,7 @@ const findAccount = statement<{ found: boolean }, { accounts: readonly string[] 
   'select exists (select from account where document_id = any($accounts::uuid[])) as found',
 )
 
-/** Whether the sample is there. */
+/** Whether the sample exists. */
 export async function hasSample(db: Database, accounts: readonly string[]): Promise<boolean> {
   const [row] = await findAccount(db, { accounts })
   return row?.found === true
@@ -71,8 +71,8 @@ export async function readSampleFacts(
 }
 
 /**
- * Moves the sample's webhooks to the sink of this start, whose port may be another one. `prefix` is what the path of the sink
- * begins with behind the origin. Returns how many there were.
+ * Moves the sample's webhooks to the sink of this start, whose port may be another one. `prefix` is the prefix of the
+ * sink's path. Returns their number.
  */
 export const moveToSink = changeStatement<{
   webhooks: readonly string[]

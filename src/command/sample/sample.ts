@@ -28,7 +28,7 @@ import { buildWebhooks } from './webhooks.ts'
 /** The seed of `--sample`: each start makes the same sample. */
 const SEED = 22
 
-/** Accounts and webhooks of a sample at most: their ids are looked for. */
+/** Maximum numbers of accounts and webhooks of a sample, for the search of their ids. */
 const MOST = { accounts: 12, webhooks: 60 }
 
 /** Dependencies of a fill. */

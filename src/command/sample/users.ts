@@ -162,14 +162,14 @@ function addKey(
   const id = plan.idOf('api key', number)
   rows.api_key.push({
     ...{ document_id: id, user: owner.id, account, name: 'Order service', permissions: ['event:publish'] },
-    // The hash of bytes that nobody has: no token opens the key.
+    // The hash of unknown bytes: no token matches the key.
     ...{ token_hash: plan.random.bytes(32), hint: `sbx_${plan.random.bytes(3).toString('base64url')}…` },
     ...{
       created_at: createdAt,
       updated_at: createdAt,
       last_used_at: plan.before(plan.dice.between(1, 90) * MINUTE_MS),
     },
-    // Of two accounts the key is replaced by another: it was revoked.
+    // In two accounts the key was revoked and replaced by another.
     revoked_at: number % 6 === 5 ? plan.before(12 * HOUR_MS) : null,
   })
   return id

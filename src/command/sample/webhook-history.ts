@@ -22,7 +22,7 @@ export interface SampleDelivery {
   event: SampleEvent
   createdAt: Date
   attempts: SampleAttempt[]
-  /** When a delivery that waits is due. */
+  /** Due time of a waiting delivery. */
   dueAt: Date | undefined
 }
 
@@ -61,7 +61,7 @@ const DURATIONS: Partial<Record<ErrorClass, readonly [number, number]>> = {
   blocked_address: [1, 6],
 }
 
-/** An attempt that will end at `endMs` unless the webhook is disabled before it starts. */
+/** An attempt that ends at `endMs` unless the webhook is disabled before it starts. */
 interface Planned {
   delivery: SampleDelivery
   startMs: number
@@ -70,8 +70,8 @@ interface Planned {
 }
 
 /**
- * Lives through a month of a webhook: what becomes of each attempt and of the webhook is decided by the rules of the
- * service itself. `events` are those that it subscribes to, in their order.
+ * Simulates a month of a webhook: the rules of the service itself decide the result of each attempt and the state of
+ * the webhook. `events` are its subscribed events, in their order.
  */
 export function liveThrough(plan: SamplePlan, webhook: SampleWebhook, events: readonly SampleEvent[]): WebhookHistory {
   const history: WebhookHistory = {
@@ -111,7 +111,7 @@ function findFirstFailure({ failure }: SampleWebhook, events: readonly SampleEve
   return ('at' in from ? from.at : (events[Math.max(0, events.length - from.last)]?.at ?? new Date(0))).getTime()
 }
 
-/** Takes the attempt that ends first out of the list, where it ends until `ms`. */
+/** Removes the first attempt that ends before `ms`. */
 function takeFirst(planned: Planned[], ms: number): Planned | undefined {
   let first = -1
   for (let place = 0; place < planned.length; place++)
@@ -166,7 +166,7 @@ const toResult = (kind: Failure): AttemptResult =>
 
 function chooseDuration({ dice }: SamplePlan, result: AttemptResult): number {
   const [least, most] = ('errorClass' in result && DURATIONS[result.errorClass]) || [35, 120]
-  // Of twenty answers one is slow.
+  // One of twenty answers is slow.
   return dice.between(least, most) * (!('errorClass' in result) && dice.chance(0.05) ? dice.between(3, 12) : 1)
 }
 

@@ -6,7 +6,7 @@ import { BUSY_TYPES, NOTICE_TYPES, RARE_TYPES } from './event-types.ts'
 import { DAY_MS, HOUR_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
 import type { SampleAccount } from './users.ts'
 
-/** How a receiver fails: the class of the failure, or the status that it answers. */
+/** Failure of a receiver: the class, or the answered status. */
 export type Failure = ErrorClass | number
 
 /** A webhook of the sample, and how its receiver behaves. */
@@ -21,7 +21,7 @@ export interface SampleWebhook {
   flakiness: number
   /** Fails from the event on that is the n-th last of its own, or from an instant on. */
   failure: { kind: Failure; from: { last: number } | { at: Date } } | undefined
-  /** Why it takes part in nothing. */
+  /** Reason of its inactivity. */
   rest: 'inactive' | 'legacy-secret-rotation-required' | undefined
 }
 
@@ -29,7 +29,7 @@ const BUSY = BUSY_TYPES.map(([name]) => name)
 const ORDERS = ['order.create', 'order.ship'] as const
 const INVOICES = ['invoice.send', 'invoice.pay', 'contract.update'] as const
 
-/** Receivers that work, for each account in turn: name, path and event types. They are the service's own receiver. */
+/** Working receivers, for each account in turn: name, path and event types. They are the service's own receiver. */
 const WORKING = [
   [
     ['Warehouse', 'warehouse', ORDERS],
@@ -46,7 +46,7 @@ const WORKING = [
 ] as const
 
 /**
- * Receivers that do not, each in an account of its own. Their hosts end in `.example`, so nothing is ever dialled. The
+ * Failing receivers, each in an account of its own. Their hosts end in `.example`, so nothing is ever dialled. The
  * service disables a webhook at twenty failures in a row: those with more events since then were disabled days ago.
  */
 const FAILING: readonly (readonly [name: string, kind: Failure, last: number])[] = [
@@ -101,7 +101,7 @@ function listOfAccounts(plan: SamplePlan, accounts: readonly SampleAccount[]): D
   })
 }
 
-/** Those of the operator, over all accounts, and two of a time before secrets were kept encrypted. */
+/** Those of the operator, over all accounts, and two from before secrets were stored encrypted. */
 function listGlobal(plan: SamplePlan): Draft[] {
   const global = (name: string, path: string, types: readonly string[]): Draft => ({
     ...{ account: undefined, name, types, url: buildSinkUrl(plan, `platform-${path}`) },

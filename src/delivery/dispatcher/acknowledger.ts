@@ -4,19 +4,19 @@ import { isDataRefused, isLockTimeout } from '../../postgres/statement/database.
 import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
 import { buildHeldResults, RECORD_RETRY_MS, type Result } from './held-results.ts'
 
-/** Results recorded at once at most. */
+/** Maximum number of results in one statement. */
 const RECORD_BATCH_SIZE = 500
 
 /**
- * How long results are collected before they are recorded: a statement costs much the same whatever it holds. A process that
- * is killed meanwhile has these attempts made again, as it has those in flight.
+ * Time in which results are collected before they are recorded: the cost of a statement hardly depends on its rows.
+ * After a kill these attempts are repeated, like those in flight.
  */
 const COLLECT_MS = 10
 
-/** After how long a statement no longer holds back the results of groups that it does not record. */
+/** Time after which a statement no longer delays the results of other groups. */
 const SLOW_MS = 250
 
-/** Such statements at once: each holds a connection of the workers. */
+/** Maximum number of such statements at once: each takes a connection of the workers. */
 const SLOW_AT_ONCE = 2
 
 /** Dependencies of an acknowledger. */
@@ -28,26 +28,26 @@ export interface AcknowledgerDeps<Ended extends Claim, Settled> {
   /** Pause between batches, in real time. It decides nothing. */
   rest?: Clock['sleep']
   logger: Logger
-  /** Runs for a result that the database never takes: its claim is still there. */
+  /** Runs for a result that the database refuses permanently: its claim still exists. */
   onRefused?: () => void
   /** Crash tests end the process at these. */
   onDispatcherPoint?: (point: 'before-record') => void
 }
 
-/** Records ended attempts as they come, all that wait at once: under load the batches grow by themselves. */
+/** Records ended attempts, all waiting ones at once: under load the batches grow. */
 export interface Acknowledger<Ended> {
-  /** `group`: what the attempt was grouped by. Results of one group are recorded in their order. */
+  /** `group` is that of the attempt. Results of one group are recorded in their order. */
   add(attempt: Ended, group: string): void
-  /** Records what waits without a rest; resolves when nothing waits any more, undefined when nothing does. */
+  /** Records waiting results without a pause; resolves when none waits any more; undefined when none does. */
   settled(): Promise<void> | undefined
 }
 
 /**
- * Builds an acknowledger. `onDone` gets the results it is done with: recorded, void, or refused for good.
+ * Builds an acknowledger. `onDone` gets finished results: recorded, void, or refused permanently.
  *
- * Groups share statements. What a row that somebody has locked holds back is recorded apart, with all that comes of its
- * groups meanwhile, so that one group does not hold back the others: results that the policy lists as held back, and those of
- * a statement that is slow or that ended by its lock timeout.
+ * Groups share statements. Results that wait for a locked row are recorded separately, with later ones of their groups,
+ * so that one group does not delay the others: results that the policy reports as blocked, and those of a statement
+ * that is slow or hit its lock timeout.
  */
 export function buildAcknowledger<Ended extends Claim, Settled>(
   deps: AcknowledgerDeps<Ended, Settled>,
@@ -56,7 +56,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
   const { clock, logger, policy, rest = clock.sleep } = deps
   let waiting: Result<Ended>[] = []
   let recording: Promise<void> | undefined
-  /** Ended by `settled`: from then on nothing is collected until all is recorded. */
+  /** Aborted by `settled`: from then on nothing is collected until all is recorded. */
   let collecting = new AbortController()
   const onFreed = (results: readonly Result<Ended>[]) => {
     waiting.push(...results)
@@ -64,7 +64,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
   }
   const held = buildHeldResults<Ended>({ clock, logger, record, recover, onFreed })
 
-  /** Records results. Returns those that others hold back. */
+  /** Records results. Returns those that wait for a lock. */
   async function record(batch: readonly Result<Ended>[]): Promise<Result<Ended>[]> {
     deps.onDispatcherPoint?.('before-record')
     const settled = await policy.queue.settle(batch.map(({ ended }) => ended))
@@ -82,12 +82,12 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
       await Promise.race([...held.underWay(), added.promise])
       added = Promise.withResolvers()
     }
-    // Set here, in the same step that saw nothing waiting: set later, a result that comes in between would wait unseen.
+    // Set in the same step that found nothing waiting: set later, a result added in between would be missed.
     recording = undefined
     collecting = new AbortController()
   }
 
-  /** Resolved when a result comes while others are recorded apart. */
+  /** Resolved when a result is added while others are recorded separately. */
   let added = Promise.withResolvers<void>()
 
   async function recordSome(): Promise<void> {
@@ -104,7 +104,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     }
   }
 
-  /** Whether a statement takes so long that others should not wait for it, and there is room to let it go on apart. */
+  /** Whether a statement takes so long that others should not wait for it, and another one may run beside it. */
   async function isSlow(recorded: Promise<unknown>): Promise<boolean> {
     const over = new AbortController()
     const ended = recorded.then(
@@ -117,7 +117,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     return isLate && held.underWay().size < SLOW_AT_ONCE
   }
 
-  /** The database refused a batch: what it never takes is left out, the rest is recorded again. */
+  /** Handles a refused batch: drops permanently refused results and records the rest again. */
   async function recover(batch: readonly Result<Ended>[], error: unknown): Promise<void> {
     if (isDataRefused(error)) return recordEach(batch)
     logger.error({ err: error, attempts: batch.length }, 'attempts not recorded yet: see docs/operations.md, database')
@@ -125,7 +125,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     waiting.unshift(...batch)
   }
 
-  /** The database does not take one of these, ever. The others must not wait behind it. */
+  /** The database refuses one of these permanently. The others must not wait behind it. */
   async function recordEach(batch: readonly Result<Ended>[]): Promise<void> {
     for (const item of batch) {
       try {
@@ -146,7 +146,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
     }
   }
 
-  /** From now on the groups of these are recorded apart, with what waits of them. */
+  /** Records the groups of these separately from now on, with their waiting results. */
   function setApart(batch: readonly Result<Ended>[], recorded: Promise<Result<Ended>[]>): void {
     held.hold(batch, recorded)
     waiting = waiting.filter((waiter) => !held.take(waiter))

@@ -4,32 +4,32 @@ import type { DispatcherDeps } from './dispatcher-parts.ts'
 import { buildGivingBack } from './giving-back.ts'
 import type { Lanes } from './lanes.ts'
 
-/** How long attempts in flight may go on once the process is asked to stop. */
+/** Time for attempts in flight after the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
 /** Dependencies of attempts. */
 export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled>
   extends Omit<DispatcherDeps<Claimed, Ended, Settled>, 'lease' | 'workerId' | 'isEnabled' | 'latch'> {
   lanes: Lanes
-  /** Runs for a result that the database never takes: its claim is still there. */
+  /** Runs for a result that the database refuses permanently: its claim still exists. */
   onRefused: () => void
-  /** Runs when an attempt ended. `isScarce`: rows of its group may wait for the room that it leaves. */
+  /** Runs when an attempt ended. `isScarce`: rows of its group may wait for the freed slot. */
   onEnded: (isScarce: boolean) => void
 }
 
-/** The claims that this process answers for: each is in flight until its attempt ends, then held until it is recorded. */
+/** The claims of this process: each is in flight until its attempt ends, then kept until it is recorded. */
 export interface Attempts<Claimed> {
   /** Makes the attempts of claims. */
   start(works: readonly Claimed[]): void
-  /** Whether this process answers for a claim (`nameClaim`). */
+  /** Whether this process has a claim (`nameClaim`). */
   isHeld(claim: string): boolean
-  /** Attempts in flight now. */
+  /** Number of attempts in flight. */
   inFlight(): number
-  /** Whether nothing is to be claimed for the time being, because this process lacks what every attempt needs. */
+  /** Whether claims are paused, because this process lacks a resource that every attempt needs. */
   isPaused(): boolean
   /** Resolves when nothing is in flight and everything is recorded. */
   allRecorded(): Promise<void>
-  /** Lets attempts end for `STOP_GRACE_MS`, interrupts the others, and records them. */
+  /** Waits `STOP_GRACE_MS` for attempts to end, interrupts the others, and records them. */
   stop(): Promise<void>
 }
 

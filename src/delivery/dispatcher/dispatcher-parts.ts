@@ -5,7 +5,7 @@ import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 import type { Claim, ClaimRequest, DeliveryPolicy, Work } from '../policy.ts'
 import type { WorkerLease } from '../worker-lease.ts'
 
-/** Points of the work at which crash tests end the process. */
+/** Points at which crash tests kill the process. */
 export type DispatcherPoint = 'after-claim' | 'before-record' | 'during-record'
 
 /** Dependencies of a dispatcher. */
@@ -20,8 +20,8 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
   /** `ENABLE_API_EVENT_QUEUE`: while false nothing is attempted (docs/contract/events.md#event-queue-switch). */
   isEnabled: boolean
   /**
-   * Resolves when there may be work at all, or at the abort, and says whether it had to wait: until then nothing is claimed
-   * or looked for. Default: always.
+   * Resolves when there may be work at all, or at the abort, with whether it had to wait: until then nothing is claimed
+   * or polled. Default: at once.
    */
   latch?: (signal: AbortSignal) => Promise<boolean>
   /** Runs when an attempt ended, so that there is room for another. */
@@ -31,31 +31,31 @@ export interface DispatcherDeps<Claimed extends Work, Ended extends Claim, Settl
   onDispatcherPoint?: (point: DispatcherPoint) => void
 }
 
-/** Attempts what is due, by the rules of one policy. One for each policy in each process with the role `dispatcher`. */
+/** Attempts due rows, by the rules of one policy. One for each policy in each process with the role `dispatcher`. */
 export interface Dispatcher {
   policy: Pick<DeliveryPolicy<Work, Claim, unknown>, 'name' | 'buildRouting' | 'buildFanOut'>
   /** Held by the statement that claims for this dispatcher, until it has accepted the rows: each counts what is in flight. */
   mutex: Mutex
-  /** Looks for due rows now. Cheap; any number of calls make one round. */
+  /** Polls for due rows now. Cheap; concurrent calls share one round. */
   notify(): void
-  /** Attempts in flight now. */
+  /** Number of attempts in flight. */
   inFlight(): number
   /** Parameters for claiming routed rows; without slots while the dispatcher does not run. */
   measureRoom(): ClaimRequest
-  /** Whether there is room for so many attempts that a claim of them is worth a statement. */
+  /** Whether there are enough free slots to be worth a claim statement. */
   hasRoom(): boolean
   /**
-   * Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them; gives them back
-   * when the dispatcher was stopped meanwhile.
+   * Attempts rows that the router claimed for this dispatcher, as the policy's part `_work` returned them; releases
+   * them if the dispatcher has been stopped.
    */
   accept(rows: readonly unknown[]): Promise<void>
-  /** Looks for claims that a failed statement of this process may have made. */
+  /** Searches for claims that a failed statement of this process may have made. */
   expectLeak(): void
-  /** Whether there may be claims of this process that it does not know of. */
+  /** Whether there may be unknown claims of this process. */
   mayLeak(): boolean
-  /** Claims and attempts what is due now; resolves when all of it is recorded. Tests with a manual clock call this. */
+  /** Claims and attempts the due rows; resolves when all of them are recorded. Tests with a manual clock call this. */
   drain(): Promise<number>
-  /** Claims nothing more, lets attempts end, interrupts those that do not, and records them. */
+  /** Stops claiming, waits for attempts to end, interrupts the rest, and records them. */
   stop(): Promise<void>
   /** Runs until stopped: claim, attempt, record. */
   run(): Promise<void>

@@ -62,7 +62,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   }
 
   async function claim(): Promise<Claimed[]> {
-    // Nothing is posted while the event queue is off, what was recorded before neither.
+    // Nothing is posted while the event queue is off, including rows recorded before.
     if (!deps.isEnabled || !lease.isTrusted()) return []
     const request = measure()
     if (request.fastSlots + request.slowSlots === 0) return []
@@ -74,7 +74,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
     }
   }
 
-  /** Claims what is due and starts its attempts. Returns how many. */
+  /** Claims due rows and starts their attempts. Returns their number. */
   async function round(): Promise<number> {
     await mutex.take()
     try {

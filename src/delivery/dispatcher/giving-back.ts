@@ -7,10 +7,10 @@ import type { Claim, DeliveryPolicy, Work } from '../policy.ts'
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 30_000
 
-/** How long claims wait before they are given back again after the database refused. */
+/** Delay before another try after the database refused a release. */
 const RETRY_MS = 1_000
 
-/** Claims given back at once at most. */
+/** Maximum number of claims in one release. */
 const BATCH_SIZE = 500
 
 /** Release of claims. */
@@ -22,26 +22,26 @@ export interface GivingBackDeps {
   onOwnFault?: (fault: OwnFault) => void
 }
 
-/** Gives back the claims of attempts that this process could not make (docs/contract/delivery.md#whose-fault). */
+/** Releases the claims of attempts that this process could not make (docs/contract/delivery.md#whose-fault). */
 export interface GivingBack {
-  /** Gives a claim back. What is no `OwnFault` is a bug of the attempt; its claim is given back all the same. */
+  /** Releases a claim. An error that is not an `OwnFault` is a bug of the attempt; its claim is released too. */
   add(claim: Claim, error: unknown): void
-  /** Whether this process claims nothing for the time being, because it lacks what every attempt needs. */
+  /** Whether this process pauses claims, because it lacks a resource that every attempt needs. */
   isPaused(): boolean
-  /** When the pause ends, in Unix milliseconds. */
+  /** End of the pause, in Unix milliseconds. */
   pausedUntilMs(): number
-  /** An attempt was made: the next fault waits for the shortest time again. */
+  /** Reports a made attempt: the next fault waits for the shortest time again. */
   noteAttempt(): void
-  /** Resolves when nothing waits to be given back; undefined when nothing does. */
+  /** Resolves when no release is pending; undefined when none is. */
   settled(): Promise<void> | undefined
 }
 
-/** Builds it. `onDone` gets the claims that were given back. */
+/** Builds it. `onDone` gets the released claims. */
 export function buildGivingBack(deps: GivingBackDeps, onDone: (claims: readonly Claim[]) => void): GivingBack {
   const { clock, logger } = deps
   let waiting: Claim[] = []
   let waitMs = FIRST_WAIT_MS
-  /** Faults until then are of one kind with the last: they do not lengthen the wait. */
+  /** Faults until then count with the previous one: they do not lengthen the wait. */
   let waitUntilMs = Number.NEGATIVE_INFINITY
   let pausedUntilMs = Number.NEGATIVE_INFINITY
   let giving: Promise<void> | undefined

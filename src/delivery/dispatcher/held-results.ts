@@ -3,13 +3,16 @@ import type { Clock } from '../../base/clock.ts'
 import { isLockTimeout } from '../../postgres/statement/database.ts'
 import type { Claim } from '../policy.ts'
 
-/** Interval between tries to record a result after the database refused, or others held it back. */
+/** Interval between tries to record a result after a refusal or a lock timeout. */
 export const RECORD_RETRY_MS = 250
 
-/** Tries after which a line says what is held back: 5 s, and the waits for locks. Two processes hold each other back for less. */
+/**
+ * Tries after which a line reports blocked results: 5 s, and the waits for locks. Two processes block each other for
+ * less.
+ */
 const TRIES_BETWEEN_LINES = 20
 
-/** Groups that such lines name. */
+/** Maximum number of groups in such a line. */
 const GROUPS_IN_LOG = 3
 
 /** An ended attempt with its group. */
@@ -18,32 +21,32 @@ export interface Result<Ended> {
   group: string
 }
 
-/** Dependencies of results that are recorded apart. */
+/** Dependencies of results that are recorded separately. */
 export interface HeldResultsDeps<Ended> {
   clock: Clock
   logger: Logger
-  /** Records results. Returns those that others hold back. */
+  /** Records results. Returns those that wait for a lock. */
   record: (batch: readonly Result<Ended>[]) => Promise<Result<Ended>[]>
-  /** Goes on with results that the database refused by an error which is no lock timeout. */
+  /** Handles results that the database refused with an error other than a lock timeout. */
   recover: (batch: readonly Result<Ended>[], error: unknown) => Promise<void>
-  /** Results that are recorded with those of all groups again. */
+  /** Results that rejoin the common batches. */
   onFreed: (results: readonly Result<Ended>[]) => void
 }
 
-/** Results of groups that a locked row holds back: recorded apart, with all that comes of their groups meanwhile. */
+/** Results of groups blocked by a locked row: recorded separately, with later ones of their groups. */
 export interface HeldResults<Ended> {
-  /** Sets the groups of these results apart, until all of them is recorded. `recorded` is what their statement comes to. */
+  /** Separates the groups of these results until all are recorded. `recorded` is the result of their statement. */
   hold(batch: readonly Result<Ended>[], recorded: Promise<Result<Ended>[]>): void
-  /** Takes a result whose group is apart; false for any other. */
+  /** Takes a result whose group is separate; false for any other. */
   take(result: Result<Ended>): boolean
-  /** The statements and waits under way. */
+  /** The running statements and waits. */
   underWay(): ReadonlySet<Promise<void>>
 }
 
-/** Builds it. A group is apart from `hold` until a statement has recorded all that there is of it. */
+/** Builds it. A group is separate from `hold` until a statement has recorded all of its results. */
 export function buildHeldResults<Ended extends Claim>(deps: HeldResultsDeps<Ended>): HeldResults<Ended> {
   const { clock, logger, record, recover } = deps
-  /** Groups that are apart, with what came of them meanwhile. */
+  /** Separate groups, with their later results. */
   const apart = new Map<string, Result<Ended>[]>()
   const underWay = new Set<Promise<void>>()
 
@@ -71,7 +74,7 @@ export function buildHeldResults<Ended extends Claim>(deps: HeldResultsDeps<Ende
       logger.warn({ group, attempts: held.length }, 'results wait for a lock: see docs/operations.md, locks')
   }
 
-  /** Records what there is of a group. Returns what is still held back; without any the group is apart no more. */
+  /** Records the results of a group. Returns those still blocked; without any the group rejoins the others. */
   async function recordGroup(group: string, results: readonly Result<Ended>[]): Promise<Result<Ended>[]> {
     const batch = [...results, ...(apart.get(group)?.splice(0) ?? [])]
     try {

@@ -4,21 +4,21 @@ import { decideRoom } from './room.ts'
 export const SLOW_AFTER_MS = 2_000
 
 /**
- * A group with attempts in flight is late when none of them has ended for longer than this. Receivers that answer do so in
- * tens or hundreds of milliseconds; one that does not is found out long before it is slow.
+ * A group with attempts in flight is late when none of them has ended for longer than this. Receivers that answer do so
+ * in tens or hundreds of milliseconds; one that does not is detected long before it is slow.
  */
 export const LATE_AFTER_MS = 250
 
-/** Interval at which a wait for room looks at the lanes. */
+/** Interval at which a wait for room checks the lanes. */
 export const LOOK_MS = 50
 
 /**
- * Maximum time that counts between two looks. Answers that came while the process stood still are not read yet, so
- * they must not make every group late.
+ * Maximum time that counts between two checks. Answers that arrived during a stall are not read yet, so a stall must
+ * not make every group late.
  */
 const HEARD_MS = 2 * LOOK_MS
 
-/** Where an attempt in flight stands. */
+/** The lane of an attempt in flight. */
 export interface LaneTicket {
   group: string
   startedAtMs: number
@@ -29,26 +29,26 @@ export interface LaneRoom {
   fastSlots: number
   slowSlots: number
   slowGroups: string[]
-  /** Late groups that get nothing for now, because they hold the slots that others want (`decideRoom`). */
+  /** Late groups that get no slots now, because they hold slots that others need (`decideRoom`). */
   lateGroups: string[]
   inFlight: number
   byGroup: ReadonlyMap<string, number>
 }
 
 /**
- * Who is in flight, who is late and who is slow. An attempt that runs for more than 2 s stops counting against the fast
- * slots, so a group that hangs until its deadline takes nothing from those that answer; it is served from the slow slots
- * until one of its attempts ends promptly again. Until then late groups count only while there is room for the others.
- * Decides by the times it is given.
+ * The attempts in flight with their late and slow groups. An attempt that runs for more than 2 s stops counting against
+ * the fast slots, so a group that hangs until its deadline takes none from those that answer; it is served from the
+ * slow slots until one of its attempts ends promptly again. Before that, late groups count only while there is room for
+ * the others. Times are arguments.
  */
 export interface Lanes {
   enter(ticket: LaneTicket): void
-  /** Ends an attempt; `endedAtMs` tells whether its group is prompt now. */
+  /** Ends an attempt; `endedAtMs` decides whether its group is prompt now. */
   leave(ticket: LaneTicket, endedAtMs: number): void
-  /** Whether the end of an attempt of this group makes room that rows of its group may wait for. */
+  /** Whether the end of an attempt of this group frees a slot that rows of the group may wait for. */
   isScarce(group: string, perGroup: number): boolean
   measure(nowMs: number): LaneRoom
-  /** Whether there is room for so many attempts that a claim of them is worth a statement: an eighth of the slots. */
+  /** Whether there are enough free slots to be worth a claim statement: an eighth of all. */
   hasRoom(nowMs: number): boolean
   /** Whether slow groups may be served, although no fast slot is free. */
   hasSlowRoom(nowMs: number): boolean
@@ -58,12 +58,12 @@ export interface Lanes {
 export function buildLanes(concurrency: number): Lanes {
   const tickets = new Set<LaneTicket>()
   const byGroup = new Map<string, number>()
-  /** When an attempt of each group in flight ended last, or the first one began: `heardMs` of then. */
+  /** Last end of an attempt of each group in flight, or the start of its first one, in `heardMs`. */
   const silentSinceMs = new Map<string, number>()
   const slow = new Set<string>()
-  /** As the last measurement said. */
+  /** As of the last measurement. */
   let late = new Set<string>()
-  /** For how long this process could hear answers, and when it did last. */
+  /** Total time in which this process could read answers, and the time of the last check. */
   let heardMs = 0
   let heardAtMs = Number.NEGATIVE_INFINITY
   const hear = (nowMs: number) => {

@@ -3,16 +3,18 @@ import type { Clock } from '../../base/clock.ts'
 import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
 import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from '../worker-lease.ts'
 
-/** Interval between looks for such claims, and between tries to register. */
+/** Interval between searches for such claims, and between tries to register. */
 const LOOK_EVERY_MS = 1_000
 
-/** Claims of a lost worker taken back at once. */
+/** Maximum number of claims of a lost worker taken back in one statement. */
 const BATCH_SIZE = 500
 
-/** For how long after a failed statement the claims that it made are looked for: it may run on for 9 s on the server. */
+/** Time after a failed statement in which its claims are searched: it may run on for 9 s on the server. */
 const LEAK_WINDOW_MS = 4 * LEASE_MS
 
-/** Since when a claim that this process does not know of is made: its answer waits 5 s for a connection, 10 s for the server. */
+/**
+ * Age at which an unknown claim of this process is lost: its answer waits 5 s for a connection, 10 s for the server.
+ */
 const LEAK_AGE_MS = 20_000
 
 /** Recovery of claims. */
@@ -29,17 +31,17 @@ export interface RecoveryDeps<Ended extends Claim, Settled> {
 /** Ends claims whose worker has stopped, and claims of this process whose answer never arrived. */
 export interface Recovery {
   /**
-   * Registers this worker; resolves at the abort too. Where there are other workers, they see it before it claims: all count
-   * each other's claims.
+   * Registers this worker; resolves at the abort too. Other workers see it before it claims, since all count each
+   * other's claims.
    */
   join(signal: AbortSignal): Promise<void>
-  /** Renews the lease and ends such claims: their attempts count as interrupted and are made again at once. */
+  /** Renews the lease and ends such claims: their attempts count as interrupted and are repeated at once. */
   run(): Promise<void>
-  /** The same, when the last time is a second ago. */
+  /** Does so if the last time was a second ago. */
   runIfDue(): Promise<void>
-  /** Whether other workers may have claims: those that live, and those that are gone until theirs are taken back here. */
+  /** Whether other workers may have claims: live ones, and lost ones until their claims are taken back here. */
   mayOthersHold(): boolean
-  /** A statement failed that may have claimed all the same: its claims are looked for. */
+  /** Reports a failed statement that may have claimed: its claims are searched. */
   expectLeak(): void
   /** Whether such claims may exist. */
   mayLeak(): boolean
@@ -53,7 +55,7 @@ export function buildRecovery<Ended extends Claim, Settled>(
   const { policy, clock, logger, lease } = deps
   let leakUntilMs = Number.NEGATIVE_INFINITY
   let lookedAtMs = Number.NEGATIVE_INFINITY
-  /** Workers that are gone and have no claims left. */
+  /** Lost workers without claims. */
   let recovered = new Set<string>()
 
   const mayLeak = () => clock.now() < leakUntilMs
@@ -73,7 +75,7 @@ export function buildRecovery<Ended extends Claim, Settled>(
   async function run(): Promise<void> {
     const gone = await lease.renew()
     if (!lease.isTrusted()) return
-    // One that came back may have claimed again.
+    // A worker that came back may have claimed again.
     recovered = new Set(gone.filter((workerId) => recovered.has(workerId)))
     for (const workerId of mayLeak() ? [...gone, deps.workerId] : gone) await takeBack(workerId)
   }
@@ -95,7 +97,7 @@ export function buildRecovery<Ended extends Claim, Settled>(
     join,
     run,
     runIfDue: async () => {
-      // A clock that was set back must not put this off.
+      // A clock that was set back must not delay this.
       if (Math.abs(clock.now() - lookedAtMs) < LOOK_EVERY_MS) return
       lookedAtMs = clock.now()
       await run()

@@ -10,29 +10,29 @@ const LATE_SHARE = 0.25
 /** POSTs in flight at most, slow ones included, as a multiple of the concurrency. A bound on sockets and memory. */
 const HARD_LIMIT_FACTOR = 4
 
-/** Attempts in flight, by what is known of their groups. */
+/** Attempts in flight, by the state of their groups. */
 export interface InFlight {
-  /** Of groups in the slow lane. */
+  /** Attempts of groups in the slow lane. */
   slow: number
-  /** Of groups that have not answered for a while (`LATE_AFTER_MS`). */
+  /** Attempts of groups without an answer for `LATE_AFTER_MS`. */
   late: number
-  /** Of all others. */
+  /** All other attempts. */
   answering: number
 }
 
-/** How many attempts may begin. */
+/** Number of attempts that may start. */
 export interface DecidedRoom {
   fastSlots: number
   slowSlots: number
-  /** Late groups hold the slots that others want: they count no longer, and get no more until they answer. */
+  /** Late groups hold slots that others need: their attempts do not count, and they get no more until they answer. */
   isCrowded: boolean
 }
 
 /**
- * Divides the slots. Slow attempts have slots of their own. Late ones take fast slots like all others until they hold more
- * than a quarter and less than a quarter is free; then as many of them as there are slots stop counting, so that groups
- * which answer are never without a slot for those which may not. So attempts that are not slow are twice the concurrency at
- * most, and all of them four times. Pure.
+ * Divides the slots. Slow attempts have slots of their own. Late ones take fast slots like all others until they hold
+ * more than a quarter and less than a quarter is free; then as many of them as there are slots stop counting, so that
+ * answering groups always find a slot. So attempts that are not slow are twice the concurrency at most, and all of them
+ * four times. Pure.
  */
 export function decideRoom(concurrency: number, { slow, late, answering }: InFlight): DecidedRoom {
   const room = Math.max(0, concurrency * HARD_LIMIT_FACTOR - slow - late - answering)

@@ -2,45 +2,48 @@ import type { Clock } from '../../base/clock.ts'
 import type { ClaimRequest, Room } from '../policy.ts'
 import { LATE_AFTER_MS, type Lanes, LOOK_MS } from './lanes.ts'
 
-/** How long the dispatcher sleeps at most when nothing notifies it. */
+/** Maximum sleep of the dispatcher without a notification. */
 export const POLL_MS = 1_000
 
 /** Dependencies of the waits. */
 export interface WaitingDeps {
   clock: Clock
   lanes: Lanes
-  /** When the next row is due that may be claimed (`DeliveryQueue.nextDueAt`). */
+  /** Due time of the next claimable row (`DeliveryQueue.nextDueAt`). */
   nextDueAt: (room: Room) => Promise<Date | null>
 }
 
-/** The waits of a dispatcher between its rounds, and what ends them. */
+/** The waits of a dispatcher between its rounds. */
 export interface Waiting {
-  /** Ends the wait of this round, also when it has not begun. */
+  /** Ends the wait of this round, also before it starts. */
   notify(): void
-  /** Begins a round. Returns whether there is a slot that a claim could fill. */
+  /** Starts a round. Returns whether there is a slot that a claim could fill. */
   beginRound(): boolean
   /** Ends the wait when the end of an attempt is worth a claim. */
   noteEnd(isScarce: boolean): void
-  /** Waits until a row is due, a notification, room, or the poll. */
+  /** Waits for a due row, a notification, room, or the poll. */
   wait(room: ClaimRequest): Promise<void>
 }
 
 /**
- * Builds the waits. A round without a free slot sends no statement: the ends of attempts notify, and the lanes are looked at
- * every `LOOK_MS`, since late attempts leave room without an end. A round with free slots asks the queue when a row is due.
+ * Builds the waits. A round without a free slot sends no statement: ended attempts notify, and the lanes are checked
+ * every `LOOK_MS`, since late attempts free slots without ending. A round with free slots reads the next due time from
+ * the queue.
  */
 export function buildWaiting({ clock, lanes, nextDueAt }: WaitingDeps): Waiting {
   let notified = Promise.withResolvers<void>()
-  /** Whether the last claim may have left due rows for want of slots, so that the end of an attempt is worth another. */
+  /**
+   * Whether the last claim may have left due rows for lack of slots, so that the end of an attempt is worth another.
+   */
   let mayWait = false
-  /** Whether slots, not caps, were what the last claim wanted for. */
+  /** Whether slots, not caps, limited the last claim. */
   let isFull = false
 
   const notify = () => notified.resolve()
   const hasRoom = () => lanes.hasRoom(clock.now())
   const hasNoSlot = () => isFull && !lanes.hasSlowRoom(clock.now())
 
-  /** Waits for a notification or so long; while it is full, also for room. */
+  /** Waits for a notification or the given time; while full, also for room. */
   async function rest(ms: number): Promise<void> {
     let isNotified = false
     const notification = notified.promise.then(() => {
@@ -64,14 +67,15 @@ export function buildWaiting({ clock, lanes, nextDueAt }: WaitingDeps): Waiting 
       return !hasNoSlot()
     },
     noteEnd: (isScarce) => {
-      // Rows of a group at its cap may have been routed meanwhile: neither the router nor the last look saw them as due.
+      // Rows of a group at its cap may have been routed meanwhile: neither the router nor the last poll saw them as
+      // due.
       if (isScarce || (mayWait && isFull && hasRoom())) notify()
     },
     wait: async (room) => {
       // Without a free slot nothing can be claimed.
       const nextAt = hasNoSlot() ? new Date(clock.now()) : await nextDueAt(room)
       const untilDueMs = nextAt ? nextAt.getTime() - clock.now() : POLL_MS
-      // Due, and not claimed: slots hold it back, and the end of an attempt notifies.
+      // Due, but blocked by missing slots: the end of an attempt notifies.
       mayWait = untilDueMs <= 0
       // Waiting rows of late groups are not claimed until a group answers, or others leave it slots.
       const pollMs = room.lateGroups.length > 0 ? LATE_AFTER_MS : POLL_MS

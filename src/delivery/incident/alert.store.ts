@@ -11,10 +11,10 @@ export interface Incident {
   id: IncidentId
   /** Its kind, such as `provisioning-dead-letter`. */
   incident: string
-  /** Subject; of one kind and subject one incident lasts at a time. */
+  /** Subject; at most one incident of a kind and subject is open. */
   subject: string
   summary: string
-  /** The path that shows it. */
+  /** Path of the API that shows it. */
   url: string | null
 }
 
@@ -35,7 +35,7 @@ const insert = statement<
   order by 2, 3
   on conflict (incident, subject) where resolved_at is null do nothing`)
 
-/** Begins incidents that do not last already. */
+/** Begins incidents that are not already open. */
 export async function insertIncidents(db: Database, incidents: readonly Incident[], now: Date): Promise<void> {
   const column = <Value>(pick: (incident: Incident) => Value) => incidents.map(pick)
   await insert(db, {
@@ -52,7 +52,7 @@ const resolve = statement<never, { incident: string; subjects: readonly string[]
   update alert_incident set resolved_at = $now, due_at = $now, attempts = 0
   where incident = $incident and subject = any($subjects::text[]) and resolved_at is null`)
 
-/** Ends the incidents of this kind that last for any of the subjects. */
+/** Ends the open incidents of this kind for any of the subjects. */
 export async function resolveIncidents(
   db: Database,
   { incident, subjects, now }: { incident: string; subjects: readonly string[]; now: Date },
@@ -60,7 +60,7 @@ export async function resolveIncidents(
   await resolve(db, { incident, subjects, now })
 }
 
-/** A subject for which an incident lasts. */
+/** A subject with an open incident. */
 export interface LastingIncident {
   subject: string
   since: Date
@@ -70,12 +70,12 @@ const selectLasting = statement<LastingIncident, { incident: string }>(
   'select subject, since from alert_incident where incident = $incident and resolved_at is null order by subject',
 )
 
-/** The subjects for which incidents of this kind last. */
+/** The subjects with open incidents of this kind. */
 export function listLastingIncidents(db: Database, incident: string): Promise<LastingIncident[]> {
   return selectLasting(db, { incident })
 }
 
-/** An incident whose beginning or end is to be posted. */
+/** An incident whose begin or end is due for a POST. */
 export interface DueIncident extends Incident {
   status: 'firing' | 'resolved'
   since: Date
@@ -106,8 +106,8 @@ const claim = statement<
   returning document_id, incident, subject, summary, url, since, resolved_at, firing_posted_at is null as is_firing, attempts`)
 
 /**
- * Claims incidents that are due, until `leaseEnd`: after it another process may post them. One that ended a day ago and was
- * never posted, because there was no receiver, is left out.
+ * Claims incidents that are due, until `leaseEnd`: after it another process may post them. An incident that ended a day
+ * ago and was never posted, for lack of a receiver, is dropped.
  */
 export async function claimIncidents(
   db: Database,
@@ -134,7 +134,7 @@ const markResolved = statement<never, { id: IncidentId; now: Date }>(
   'update alert_incident set resolved_posted_at = $now where document_id = $id',
 )
 
-/** Records that the beginning or the end of an incident was posted. */
+/** Records that the begin or the end of an incident was posted. */
 export async function markPosted(
   db: Database,
   { id, status }: Pick<DueIncident, 'id' | 'status'>,
@@ -152,8 +152,8 @@ export async function postponeIncident(db: Database, id: IncidentId, dueAt: Date
   await postpone(db, { id, dueAt })
 }
 
-/** Deletes up to `limit` incidents that ended before `before`. Returns how many went. */
+/** Deletes up to `limit` incidents that ended before `before`. Returns their number. */
 const deleteOldIncidents = deletionOfOld('alert_incident', { key: 'document_id', time: 'resolved_at' })
 
-/** Incidents that ended are kept as long as the ledgers. */
+/** Ended incidents are kept as long as the ledgers. */
 export const incidentSweep = sweepLedger('incidents', deleteOldIncidents)

@@ -11,11 +11,11 @@ import {
 /** An incident that begins. */
 export type NewIncident = Omit<Incident, 'id'>
 
-/** Finds the beginnings and ends of one kind of incident, once in a while; a transaction may begin it too. */
+/** Periodic check for begins and ends of one kind of incident; a transaction may begin it too. */
 export interface IncidentCheck {
   /** The kind. */
   incident: string
-  /** `lasting`: the subjects for which it lasts. Returns what begins, and the subjects for which it ends. */
+  /** `lasting`: the subjects with an open incident. Returns the new incidents, and the subjects of ended ones. */
   check(state: {
     db: Database
     now: Date
@@ -23,7 +23,7 @@ export interface IncidentCheck {
   }): Promise<{ begun: readonly NewIncident[]; ended: readonly string[] }>
 }
 
-/** Runs one check and records what it finds. A subject for which the incident lasts already begins nothing. */
+/** Runs one check and records its findings. An incident that is already open is not begun again. */
 export async function runIncidentCheck(
   deps: { ids: IdMaker; db: Database },
   { incident, check }: IncidentCheck,
@@ -38,7 +38,7 @@ export async function runIncidentCheck(
   await endIncidents(db, { incident, subjects: ended, now })
 }
 
-/** Begins incidents, in the transaction that finds them; one that lasts already is not begun again. */
+/** Begins incidents, in the transaction that detects them; an open one is not begun again. */
 export async function beginIncidents(
   deps: { ids: IdMaker },
   db: Database,
@@ -50,7 +50,7 @@ export async function beginIncidents(
   await insertIncidents(db, rows, now)
 }
 
-/** Ends the incidents of this kind that last for any of the subjects. */
+/** Ends the open incidents of this kind for any of the subjects. */
 export async function endIncidents(
   db: Database,
   input: { incident: string; subjects: readonly string[]; now: Date },

@@ -13,7 +13,7 @@ export interface MovedKind<Id extends string, Job extends { status: JobStatus }>
 }
 
 /**
- * Pauses, resumes or cancels a job. After the commit no further row of it is queued; rows that are queued already are delivered.
+ * Pauses, resumes or cancels a job. After the commit no further row of it is queued; already queued rows are delivered.
  * Throws 404, and 409 `conflict` when the state does not allow the move.
  */
 export async function moveJob<Id extends string, Job extends { status: JobStatus }>(
@@ -26,7 +26,7 @@ export async function moveJob<Id extends string, Job extends { status: JobStatus
   const moved = await kind.table.move(db, id, { from, to, endedAt: to === 'cancelled' ? now : null, now })
   if (moved) return moved
   const { status } = await kind.load(db, id)
-  // It came into a state that allows the move in between.
+  // It reached a state that allows the move in between.
   if (findMove(status, move)) return moveJob(kind, db, id, { move, now })
   throw new Problem('conflict', `The ${kind.noun} is ${status}; ${move} needs one that is ${from.join(' or ')}.`)
 }

@@ -2,10 +2,10 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../../postgres/statement/database.ts'
 
-/** How long the runner sleeps when no job runs. */
+/** Sleep of the runner when no job is running. */
 const IDLE_POLL_MS = 1_000
 
-/** How long it sleeps while its jobs wait for what they queued. */
+/** Sleep while its jobs wait for their queued rows. */
 const HELD_POLL_MS = 250
 
 /** Result of a batch of a job. */
@@ -15,22 +15,22 @@ export interface MovedJob<Job> {
   queued: number
 }
 
-/** How jobs of one kind are moved, and what they are built from. */
+/** The steps of jobs of one kind, and their dependencies. */
 export interface JobRunnerDeps<Id, Job extends { status: string }> {
   db: Database
   clock: Clock
-  /** Whether the clock may be trusted; while not, no job is moved. Default: always. */
+  /** Whether the clock is trusted; otherwise no job is moved. Default: always. */
   isTrusted?: (() => boolean) | undefined
   logger: Logger
   /** Name of a job in log lines: `replay job`. */
   name: string
   /** The log line of a round of a job that failed. */
   failedLine: string
-  /** The jobs that run, of all processes. */
+  /** The running jobs of all processes. */
   listRunning(db: Database): Promise<readonly Id[]>
-  /** Moves a job by one batch in the transaction `tx`. Undefined when there is nothing to do for it now. */
+  /** Moves a job by one batch in the transaction `tx`. Undefined when there is nothing to do now. */
   advance(tx: Database, id: Id, now: Date): Promise<MovedJob<Job> | undefined>
-  /** Counts a round that failed (`countJobFailure`). Undefined when the job does not run any more. */
+  /** Counts a round that failed (`countJobFailure`). Undefined when the job is no longer running. */
   fail(tx: Database, id: Id, now: Date): Promise<Job | undefined>
   /** The fields of a job for the log. */
   describe(job: Job): Record<string, unknown>
@@ -42,7 +42,7 @@ export interface JobRunnerDeps<Id, Job extends { status: string }> {
 
 /** Moves jobs that fill a queue in batches. Any number of processes may run one; a job is moved by one of them at a time. */
 export interface JobRunner {
-  /** Moves every job as far as it may now: to its end, or until enough of it is on its way. Returns whether one moved. */
+  /** Moves every job as far as possible: to its end, or until enough rows are queued. Returns whether one moved. */
   drain(): Promise<boolean>
   run(): Promise<void>
   stop(): void
@@ -64,7 +64,7 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
     return result
   }
 
-  /** One batch of one job. Whatever fails is undone with the progress it would have made, so nothing is queued twice. */
+  /** One batch of one job. A failure rolls back the batch with its progress, so nothing is queued twice. */
   async function advance(id: Id): Promise<boolean> {
     const now = new Date(clock.now())
     try {
@@ -74,7 +74,7 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
       if (moved.job.status === 'done') logger.info(deps.describe(moved.job), `${name} done`)
       return true
     } catch (error) {
-      // Not a fault of the job: it continues when the database answers again, or when the others are done.
+      // Not a fault of the job: it continues when the database answers again, or when the locks are released.
       if (isDatabaseUnavailable(error) || isGivenUp(error)) throw error
       const job = await inTransaction(db, (tx) => deps.fail(tx, id, now))
       logger.error({ err: error, ...(job && deps.describe(job)) }, deps.failedLine)

@@ -13,24 +13,24 @@ export type JobStatus = 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
 /** Actions of an operator on a job. */
 export type JobMove = 'pause' | 'resume' | 'cancel'
 
-/** The states that each move leads from, and the one it leads to. */
+/** The source states and the target state of each move. */
 export const JOB_MOVES: Readonly<Record<JobMove, { from: readonly JobStatus[]; to: JobStatus }>> = {
   pause: { from: ['running'], to: 'paused' },
   resume: { from: ['paused', 'failed'], to: 'running' },
   cancel: { from: ['running', 'paused', 'failed'], to: 'cancelled' },
 }
 
-/** The state a move leads to; undefined when the state does not allow it. Pure. */
+/** The target state of a move; undefined when the state does not allow it. Pure. */
 export function findMove(status: JobStatus, move: JobMove): JobStatus | undefined {
   return JOB_MOVES[move].from.includes(status) ? JOB_MOVES[move].to : undefined
 }
 
-/** Rounds of a job that may fail one after the other before it ends as `failed`. */
+/** Number of consecutive failed rounds after which a job ends as `failed`. */
 const MAX_FAILURES = 5
 
 /**
- * State of a job after one more failed round, with `before` of them in a row: after a few it ends as failed, so that
- * a broken one does not run for ever. Pure.
+ * State of a job after one more failed round, with `before` of them in a row: after a few it ends as failed, so that a
+ * broken one does not run forever. Pure.
  */
 export function countJobFailure(before: number): { failures: number; status?: 'failed'; lastError?: string } {
   const failures = before + 1

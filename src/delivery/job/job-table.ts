@@ -4,10 +4,10 @@ import { compileFragment } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { JobStatus } from './job-state.ts'
 
-/** Running jobs that one look finds at most. */
+/** Maximum number of running jobs in one read. */
 const RUNNING_LIMIT = 100
 
-/** Changes of a job by a runner besides the counts of its kind. Members left out stay. */
+/** Changes of a job by a runner, besides the counts of its kind. Omitted members stay. */
 interface JobChange {
   status?: JobStatus
   failures?: number
@@ -22,7 +22,7 @@ const CHANGED: ChangedColumns<JobChange> = {
   endedAt: 'ended_at = $endedAt',
 }
 
-/** Brings a job from one of the states `from` into another. */
+/** Moves a job from one of the states `from` to another. */
 export interface JobTransition {
   from: readonly JobStatus[]
   to: JobStatus
@@ -35,9 +35,9 @@ export interface JobTable<Id extends string, Job, Progress extends object> {
   find(db: Database, id: string): Promise<Job | undefined>
   /** Moves a job, without failures from then on. Undefined when none with this id is in one of the states `from`. */
   move(db: Database, id: string, step: JobTransition): Promise<Job | undefined>
-  /** The jobs that run, oldest first. */
+  /** The running jobs, oldest first. */
   listRunning(db: Database): Promise<Id[]>
-  /** Changes a job. Members left out stay. */
+  /** Changes a job. Omitted members stay. */
   change(db: Database, id: Id, change: Progress & JobChange, now: Date): Promise<Job>
 }
 

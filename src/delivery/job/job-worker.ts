@@ -8,21 +8,23 @@ export interface JobStepResult<Progress> {
   progress: Progress
   /** Rows that it added to the queue. */
   queued: number
-  /** Whether nothing is left to do. */
+  /** Whether the job is complete. */
   isDone: boolean
 }
 
-/** A kind of job: where its rows are, and what one step of it does. */
+/** A kind of job: its table, and one step of it. */
 export interface JobKind<Id extends string, Job, Claimed extends { job: Job }, Progress extends object>
   extends Pick<JobRunnerDeps<Id, Job & { status: JobStatus }>, 'name' | 'failedLine' | 'describe'> {
   table: Pick<JobTable<Id, Job, Progress>, 'listRunning' | 'change'>
-  /** Locks a running job until the transaction ends; undefined when it runs no more, or another worker has it. */
+  /**
+   * Locks a running job until the transaction ends; undefined when it is no longer running, or another worker has it.
+   */
   claim(tx: Database, id: Id): Promise<Claimed | undefined>
-  /** Does a part of a claimed job in the transaction `tx`. Undefined when there is nothing to do for it now. */
+  /** Does a part of a claimed job in the transaction `tx`. Undefined when there is nothing to do now. */
   step(tx: Database, claimed: Claimed, now: Date): Promise<JobStepResult<Progress> | undefined>
 }
 
-/** Builds what moves the jobs of a kind: each step, its progress and the end of the job are one transaction. */
+/** Builds the mover of a kind of job: each step, its progress and the end of the job are one transaction. */
 export function buildJobWorker<
   Id extends string,
   Job extends { status: JobStatus; failures: number },

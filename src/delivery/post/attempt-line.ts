@@ -1,6 +1,6 @@
 import type { PostOutcome } from './signed-post.ts'
 
-/** An attempt that came to an end, and what was decided over it. */
+/** An ended attempt, and the decision on it. */
 interface LoggedAttempt {
   attempt: Pick<PostOutcome, 'result' | 'durationMs'> & {
     traceId: string | null
@@ -13,8 +13,8 @@ interface LoggedAttempt {
 }
 
 /**
- * The fields of the one log line of an attempt: the `ids` of what it concerns first, then the decision
- * (docs/contract/api.md#log-lines). Never a body, an address or a signature. Pure.
+ * The fields of the one log line of an attempt: its `ids` first, then the decision (docs/contract/api.md#log-lines).
+ * Never a body, an address or a signature. Pure.
  */
 export function describeAttempt({ attempt, decision, isRecorded }: LoggedAttempt, ids: Record<string, string>) {
   return {

@@ -1,6 +1,9 @@
 import type { PostErrorClass } from '../../outbound/send/post-result.ts'
 
-/** Why an attempt did not succeed. What a receiver's side may read: a class, never an address (docs/contract/webhooks.md#callback-guard). */
+/**
+ * Failure class of an attempt. Receivers may read it, so it is never an address
+ * (docs/contract/webhooks.md#callback-guard).
+ */
 export type ErrorClass =
   | PostErrorClass
   | 'redirect'
@@ -9,10 +12,10 @@ export type ErrorClass =
   | 'http_unexpected'
   /** The receiver has no secret yet (a legacy webhook): nothing can be signed. */
   | 'secret_missing'
-  /** The stored secret does not open under SECRET_KEY. */
+  /** The stored secret cannot be decrypted under SECRET_KEY. */
   | 'secret_unreadable'
 
-/** Every class of a failure, in the order of the stages of an attempt. */
+/** Every failure class, in the order of the stages of an attempt. */
 export const ERROR_CLASSES = Object.keys({
   blocked_address: true,
   dns: true,
@@ -30,7 +33,7 @@ export const ERROR_CLASSES = Object.keys({
   secret_unreadable: true,
 } satisfies Record<ErrorClass, true>) as ErrorClass[]
 
-/** Outcome of an attempt, as far as the decision needs it. */
+/** Outcome of an attempt, as needed for the decision. */
 export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass }
 
 /** Classifies an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */

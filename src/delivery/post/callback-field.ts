@@ -15,7 +15,7 @@ export interface CallbackDeps {
 }
 
 /**
- * Applies the URL rules, and asks the name service (docs/contract/webhooks.md#url-rules). A name server may take seconds,
+ * Applies the URL rules, and resolves the name (docs/contract/webhooks.md#url-rules). A name server may take seconds,
  * so this runs outside any transaction. Throws a 422 on `url`.
  */
 export async function checkNewUrl(deps: CallbackDeps, url: string): Promise<void> {
@@ -23,7 +23,7 @@ export async function checkNewUrl(deps: CallbackDeps, url: string): Promise<void
   if (!resolved.ok) throw buildRefusal(deps, url, resolved)
 }
 
-/** Applies the URL rules alone: for a URL that stays as it is. Throws a 422 on `url`. */
+/** Applies the URL rules alone, for an unchanged URL. Throws a 422 on `url`. */
 export function checkUrl(deps: Pick<CallbackDeps, 'callbackRules'>, url: string): URL {
   const checked = checkCallbackUrl(url, deps.callbackRules)
   if (!checked.ok) throw buildRefusal(deps, url, checked)
@@ -37,7 +37,7 @@ function buildRefusal(
   { code, message }: CallbackRefusal,
 ): Problem {
   const url = URL.parse(text)
-  // Plain http is taken in development only.
+  // Plain http is accepted in development only.
   if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url) return invalidField('url', code, message)
   const setting = `WEBHOOK_ALLOWED_PRIVATE_TARGETS=${url.hostname}:${effectivePort(url)}`
   return invalidField('url', code, `${message} In development the service takes it when it is started with ${setting}.`)

@@ -1,7 +1,7 @@
 import { measureLost } from '../worker-lease.ts'
 import type { PostOutcome } from './signed-post.ts'
 
-/** Ends a claim of a worker that is gone as an attempt that was interrupted. Pure. */
+/** Ends a claim of a lost worker as an interrupted attempt. Pure. */
 export function endLost<Lost extends { startedAt: Date }>(
   lost: Lost,
   now: Date,

@@ -14,14 +14,14 @@ export interface StoredSecrets {
   /** Those that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
   list(db: Database, input: { prefix: string; after: string | null; limit: number }): Promise<StoredSecret[]>
   replace(db: Database, id: string, secretEncrypted: string): Promise<void>
-  /** The context under which the secret of a row is sealed. */
+  /** The encryption context of the secret of a row. */
   contextOf(id: string): string
 }
 
 /**
- * Seals anew, under the first key of SECRET_KEY, every secret of a table that an older key made, so that the older key can
- * be taken out afterwards (docs/operations.md, rotation of SECRET_KEY). Returns how many were sealed anew. A secret that
- * no key opens is left as it is: whatever needs it says `secret_unreadable`.
+ * Encrypts every secret of a table that is under an older key again under the first key of SECRET_KEY, so that the
+ * older key can be removed (docs/operations.md, rotation of SECRET_KEY). Returns their number. A secret that no key
+ * decrypts is left unchanged: its attempts fail with `secret_unreadable`.
  */
 export async function reencryptSecrets(
   { keyring }: { keyring: Keyring },

@@ -2,7 +2,7 @@ import { buildCache } from '../../base/cache.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { prepareSigningKeys, type SigningKeys } from '../../outbound/signature.ts'
 
-/** Secrets held in memory at most. */
+/** Maximum number of cached secrets. */
 const SECRETS_LIMIT = 10_000
 
 /** What receivers have sealed, decrypted once and held in memory. */

@@ -12,7 +12,7 @@ export interface SignedPostDeps {
   sender: HttpSender
   /** The `user-agent`, with the service's version. */
   userAgent: string
-  /** Runs right after the POST: crash tests end the process there. */
+  /** Runs right after the POST: crash tests kill the process there. */
   onPoint?: (point: 'after-post') => void
 }
 
@@ -27,12 +27,12 @@ export interface PostOutcome {
 
 /** One POST to one receiver. */
 export interface SignedPost {
-  /** The id of the receiver, that its secret is sealed for. */
+  /** The id of the receiver, to which the encryption of its secret is bound. */
   receiver: string
   url: string
-  /** The sealed secret; null while the receiver has none. */
+  /** The encrypted secret; null while the receiver has none. */
   secretEncrypted: string | null
-  /** The id that receivers dedupe on. */
+  /** The id that receivers deduplicate on. */
   eventId: string
   eventType: string
   deliveryId: string
@@ -45,7 +45,7 @@ export interface SignedPost {
 }
 
 /**
- * Signs a body afresh and posts it. A receiver without a usable secret is a failed attempt like any other. Rejects with an
+ * Signs a body and posts it. A receiver without a usable secret is a failed attempt like any other. Rejects with an
  * `OwnFault` where this process could not post. `signal` interrupts the POST.
  */
 export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promise<PostOutcome> {
@@ -80,7 +80,7 @@ export function describeOutcome({ durationMs, result }: PostOutcome) {
   }
 }
 
-/** Ends the span of an attempt that was not made, and passes its fault on. */
+/** Ends the span of an attempt that was not made, and rethrows its fault. */
 export function endSpan(span: Pick<Span, 'end'>): (error: unknown) => never {
   return (error) => {
     span.end({ durationMs: 0, attributes: { 'error.type': 'own_fault' }, isError: true })

@@ -2,9 +2,9 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import { type Claim, listBlocked, type ReclaimRequest, type Room } from '../policy.ts'
 
-/** The statements that every queue of deliveries has, besides those that claim and settle. */
+/** The statements that every queue of deliveries has besides claim and settle. */
 
-/** A statement that gives claims back: `$ids` and `$fences` name them, `$dueAt` is when their rows are due again. */
+/** A statement that releases claims: `$ids` and `$fences` name them, `$dueAt` is the new due time of their rows. */
 export function releaseStatement(
   text: string,
 ): (db: Database, claims: readonly Claim[], now: Date, dueAt?: Date) => Promise<void> {
@@ -16,8 +16,8 @@ export function releaseStatement(
 }
 
 /**
- * A statement that finds claims of a worker, which is gone: those of `$workerId` made by `$claimedBefore`, `$limit` of them.
- * They are not locked: who records first ends the claim, and what others record of it is void.
+ * A statement that finds claims of a lost worker: those of `$workerId` made by `$claimedBefore`, `$limit` of them. They
+ * are not locked: the first record ends the claim, and later ones are void.
  */
 export function lostStatement<Lost extends Claim>(
   text: string,
@@ -26,7 +26,10 @@ export function lostStatement<Lost extends Claim>(
   return (db, request) => select(db, request)
 }
 
-/** A statement that says when the next row is due, as `due_at`, whose group is not among `$blocked`; null when none waits. */
+/**
+ * A statement that returns as `due_at` the due time of the next row whose group is not in `$blocked`; null when none
+ * waits.
+ */
 export function nextDueStatement(text: string): (db: Database, room?: Room) => Promise<Date | null> {
   const select = statement<{ due_at: Date | null }, { blocked: readonly string[] }>(text)
   return async (db, room) => {

@@ -4,7 +4,7 @@ import type { Claim } from '../policy.ts'
 /** Changes of the row of a queue by the result of an attempt. */
 export interface ResultChange extends Pick<Claim, 'id'> {
   status: string
-  /** When a row that waits again is due. */
+  /** Due time of a row that waits again. */
   nextAttemptAt: Date | null
   statusCode: number | null
   errorClass: string | null

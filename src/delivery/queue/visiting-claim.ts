@@ -4,13 +4,13 @@ import { compileFragment, type Fragment } from '../../postgres/statement/fragmen
 import { statement } from '../../postgres/statement/statement.ts'
 import { type ClaimRequest, listBlocked } from '../policy.ts'
 
-/** Groups that one claim visits: for each free slot two, because some turn out to have no room. */
+/** Groups visited by one claim for each free slot: two, because some have no room. */
 const VISITED = { perSlot: 2, least: 16, most: 256 }
 
-/** Rows that one claim looks at for each free slot, over all groups that it visits; of one group four at least. */
+/** Rows read by one claim for each free slot, over all visited groups; at least four of each group. */
 const DUE = { perSlot: 2, leastOfOne: 4 }
 
-/** Where the groups of a queue wait to be visited: a row for each that has something due, at its `visit_at`. */
+/** The table in which groups with due rows wait to be visited, at their `visit_at`. */
 export interface VisitedQueue<Claimed> {
   /** The table of the groups that wait. */
   queue: string
@@ -23,29 +23,29 @@ export interface VisitedQueue<Claimed> {
   read: (work: unknown) => Claimed
 }
 
-/** The parameters of a claim that follow from the visits. */
+/** The parameters of a claim that depend on the visits. */
 export interface VisitParams {
-  /** The groups that are visited, and until when each of them waited. */
+  /** The visited groups, with the time for which each of them waited. */
   visited: readonly string[]
   visitTimes: readonly Date[]
-  /** Rows of one group that are looked at. */
+  /** Rows read of one group. */
   duePerGroup: number
 }
 
 /** A lock that a claim takes before the rows of the queue. */
 type TakeLock = (tx: Database) => Promise<void>
 
-/** Claims of the groups that were served longest ago. */
+/** Claims of the least recently served groups. */
 export interface VisitingClaim<Claimed> {
-  /** Claims what is due, and visits further groups while those that it visited have no room. */
+  /** Claims due rows, and visits further groups while the visited ones have no room. */
   claim(db: Database, request: ClaimRequest, lock?: TakeLock): Promise<Claimed[]>
-  /** The same of the first groups alone. */
+  /** Claims from the first groups alone. */
   claimOnce(db: Database, request: ClaimRequest, lock?: TakeLock): Promise<Claimed[]>
 }
 
 /**
- * Builds the claim of a queue. The groups are locked by a statement of its own: the next one sees every row that was written
- * before, and a writer of another row waits for the lock. So no group leaves the queue while it has something due.
+ * Builds the claim of a queue. The groups are locked by a separate statement: the next one sees every row written
+ * before, and a writer of another row waits for the lock. So no group leaves the queue while it has due rows.
  */
 export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): VisitingClaim<Claimed> {
   const { queue, group, isOpen = '', build, read } = parts
@@ -83,7 +83,7 @@ export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): Visit
       for (let visited = 0; ; ) {
         const { claimed, visits, isAll } = await visit(db, request, lock)
         visited += visits
-        // None of those had room: further ones may have, and are not left to the next poll.
+        // None of these had room: others may have, and should not wait for the next poll.
         if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed
       }
     },
@@ -91,7 +91,9 @@ export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): Visit
   }
 }
 
-/** The part `placed`: the rows `due`, each with its place in its lane. Each group has one before any has a second. */
+/**
+ * The part `placed`: the rows `due`, each with its position in its lane. Each group has one before any has a second.
+ */
 export const placeDue = (columns: string, order: string) => `
   placed as materialized (
     select ${columns}, is_slow, row_number() over (partition by is_slow order by turn, ${order}) as place from due
@@ -101,9 +103,9 @@ export const placeDue = (columns: string, order: string) => `
 export const HAS_SLOT = 'place <= case when is_slow then $slowSlots::int else $fastSlots::int end'
 
 /**
- * The parts of a claim from the rows that are due to those that are claimed. Among rows of one turn in `placed`
- * (`placeDue`) those come first whose group was served longest ago. `passed`: groups for which no slot was left. `held`: the
- * rows that get a slot, locked. `claimed`: the same with their new fence.
+ * The parts of a claim from the due rows to the claimed ones. Rows of one turn in `placed` (`placeDue`) are ordered by
+ * the last service of their group. `passed`: groups for which no slot was left. `held`: the rows that get a slot,
+ * locked. `claimed`: the same with their new fence.
  */
 export const claimPlaced = (queue: {
   /** The table of open rows. */
@@ -111,7 +113,7 @@ export const claimPlaced = (queue: {
   group: string
   /** The columns of `due` that order the rows of one turn. */
   order: string
-  /** The condition that nobody has claimed the row `d`. */
+  /** The condition that the row `d` is unclaimed. */
   isFree: string
   lock: 'for update' | 'for update skip locked'
 }) => `${placeDue(`document_id, ${queue.group}`, queue.order)},

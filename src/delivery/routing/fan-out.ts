@@ -3,7 +3,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import { routeFanOut } from './routing.store.ts'
 
-/** Rows of one part at most, and of each one that is written although there is no room: they wait in the queue. */
+/** Maximum number of rows in one part, and the number in a part without room: they wait in the queue. */
 const PART_ROWS = 1_000
 
 /** Dependencies of a fan-out. */
@@ -12,20 +12,22 @@ export interface FanOutDeps {
   db: Database
   /** The dispatcher of the policy whose rows are written. */
   dispatcher: Dispatcher
-  /** Rows of one part at most. Default: 1,000. */
+  /** Maximum number of rows in one part. Default: 1,000. */
   partRows?: number | undefined
 }
 
-/** Writes the rows of events that a policy set aside, because they go to more than one statement writes. */
+/** Writes the rows of events that a policy set aside because they exceed one statement. */
 export interface FanOut {
   /**
-   * Writes one part of one event, of as many rows as this process can claim as they are written. Returns how many rows that
-   * were; undefined when no event is set aside, or others write those.
+   * Writes one part of one event, with as many rows as this process can claim at once. Returns their number; undefined
+   * when no event is set aside, or others write it.
    */
   writePart(): Promise<number | undefined>
 }
 
-/** Builds the fan-out of one policy. Any number of processes may write parts at once, of one event one at a time. */
+/**
+ * Builds the fan-out of one policy. Any number of processes may write parts concurrently, one at a time for an event.
+ */
 export function buildFanOut({ clock, db, dispatcher, partRows = PART_ROWS }: FanOutDeps): FanOut {
   const { policy, mutex } = dispatcher
   /** Whether due rows wait in the queue: then half of the room is left for them. */
@@ -50,7 +52,7 @@ export function buildFanOut({ clock, db, dispatcher, partRows = PART_ROWS }: Fan
       if (hasDue) dispatcher.notify()
       return rows.opened
     } catch (error) {
-      // The statement may have claimed all the same: its answer can be lost.
+      // The statement may have claimed: its answer can be lost.
       dispatcher.expectLeak()
       throw error
     } finally {

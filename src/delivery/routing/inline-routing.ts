@@ -2,21 +2,21 @@ import type { Clock } from '../../base/clock.ts'
 import type { RoutedPolicies } from './routed-policies.ts'
 import type { NamedPart, RoutedRows } from './routing.store.ts'
 
-/** How long a statement of the request path waits for its turn to claim. */
+/** Wait of a statement of the request path for the claim mutex. */
 const INLINE_WAIT_MS = 5
 
-/** The right to route in a statement of one's own; ends with `accept` or `fail`. */
+/** The right to route in the recording statement; ends with `accept` or `fail`. */
 export interface InlineRouting {
   policies: readonly NamedPart[]
-  /** Hands over what the statement claimed, once it is durable. */
+  /** Passes on the claims of the statement, once it is durable. */
   accept(byPolicy: readonly RoutedRows[]): Promise<void>
-  /** The statement failed, and may have claimed all the same: its answer can be lost. */
+  /** Reports a failed statement, which may have claimed: its answer can be lost. */
   fail(): void
 }
 
 /**
- * Takes the right to route in the statement that records events. Undefined without a free slot, or while another statement
- * claims for this process and goes on.
+ * Takes the right to route in the statement that records events. Undefined without a free slot, or while another
+ * statement claims for this process.
  */
 export async function takeInlineRouting(
   policies: RoutedPolicies,
@@ -42,7 +42,7 @@ export async function takeInlineRouting(
       try {
         await policies.accept(byPolicy)
       } catch (error) {
-        // Rows that were claimed and not accepted are found again.
+        // Claimed rows that were not accepted are searched.
         policies.expectLeaks()
         throw error
       } finally {

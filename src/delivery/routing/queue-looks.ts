@@ -1,37 +1,37 @@
 import type { Clock } from '../../base/clock.ts'
 
-/** Interval between looks through the whole queue. */
+/** Interval between reads of the whole queue. */
 const WHOLE_EVERY_MS = 1_000
 
-/** Looks between two looks through the whole queue begin this long before now. */
+/** Reads in between start at events this old. */
 const RECENT_MS = 1_000
 
-/** Below every event's id: a look through the whole queue. */
+/** Below every event's id: a read of the whole queue. */
 export const FIRST = '00000000-0000-0000-0000-000000000000'
 
-/** A look through the queue of events. */
+/** A read of the queue of events. */
 export interface QueueLook {
   /** Events above this id are taken. */
   after: string
-  /** Whether it begins at the first event. */
+  /** Whether it starts at the first event. */
   isWhole: boolean
 }
 
-/** Where each look of a router through the queue begins: rows leave it at one end, and what is left of them is slow to read. */
+/** Start of each read of the queue by a router: rows leave it at one end, and dead rows there are slow to read. */
 export interface QueueLooks {
   begin(): QueueLook
-  /** Ends a look that took a batch. Returns whether the queue may hold more that this router has not seen. */
+  /** Ends a read that took a batch. Returns whether the queue may have more events that this router has not seen. */
   end(look: QueueLook, batch: { isFull: boolean; last: string | null }): boolean
-  /** Whether the next look is one through the whole queue. */
+  /** Whether the next read covers the whole queue. */
   isWholeDue(): boolean
-  /** When it is due, in milliseconds from now. */
+  /** Its due time, in milliseconds from now. */
   untilWholeMs(): number
 }
 
 /**
- * Builds it. A look begins at the end of a full batch before it, else a second before now, and once a second at the first
- * event: other processes hold events of a backlog that this one passes, and what they leave is behind its back. So the
- * end of a backlog is worth a whole look at once.
+ * Builds it. A read starts after the previous full batch, else at events a second old, and once a second at the first
+ * event: other processes lock events of a backlog that this one skips, and events that they leave are behind its
+ * position. So the end of a backlog triggers a read of the whole queue.
  */
 export function buildQueueLooks(clock: Pick<Clock, 'now'>): QueueLooks {
   let wholeAtMs = Number.NEGATIVE_INFINITY
@@ -56,7 +56,7 @@ export function buildQueueLooks(clock: Pick<Clock, 'now'>): QueueLooks {
   }
 }
 
-/** The lowest id of an event that is made at this instant (RFC 9562, 5.7). */
+/** The lowest id of an event created at this instant (RFC 9562, 5.7). */
 function firstIdAt(nowMs: number): string {
   const hex = Math.max(0, nowMs).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`

@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
 
-/** How long the router waits for room before it queues rows that nobody has room for yet: of a batch, or of a part. */
+/** Wait of the router for room before it queues the rows of a batch or a part. */
 const ROOM_WAIT_MS = 50
 
-/** The wait of a router for attempts to end: rows that are claimed as they are routed cost less than rows that are queued. */
+/** The wait of a router for attempts to end: rows claimed as they are routed cost less than queued rows. */
 export interface RoomWait {
-  /** There is room for more attempts. */
+  /** Reports room for more attempts. */
   notify(): void
   /** Waits until `hasRoom`, the abort, or `ROOM_WAIT_MS`. */
   wait(hasRoom: () => boolean): Promise<void>

@@ -6,19 +6,19 @@ import type { NamedPart, RoutedRows } from './routing.store.ts'
 export interface RoutedPolicies {
   /** Free fast slots of the first policy, which sets the pace. */
   countSlots(): number
-  /** Whether the first policy has room for so many attempts that rows for it are worth a statement. */
+  /** Whether the first policy has enough free slots to be worth a statement. */
   hasRoom(): boolean
-  /** The part of each policy of a statement that routes now. */
+  /** The part of each policy in a routing statement, with current parameters. */
   buildParts(): NamedPart[]
   /**
-   * Takes the turn of each dispatcher. Returns what releases them, once however often it is called; undefined when one was
-   * not free before what `waitOver` returns ended. Default: waits for as long as it takes.
+   * Locks the mutex of each dispatcher. Returns their idempotent release; undefined when one was not free before the
+   * promise of `waitOver` resolved. Default: waits without limit.
    */
   takeTurns(): Promise<() => void>
   takeTurns(waitOver: () => Promise<unknown>): Promise<(() => void) | undefined>
-  /** Hands over what a statement claimed. */
+  /** Passes on the claims of a statement. */
   accept(byPolicy: readonly RoutedRows[]): Promise<void>
-  /** A statement failed that may have claimed all the same. */
+  /** Reports a failed statement that may have claimed. */
   expectLeaks(): void
 }
 

@@ -9,21 +9,21 @@ import { buildRoomWait } from './room-wait.ts'
 import { buildRoutedPolicies } from './routed-policies.ts'
 import { type RoutedBatch, routeBatch } from './routing.store.ts'
 
-/** Wait after a round that failed. */
+/** Wait after a failed round. */
 const RETRY_MS = 1_000
 
-/** How many events one batch takes at most. */
+/** Maximum number of events in one batch. */
 const BATCH_EVENTS = 500
 
 /**
- * How many rows a batch should write at most, judged by the batch before: 500 events for thousands of webhooks in one
- * statement would run into the time limit of statements, and again each time.
+ * Target for the rows of a batch, estimated from the previous batch: 500 events for thousands of webhooks in one
+ * statement would exceed the statement timeout each time.
  */
 const BATCH_ROWS = 10_000
 
 /**
- * How long the router rests after a batch of several events: they come faster than they are routed, and a batch costs the
- * same whatever it holds. A single event is routed at once.
+ * Pause of the router after a batch of several events: they arrive faster than they are routed, and the cost of a batch
+ * hardly depends on its events. A single event is routed at once.
  */
 const BUSY_REST_MS = 4
 
@@ -35,25 +35,25 @@ export interface RouterDeps {
   /** Pause between batches, in real time. It decides nothing. */
   rest?: Clock['sleep']
   /**
-   * One for each policy. The first one sets the pace: the router waits for its slots. A policy without slots has its rows
-   * written all the same, and they wait in its queue.
+   * One for each policy. The first one sets the pace: the router waits for its slots. Rows of a policy without slots
+   * are written and wait in its queue.
    */
   dispatchers: readonly [Dispatcher, ...Dispatcher[]]
   /** Limit of rows in one part of a fan-out. Default: 1,000. */
   partRows?: number
 }
 
-/** Routes what is recorded, as it comes, to all policies. One for each process with the role `dispatcher`. */
+/** Routes recorded events to all policies. One for each process with the role `dispatcher`. */
 export interface Router {
-  /** Looks for recorded events now. Cheap; any number of calls make one round. */
+  /** Polls for recorded events now. Cheap; concurrent calls share one round. */
   notify(): void
-  /** There is room for more attempts. */
+  /** Reports room for more attempts. */
   notifyRoom(): void
-  /** Routes all that waits now; returns how many events and rows that were. Tests with a manual clock call this. */
+  /** Routes all waiting events; returns the numbers of events and rows. Tests with a manual clock call this. */
   drain(): Promise<{ events: number; dispatches: number }>
   /**
    * Lets one statement route the events that it records (`routeInline`). Undefined while this process has no room, or
-   * another statement claims for it and goes on: then the events are queued for the router.
+   * another statement claims for it: then the events are queued for the router.
    */
   takeInline(): Promise<InlineRouting | undefined>
   run(): Promise<void>
@@ -84,7 +84,7 @@ export function buildRouter(deps: RouterDeps): Router {
   const room = buildRoomWait(rest, stopping.signal)
   let notified = Promise.withResolvers<void>()
   let isNotified = false
-  /** Rows for each event of the last batch. */
+  /** Average rows of an event in the last batch. */
   let rowsOfEvent = 1
 
   const notify = () => {
@@ -102,7 +102,7 @@ export function buildRouter(deps: RouterDeps): Router {
       await policies.accept(batch.byPolicy)
       return { ...batch, isFull: batch.events === limit }
     } catch (error) {
-      // One event in a statement of its own, should the batch have been too much for one.
+      // A single event, in case the batch was too large for one statement.
       rowsOfEvent = BATCH_ROWS
       policies.expectLeaks()
       throw error
@@ -123,7 +123,7 @@ export function buildRouter(deps: RouterDeps): Router {
     return total
   }
 
-  /** Writes a part of the rows of events that were set aside. Returns how many; undefined when there is no such event. */
+  /** Writes a part of the rows of events that were set aside. Returns their number; undefined without such an event. */
   async function writeParts(): Promise<number | undefined> {
     let total: number | undefined
     for (const out of fanOuts) {
@@ -133,7 +133,9 @@ export function buildRouter(deps: RouterDeps): Router {
     return total
   }
 
-  /** The same, and waits for room for the next ones; false when there are none. A failure ends it until the next look. */
+  /**
+   * Does so, and waits for room for the next part; false when there is none. A failure stops it until the next read.
+   */
   async function continueFanOut(): Promise<boolean> {
     try {
       if ((await writeParts()) === undefined) return false
@@ -148,7 +150,7 @@ export function buildRouter(deps: RouterDeps): Router {
   async function waitFor(event: Promise<void>, limitMs: number): Promise<void> {
     const sleep = new AbortController()
     await Promise.race([event, clock.sleep(limitMs, sleep.signal)])
-    // With a reason, or an exception with its stack is made for each.
+    // With a reason; otherwise each abort creates an exception with a stack trace.
     sleep.abort('over')
   }
 
@@ -162,9 +164,9 @@ export function buildRouter(deps: RouterDeps): Router {
         const look = looks.begin()
         const batch = await route(look.after, policies.countSlots())
         const hasMore = looks.end(look, batch)
-        // A process that went down, or others, may have left events that were set aside.
+        // This or another process may have left set-aside events after a crash.
         hasFanOut ||= batch.isAside || look.isWhole
-        // Events that come meanwhile are routed between two parts.
+        // Newer events are routed between two parts.
         if (hasFanOut)
           do hasFanOut = await continueFanOut()
           while (hasFanOut && !hasMore && !isNotified && !looks.isWholeDue())

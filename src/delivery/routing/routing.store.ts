@@ -6,27 +6,27 @@ import type { RoutingPart } from '../policy.ts'
 export interface RoutedRows {
   /** The rows that this worker claimed, as the policy's part `_work` returned them. */
   work: unknown[]
-  /** How many rows were queued, those included. */
+  /** Number of queued rows, including claimed ones. */
   opened: number
-  /** When the next row is due that nobody holds and whose group is not blocked; null when none waits. */
+  /** Due time of the next unclaimed row whose group is not blocked; null when none waits. */
   nextDueAt: Date | null
 }
 
 /** Result of one batch of the router. */
 export interface RoutedBatch {
   events: number
-  /** The last of the events, to go on behind it; null when there was none. */
+  /** The last of the events, to continue after it; null without any. */
   last: string | null
-  /** Whether some of the events go to so many that their rows are written in parts (`routeFanOut`). */
+  /** Whether the rows of some events are written in parts (`routeFanOut`). */
   isAside: boolean
   byPolicy: RoutedRows[]
 }
 
-/** Which events a batch takes. */
+/** Selection of the events of a batch. */
 export interface RoutingRequest {
-  /** Behind this event, in the order of ids. */
+  /** After this event, in the order of ids. */
   after: string
-  /** How many at most. */
+  /** Maximum number. */
   limit: number
   now: Date
 }
@@ -47,16 +47,16 @@ const takeEvents = fragment<Pick<RoutingRequest, 'after' | 'limit'>>(
 const markRouted = (events: string, now: string) => `
   marked as (update event_occurrence set routed_at = ${now} where document_id = any(array(${events})))`
 
-/** Marks the events that were taken, but for those that were set aside. */
+/** Marks the taken events, except those set aside. */
 const markTaken = fragment<{ now: Date }>(
   'mark',
   markRouted('select event_id from taken where event_id <> all(array(select event_id from aside))', '$now'),
 )
 
-/** When the events of a fan-out are marked: the rest of that part is of the policy. */
+/** The events of a fan-out to mark; the policy defines the rest of that part. */
 const markedAt = fragment<{ now: Date }>('fan-out', '$now::timestamptz')
 
-/** Each of the three statements is put together once for the same parts. */
+/** Each of the three statements is composed once for the same parts. */
 const [joinBatch, joinFanOut, joinInline] = [buildJoin(), buildJoin(), buildJoin()]
 
 /** The part of the routing statement of one policy, with its name. */
@@ -74,7 +74,7 @@ const listAside = (policies: readonly NamedPart[]) =>
     .map(({ name }) => `select event_id from ${name}_aside`)
     .join(' union all ') || 'select event_id from taken where false'
 
-/** The columns that answer for the policies. */
+/** The result columns of the policies. */
 const listAnswers = (policies: readonly { name: string }[]) =>
   policies.flatMap(({ name }) => [
     `(select coalesce(json_agg(work), '[]') from ${name}_work) as ${name}_work`,
@@ -91,9 +91,9 @@ function readRouted(policies: readonly { name: string }[], row: Record<string, u
 }
 
 /**
- * Routes one batch of events to every policy, in one statement: takes the events from their queue, oldest first and without
- * waiting for those that another process takes, and runs the part of each policy. Any number of processes may do this at
- * once.
+ * Routes one batch of events to every policy, in one statement: takes the events from their queue, oldest first,
+ * skipping those locked by another process, and runs the part of each policy. Any number of processes may do this
+ * concurrently.
  */
 export async function routeBatch(
   db: Database,
@@ -121,7 +121,7 @@ export async function routeBatch(
 
 /**
  * Writes a part of the rows of an event that was set aside, in one statement; the last part marks the event as routed.
- * Undefined when none was set aside, or others write those.
+ * Undefined when none is set aside, or others write it.
  */
 export async function routeFanOut(
   db: Database,
@@ -138,12 +138,13 @@ export async function routeFanOut(
   return row.is_found ? readRouted([{ name }], row)[0] : undefined
 }
 
-/** Rows that events are routed to as they are recorded at most; beyond, they are left to the router. */
+/** Maximum number of rows routed in the recording statement; beyond it, events are left to the router. */
 export const INLINE_ROWS = 64
 
 /**
- * The parts of a statement that routes events while it records them: it has `routed`, and reads `(select is_inline from
- * inline)`, whether it did. `head` is its part with values, and `write` gets its parts and the columns that answer.
+ * The parts of a statement that routes events while it records them: it has `routed`, and reads
+ * `(select is_inline from inline)`, whether it routed. `head` is its part with values, and `write` gets its parts and
+ * the result columns.
  */
 export async function routeInline(
   db: Database,
@@ -152,7 +153,7 @@ export async function routeInline(
   write: (parts: readonly string[], answers: readonly string[]) => string,
 ): Promise<{ row: Record<string, unknown>; byPolicy: RoutedRows[] }> {
   const query = joinInline<Record<string, unknown>>([head, ...listParts(policies)], ([recorded = '', ...written]) => {
-    // Within what a policy writes of one event, so that it sets none aside.
+    // Below the limit of a policy for one event, so that it sets none aside.
     const mostRows = ({ rowsOfEvent = INLINE_ROWS }: RoutingPart) => Math.min(INLINE_ROWS, rowsOfEvent)
     const found = policies.map(
       ({ name, part }) =>

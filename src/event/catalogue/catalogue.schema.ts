@@ -1,7 +1,7 @@
 import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 
-/** Subscriptions of an event type that are read for a count. */
+/** Maximum number of subscriptions of an event type read for a count. */
 export const SUBSCRIBERS_LIMIT = 1_000
 
 const AccountScopeSchema = named(
@@ -113,7 +113,7 @@ export const CatalogueSyncSchema = named(
   Type.Object({ ...comparisonMembers, written: Type.Integer({ description: 'Rows that the sync wrote.' }) }),
 )
 
-/** How many webhooks subscribe to each event type. */
+/** Number of webhooks that subscribe to each event type. */
 export const SubscriberCounts = named(
   'SubscriberCounts',
   Type.Array(

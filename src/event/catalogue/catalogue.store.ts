@@ -16,7 +16,7 @@ export const eventType = defineRecord('event', columnsOf(EventTypeRow)).typed<{
 }>()
 export type EventTypeRecord = RecordOf<typeof eventType>
 
-/** The event types, as the base of a list; for a caller with an account role only those that it sees. */
+/** The event types, as the base of a list; for a caller with an account role only the visible ones. */
 export function selectEventTypes(db: Database, scope: PermissionScope) {
   const all = selectRecord(db.selectFrom('event'), eventType)
   return scope === 'all' ? all : all.where('account_scope', '=', 'account').where('is_tenant_visible', '=', true)
@@ -41,7 +41,7 @@ export async function findEventTypesByName(db: Database, names: readonly string[
   return selectNamed(db, { names })
 }
 
-/** The columns that a generated entry is written with, in the order of `syncEntries`. */
+/** The columns of a generated entry, in the order of `syncEntries`. */
 const ENTRY_COLUMNS = [
   ['document_id', 'uuid'],
   ['internal', 'text'],
@@ -53,7 +53,7 @@ const ENTRY_COLUMNS = [
   ['is_tenant_visible', 'boolean'],
 ] as const
 
-/** The columns that are the code's to change. */
+/** The columns that a sync may change. */
 const GENERATED = ['account_scope', 'method', 'route', 'source', 'description']
 const of = (alias: string) => GENERATED.map((column) => `${alias}.${column}`).join(', ')
 
@@ -75,8 +75,8 @@ const sync = statement<EventTypeRecord & { isWritten: boolean }, { now: Date; by
   union all select ${eventType.members('w')}, true from w order by internal`)
 
 /**
- * Upserts generated entries that are new or changed, and records that it did. Returns every row of the table behind that, by
- * name, and the number of written ones. A row that another process inserted at the same time is left out.
+ * Upserts new and changed generated entries, and records the sync. Returns every row of the table afterwards, by name,
+ * and the number of written ones. A row that another process inserted concurrently is omitted.
  */
 export async function syncEntries(
   db: Database,
@@ -92,7 +92,7 @@ export async function syncEntries(
     entry.route,
     entry.source,
     entry.description,
-    // Of a new row only: afterwards the mark is the administrator's.
+    // For a new row only: afterwards an administrator sets the mark.
     isVisibleByDefault(entry),
   ])
   const rows = await sync(db, { ...transpose(ENTRY_COLUMNS, values), now, by, version: VERSION })
@@ -123,8 +123,8 @@ const setActive = statement<EventTypeRecord, { id: string; isActived: boolean; n
   returning ${eventType.members('e')}`)
 
 /**
- * Activates or deactivates an event type for subscriptions and routing. Undefined when there is none with this id, when it
- * has the state already, or when it would deactivate one of the names `kept`.
+ * Activates or deactivates an event type for subscriptions and routing. Undefined for an unknown id, an unchanged
+ * state, or the deactivation of one of the names `kept`.
  */
 export async function setActiveIfDifferent(
   db: Database,
@@ -139,7 +139,7 @@ const setVisible = statement<EventTypeRecord, { id: string; isTenantVisible: boo
   update event e set is_tenant_visible = $isTenantVisible, updated_at = $now
   where e.document_id = $id and e.is_tenant_visible <> $isTenantVisible returning ${eventType.members('e')}`)
 
-/** Marks an event type as visible to account roles, or not. Undefined when there is none, or when nothing differs. */
+/** Marks an event type as visible to account roles, or not. Undefined for an unknown or unchanged one. */
 export async function setVisibleIfDifferent(
   db: Database,
   id: string,

@@ -42,10 +42,10 @@ export function buildCatalogue(routes: readonly RouteDeclaration[]): CatalogueEn
   return [...entries.values()].sort((a, b) => (a.internal < b.internal ? -1 : 1))
 }
 
-/** Resources whose events say how deliveries work, and not what an account owns. */
+/** Resources whose events concern deliveries, not data of an account. */
 const INTERNAL_RESOURCES = /^(?:webhook|webhook-event|webhook-dispatch|event|event-occurrence)[.]/
 
-/** Whether callers with an account role see a generated event type, until an administrator says otherwise. Pure. */
+/** Whether a generated event type is visible to account roles, until an administrator changes it. Pure. */
 export function isVisibleByDefault({ internal, account_scope }: CatalogueEntry): boolean {
   return account_scope === 'account' && !INTERNAL_RESOURCES.test(internal)
 }

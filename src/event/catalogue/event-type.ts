@@ -19,7 +19,7 @@ export async function loadEventType(db: Database, id: string): Promise<EventType
   return eventType
 }
 
-/** The same, for a caller with an account role only one that it sees: of account scope and with the mark. */
+/** Loads an event type; for a caller with an account role only a visible one: of account scope and with the mark. */
 export async function loadVisibleEventType(db: Database, id: string, scope: PermissionScope): Promise<EventTypeRecord> {
   const eventType = await loadEventType(db, id)
   const isVisible = scope === 'all' || (eventType.accountScope === 'account' && eventType.isTenantVisible)
@@ -27,7 +27,7 @@ export async function loadVisibleEventType(db: Database, id: string, scope: Perm
   return eventType
 }
 
-/** Shows an event type to account roles, or hides it; `isChanged` is false when nothing differs. Throws 404. */
+/** Shows an event type to account roles, or hides it; `isChanged` is false for an equal value. Throws 404. */
 export async function setEventTypeVisible(
   db: Database,
   id: string,
@@ -65,9 +65,9 @@ export async function registerExternalEventType(
 }
 
 /**
- * Activates or deactivates an event type; `isChanged` is false when it has the state already. An inactive event type takes
- * no new subscriptions and is not delivered; operators deactivate stale ones. Event types of the code (`generated`, by
- * name) cannot be deactivated: webhooks unsubscribe instead. Throws 404, 409.
+ * Activates or deactivates an event type; `isChanged` is false for an equal state. An inactive event type takes no new
+ * subscriptions and is not delivered; operators deactivate stale ones. Event types of the code (`generated`, by name)
+ * cannot be deactivated: webhooks unsubscribe instead. Throws 404, 409.
  */
 export async function setEventTypeActive(
   db: Database,

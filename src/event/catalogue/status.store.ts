@@ -7,17 +7,17 @@ import { type EventTypeRecord, eventType } from './catalogue.store.ts'
 /** The last sync of the catalogue. */
 export interface CatalogueSync {
   at: Date
-  /** Null where a deployment or a command made it. */
+  /** Null for a sync by a deployment or a command. */
   by: UserId | null
-  /** Rows that it wrote. */
+  /** Number of written rows. */
   written: number
-  /** The version of the service that made it. */
+  /** The version of the service that ran it. */
   version: string
 }
 
-/** A row of the `event` table, with the webhooks that subscribe to it. */
+/** A row of the `event` table, with the number of its subscribers. */
 export interface CountedType extends EventTypeRecord {
-  /** Of the first `SUBSCRIBERS_LIMIT` subscriptions; null of a type that was not counted. */
+  /** Among the first `SUBSCRIBERS_LIMIT` subscriptions; null for a type that was not counted. */
   subscribers: number | null
 }
 
@@ -45,8 +45,8 @@ const selectAll = statement<StatusRow, { generated: readonly string[]; limit: nu
   order by e.internal`)
 
 /**
- * Every row of the `event` table by name, a few hundred at most, and the last sync. Subscribers are counted of stale ones:
- * those that are neither among the names `generated` nor external.
+ * Every row of the `event` table by name, a few hundred at most, and the last sync. Subscribers are counted for stale
+ * ones: neither in the names `generated` nor external.
  */
 export async function readCatalogueRows(
   db: Database,
@@ -63,7 +63,7 @@ export async function readCatalogueRows(
 const countAll = statement<{ document_id: string; internal: string; subscribers: number }, { limit: number }>(`
   select e.document_id, e.internal, ${COUNT} as subscribers from event e order by e.internal`)
 
-/** How many webhooks subscribe to each event type, by name, among its first `SUBSCRIBERS_LIMIT` subscriptions. */
+/** Number of webhooks that subscribe to each event type, by name, among its first `SUBSCRIBERS_LIMIT` subscriptions. */
 export function countSubscribers(db: Database) {
   return countAll(db, { limit: SUBSCRIBERS_LIMIT })
 }

@@ -5,7 +5,7 @@ import { type EventTypeRecord, syncEntries } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import { type CatalogueSync, type CountedType, readCatalogueRows } from './status.store.ts'
 
-/** A member of a row that differs from the code: what the row has, and what a sync writes. */
+/** A member of a row that differs from the code: its value in the row, and the value that a sync writes. */
 export interface CatalogueDifference {
   internal: string
   member: 'account_scope' | 'method' | 'route' | 'source'
@@ -25,7 +25,7 @@ export interface CatalogueComparison {
   differences: CatalogueDifference[]
 }
 
-/** The comparison, with what an operator decides on. */
+/** The comparison, with the stale rows for an operator. */
 export interface CatalogueStatus extends CatalogueComparison {
   /** The rows of `stale_internals`. */
   stale: { document_id: string; internal: string; is_actived: boolean; subscribers: number }[]
@@ -60,7 +60,7 @@ export function compareCatalogue(
   }
 }
 
-/** The rows that no code produces any more. */
+/** The rows without an event type in the code. */
 function listStale<Row extends ComparedType>(generated: readonly CatalogueEntry[], rows: readonly Row[]): Row[] {
   const names = new Set(generated.map(({ internal }) => internal))
   return rows.filter((row) => row.source !== 'external' && !names.has(row.internal))
@@ -115,7 +115,7 @@ export async function syncCatalogue(
   const { rows, written } = await syncEntries(db, deps.ids, deps.catalogue, { now, by })
   const comparison = compareCatalogue(deps.catalogue, rows)
   const done = { written, last_sync: { at: now.toISOString(), by, written, version: VERSION } }
-  // A missing row was inserted by another process after the statement began: the next statement sees it.
+  // Another process inserted a missing row after the statement began: the next statement sees it.
   if (comparison.missing_internals.length === 0) return { ...comparison, ...done }
   const later = await readCatalogueRows(db, listNames(deps.catalogue))
   return { ...compareCatalogue(deps.catalogue, later.rows), ...done }

@@ -20,7 +20,7 @@ import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statem
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { EventRow } from './event.schema.ts'
 
-/** The columns of an event as it is recorded, with their types. */
+/** The columns of a recorded event, with their types. */
 export const EVENT_COLUMNS = [
   ['document_id', 'uuid'],
   ['event', 'text'],
@@ -35,14 +35,14 @@ export const EVENT_COLUMNS = [
   ['created_at', 'timestamptz'],
 ] as const
 
-/** An event as it is stored; `routedAt` is when its ledger rows were written, null while it waits for that. */
+/** A stored event; `routedAt` is the time of its routing, null before. */
 const stored = defineRecord('event_occurrence', [...EVENT_COLUMNS.map(([name]) => name), 'routed_at'], {
   event: 'type',
   trace_context: 'trace',
 }).typed<{ account: AccountId | null; excludedWebhook: WebhookId | null }>()
 export type StoredEvent = RecordOf<typeof stored>
 
-/** An event as it is recorded. */
+/** An event to record. */
 export type EventRecord = Omit<StoredEvent, 'routedAt'>
 
 const toStoredRow = wireOf(stored, EventRow)
@@ -112,7 +112,7 @@ export async function insertRoutedEvent(db: Database, event: EventRecord): Promi
   await insertRouted(db, nameValues(EVENT_COLUMNS, toEventValues(event)))
 }
 
-/** `offset 0`: each type is looked up until its first subscription, whatever is known of the size of the tables. */
+/** `offset 0`: each type is looked up until its first subscription, whatever the statistics of the tables. */
 const selectSubscribed = statement<{ internal: string }>(`
   select e.internal from event e
   where e.source = 'route' and e.is_actived and exists (
@@ -126,9 +126,9 @@ export async function listSubscribedTypes(db: Database): Promise<string[]> {
 }
 
 /**
- * The names of the event types that a caller of the accounts `accounts` sees: of those with account scope, whose events alone
- * have an account, those with the mark, and those that a webhook of the accounts is subscribed to. `offset 0`: each type is looked up, whatever the number of
- * subscriptions.
+ * The names of the event types visible to a caller of the accounts `accounts`: those with account scope (only their
+ * events have an account) that have the mark or a subscription of a webhook of the accounts. `offset 0`: each type is
+ * looked up, whatever the number of subscriptions.
  */
 const VISIBLE_TYPES = (accounts: string) => `
   array(select t.internal from event t where t.account_scope = 'account' and (t.is_tenant_visible or exists (
@@ -136,8 +136,8 @@ const VISIBLE_TYPES = (accounts: string) => `
     offset 0)))`
 
 /**
- * The events of an account, or of all, as the base of a list; for callers of the accounts `scope` only those of event types
- * that they see.
+ * The events of an account, or of all, as the base of a list; for callers of the accounts `scope` only those of visible
+ * event types.
  */
 export function selectEvents(db: Database, own: OwnAccount | undefined, scope: PermissionScope) {
   const all = selectRecord(db.selectFrom('event_occurrence'), stored)
@@ -152,7 +152,7 @@ const selectVisible = statement<object, { id: string; accounts: readonly Account
   where o.document_id = $id and o.account = any($accounts::uuid[])
     and o.event = any(${VISIBLE_TYPES('$accounts::uuid[]')})`)
 
-/** Whether an event belongs to one of these accounts, and is of an event type that they see. */
+/** Whether an event belongs to one of these accounts, and has a visible event type. */
 export async function isVisibleTo(db: Database, id: string, accounts: readonly AccountId[]): Promise<boolean> {
   return (await selectVisible(db, { id, accounts })).length > 0
 }
@@ -171,7 +171,7 @@ const selectOldestWaiting = statement<{ created_at: Date }>(`
   select e.created_at from event_queue q join event_occurrence e on e.document_id = q.event_id
   order by q.event_id limit 1`)
 
-/** When the oldest event that still waits for its routing was recorded. */
+/** Time at which the oldest unrouted event was recorded. */
 export async function findOldestUnroutedAt(db: Database): Promise<Date | null> {
   const [row] = await selectOldestWaiting(db)
   return row?.created_at ?? null

@@ -12,25 +12,28 @@ import {
   type StoredEvent,
 } from './event.store.ts'
 
-/** One thing that happened, before it has an id. */
+/** An event without an id. */
 export interface EventDraft {
-  /** Where the id has to be known before; else one is made. */
+  /** Set if the id must be known before; otherwise one is generated. */
   id?: EventId
   /** `<resource>.<action>`, a row of the catalogue. */
   type: string
-  /** Of the event type; what has the scope `none` never carries an account. */
+  /** Scope of the event type; with `none` the event has no account. */
   accountScope: AccountScope
-  /** The owner, resolved now. A purge carries none (docs/contract/events.md#routing-rules). */
+  /** The owner, resolved now. A purge has none (docs/contract/events.md#routing-rules). */
   account: AccountId | null
   resource: string
   action: string
   /** The resource's `document_id`, or the outside service's own id. */
   resourceId: string | null
-  /** Where the resource is read: a path of this service, a URL of another one, or null (docs/contract/webhooks.md#envelope). */
+  /**
+   * Address of the resource: a path of this service, a URL of another one, or null
+   * (docs/contract/webhooks.md#envelope).
+   */
   url: string | null
-  /** Never delivered to this webhook, because the event is about it. */
+  /** The subject of the event, to which it is never delivered. */
   excludedWebhook?: WebhookId
-  /** The trace of the request that caused it, as text; none for what no request did: its trace starts with its delivery. */
+  /** The trace of the causing request, as text; without a request the trace starts with the delivery. */
   trace?: string | null
 }
 
@@ -42,7 +45,8 @@ export async function loadEvent(db: Database, id: string): Promise<StoredEvent> 
 }
 
 /**
- * Checks that an event exists, belongs to an account of the caller, and is of an event type that the caller sees. Throws 404.
+ * Checks that an event exists, belongs to an account of the caller, and has an event type visible to the caller. Throws
+ * 404.
  */
 export async function checkEvent(db: Database, id: string, scope: PermissionScope): Promise<void> {
   if (scope === 'all') await loadEvent(db, id)
@@ -56,7 +60,7 @@ export interface EventDeps {
   enableApiEventQueue: boolean
 }
 
-/** The events of `drafts`, each with its id; none when the event queue is off. Pure but for the ids. */
+/** The events of `drafts`, each with its id; none when the event queue is off. Pure except for the ids. */
 export function buildEvents(deps: EventDeps, drafts: readonly EventDraft[], now: Date): EventRecord[] {
   return deps.enableApiEventQueue ? drafts.map((draft) => buildEvent(deps, draft, now)) : []
 }
@@ -79,8 +83,8 @@ function buildEvent(deps: Pick<EventDeps, 'ids'>, draft: EventDraft, now: Date):
 }
 
 /**
- * Records what happened, in the caller's transaction: with the change, or not at all (docs/contract/events.md#atomicity).
- * Returns the events in the order of the drafts; none when the event queue is off.
+ * Records events in the caller's transaction, atomically with the change (docs/contract/events.md#atomicity). Returns
+ * the events in the order of the drafts; none when the event queue is off.
  */
 export async function recordEvents(
   deps: EventDeps,
@@ -93,7 +97,7 @@ export async function recordEvents(
   return events
 }
 
-/** Records an event that its caller routes itself: the router does not see it (a test goes to one webhook only). */
+/** Records an event that its caller routes itself: the router does not see it (a test is for one webhook only). */
 export async function recordRoutedEvent(
   deps: Pick<EventDeps, 'ids'>,
   db: Database,

@@ -1,7 +1,7 @@
 import { buildInvalidatedCache, type InvalidatedCache } from '../../postgres/connection/invalidated-cache.ts'
 
 /**
- * Which event types of reads have an active subscriber, in memory (docs/contract/events.md#events-of-reads): a read without
+ * The event types of reads with an active subscriber, cached (docs/contract/events.md#events-of-reads): a read without
  * a subscriber costs nothing.
  */
 export interface ReadSubscriptions extends Pick<InvalidatedCache<unknown>, 'invalidate'> {

@@ -7,8 +7,8 @@ export const MAX_RESOURCE_URL_LENGTH = 2048
 const PLAIN_HTTPS = /^https:\/\/[^\s\\\p{Cc}]+$/u
 
 /**
- * The broken rule of the URL at which an outside service serves a resource. Any host passes, a private one too: this
- * service never requests it, and a receiver may be in the same network. It is delivered as it was sent.
+ * The broken rule of a resource URL of another service. Any host is allowed, also a private one: this service never
+ * requests it, and a receiver may be in the same network. It is delivered unchanged.
  */
 export function findResourceUrlError(url: string | null): FieldError | undefined {
   if (url === null) return undefined
@@ -18,7 +18,7 @@ export function findResourceUrlError(url: string | null): FieldError | undefined
   const parsed = URL.parse(url)
   if (!parsed) return broken('url_invalid', 'is no absolute URL; give an https:// URL, or leave it out')
   if (parsed.protocol !== 'https:') return broken('url_not_https', 'must begin with https://')
-  // Every subscriber gets this text.
+  // Every subscriber receives the URL.
   if (parsed.username !== '' || parsed.password !== '') return broken('url_has_user_info', 'must not hold credentials')
   if (!PLAIN_HTTPS.test(url))
     return broken('url_invalid', 'must begin with https:// and hold no white space, control character or backslash')

@@ -4,7 +4,7 @@ import type { Static } from '../../http/shape/schema-type.ts'
 import type { PublishBody } from '../occurrence/event.schema.ts'
 import type { PathOf, Publication } from './publication-rules.ts'
 
-/** Reads the two forms of the body. Throws a 422 when it is neither, or both. */
+/** Parses both forms of the body. Throws a 422 for neither or both. */
 export function readPublications(body: Static<typeof PublishBody>): { publications: Publication[]; pathOf: PathOf } {
   const { events, ...single } = body
   if (events) {
@@ -43,7 +43,7 @@ function toPublication(entry: {
   return { event, account, id, url, idempotencyKey }
 }
 
-/** The outcome of publications that were accepted. */
+/** The outcome of accepted publications. */
 export function buildAccepted(ids: readonly EventId[]) {
   return {
     data: { accepted: ids.length, events: ids.map((id) => ({ event_id: id })) },

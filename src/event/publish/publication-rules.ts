@@ -4,15 +4,15 @@ import type { PermissionScope } from '../../http/shape/caller.ts'
 import { findResourceUrlError } from '../occurrence/resource-url.ts'
 import type { PublishContext, PublishedType } from './publish.store.ts'
 
-/** One event that another service says has happened (docs/contract/events.md#publishing-from-outside). */
+/** One event of another service (docs/contract/events.md#publishing-from-outside). */
 export interface Publication {
   /** The event type. */
   event: string
   /** The owner; null reaches global webhooks only. */
   account: string | null
-  /** The outside service's own id of the resource. */
+  /** The other service's id of the resource. */
   id: string
-  /** Where the outside service serves the resource. */
+  /** URL of the resource at the other service. */
   url: string | null
   idempotencyKey: string | null
 }
@@ -20,7 +20,7 @@ export interface Publication {
 /** Names the member of a publication in a problem: `event`, or `events.3.event` in a batch. */
 export type PathOf = (index: number, member: string) => string
 
-/** The 422 that names broken rules; undefined where there are none. */
+/** The 422 that names broken rules; undefined without any. */
 export function buildPublicationProblem(errors: readonly FieldError[]): Problem | undefined {
   const [first] = errors
   if (!first) return undefined
@@ -31,7 +31,7 @@ export function buildPublicationProblem(errors: readonly FieldError[]): Problem 
   })
 }
 
-/** The broken rules of a batch, every one. Pure. */
+/** All broken rules of a batch. Pure. */
 export function findPublicationErrors(
   publications: readonly Publication[],
   context: PublishContext & { scope: PermissionScope },
@@ -52,7 +52,7 @@ export function findPublicationErrors(
   })
 }
 
-/** The broken rule of a key that was used for another event. */
+/** The broken rule of a key used for another event. */
 export const KEY_REUSED: FieldError = {
   path: 'idempotency_key',
   code: 'idempotency_key_reused',
@@ -79,7 +79,7 @@ function findTypeError(
   return undefined
 }
 
-/** Whether an event type does not exist for the publisher: a tenant sees those with account scope and the mark. */
+/** Whether an event type is hidden from the publisher: a tenant sees those with account scope and the mark. */
 function isHidden(eventType: PublishedType | undefined, scope: PermissionScope): boolean {
   return scope !== 'all' && !(eventType?.isTenantVisible && eventType.accountScope === 'account')
 }
@@ -93,17 +93,17 @@ function findAccountError(
   const broken = (code: string, message: string) => ({ path: 'account', code, message })
   if (eventType.accountScope === 'none')
     return broken('account_not_taken', `${event} has no owner (account_scope none); leave the account out or send null`)
-  // A purge reaches global webhooks only and carries no account, and its account may be what was purged.
+  // A purge reaches global webhooks only and has no account; the account itself may be purged.
   if (isPurge(event) || context.accounts.has(account)) return undefined
   return broken('unknown_account', 'is no existing account; null reaches global webhooks only')
 }
 
-/** Whether an event says that something was removed for good: it carries no account. */
+/** Whether an event is a permanent removal: it has no account. */
 export function isPurge(event: string): boolean {
   return event.endsWith('.purge')
 }
 
-/** The hash of what a key was used for. Without a URL it is the hash of the releases that took none. */
+/** The hash of the content under a key. Without a URL it equals the hash of releases without URLs. */
 export function hashPublication({ event, account, id, url }: Publication): Buffer {
   return createHash('sha256')
     .update(JSON.stringify([event, account, id, ...(url === null ? [] : [url])]))

@@ -7,9 +7,9 @@ import { buildAccepted, readPublications } from './publication-form.ts'
 import { type PublishDeps, planPublications } from './publish.ts'
 
 /**
- * The path of a publication from the checked request to the answer. Events without a key need no transaction of their own:
- * those of requests that come at the same time share one statement, which checks the rules, and so one wait for the disk
- * (docs/decisions/0020-routed-where-recorded.md). With a key, or an `Idempotency-Key`, it is a change as any other.
+ * The path of a publication from the checked request to the answer. Events without a key need no transaction of their
+ * own: those of concurrent requests share one statement, which checks the rules, and so one wait for the disk
+ * (docs/decisions/0020-routed-where-recorded.md). With a key, or an `Idempotency-Key`, it is an ordinary change.
  */
 export async function performPublication(served: Served<PublishDeps>): Promise<Answer> {
   const { pipeline, route, deps, context, reply, request } = served
@@ -20,7 +20,7 @@ export async function performPublication(served: Served<PublishDeps>): Promise<A
   const planned = planPublications(deps, { ...readPublications(body), scope, now, trace })
   if (!planned) return commitPrepared(served, undefined)
   const outcome = buildAccepted(planned.ids)
-  // An answer that cannot be serialized fails here, while nothing is kept yet.
+  // An answer that cannot be serialized fails here, before anything is stored.
   const answer = buildAnswer(route, outcome, reply)
   const isRecorded = await planned.record(pipeline.buildAudit({ route, outcome, request: context }))
   if (!isRecorded) throw await planned.explain(context.db)

@@ -6,9 +6,8 @@ import { isPurge, type Publication } from './publication-rules.ts'
 import type { PublishDeps } from './publish.ts'
 
 /**
- * Checks that a caller whose permission holds for the accounts `scope` publishes for these only, since an event without an
- * account, or a purge, reaches the webhooks of all; and counts the events against the limits of the accounts. Throws 403,
- * 429.
+ * Checks that a caller limited to the accounts `scope` publishes only for these, since an event without an account, or
+ * a purge, reaches global webhooks; and counts the events against the limits of the accounts. Throws 403, 429.
  */
 export async function checkTenantMayPublish(
   deps: Pick<PublishDeps, 'accountLimits'>,

@@ -4,27 +4,27 @@ import { changeStatement, statement } from '../../postgres/statement/statement.t
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import type { EventRecord } from '../occurrence/event.store.ts'
 
-/** A publisher's idempotency key and what it stands for. */
+/** A publisher's idempotency key with its event. */
 export interface PublishKey {
   key: string
-  /** SHA-256 over what was published under it. */
+  /** SHA-256 of the publication under it. */
   contentHash: Buffer
   eventId: EventId
 }
 
-/** Facts that decide on publications. */
+/** Facts read by the rules of publications. */
 export interface PublishContext {
   eventTypes: ReadonlyMap<string, PublishedType>
   accounts: ReadonlySet<string>
 }
 
-/** Facts that decide whether an event of this type may be published. */
+/** Facts of an event type for the rules of publication. */
 export type PublishedType = Pick<
   EventTypeRecord,
   'internal' | 'source' | 'accountScope' | 'isActived' | 'isTenantVisible'
 >
 
-/** Facts that the rules read: the event types with these names and which of these accounts exist. */
+/** Facts for the rules: the event types with these names and the existing accounts among these. */
 const READ_CONTEXT = `
   array(select json_build_object('internal', internal, 'source', source, 'accountScope', account_scope,
     'isActived', is_actived, 'isTenantVisible', is_tenant_visible) from event where internal = any($names)) as types,
@@ -44,7 +44,7 @@ interface Asked {
 
 const readContext = statement<ContextRow, Asked>(`select ${READ_CONTEXT}`)
 
-/** Reads what publications are checked against. */
+/** Reads the facts for the checks of publications. */
 export async function readPublishContext(db: Database, asked: Asked): Promise<PublishContext> {
   const [row] = await readContext(db, asked)
   return toContext(row as ContextRow)
@@ -98,10 +98,10 @@ const record = statement<
   select array(select event_id from taken) as taken, ${READ_CONTEXT}`)
 
 /**
- * Records events and takes their keys, and reads what they are judged by, in one statement: the caller judges afterwards
- * and throws when a rule is broken, which takes back what was written. A key counts as taken when nobody took it since
- * `expiredAt`; the event of any other key is not recorded. A key that another transaction is taking right now is waited
- * for. Keys are taken in one order, so that two batches never wait for each other.
+ * Records events with their keys, and reads the facts for the rules, in one statement: the caller checks afterwards and
+ * throws for a broken rule, which rolls back. A key is taken if it is unused since `expiredAt`; the event of another
+ * key is not recorded. The statement waits for a key of a concurrent transaction. Keys are locked in one order, so that
+ * two batches cannot deadlock.
  */
 export async function recordPublications(
   db: Database,
@@ -141,7 +141,7 @@ export async function recordPublications(
   return { ...toContext(context), taken: new Set(taken) }
 }
 
-/** Publications of these idempotency keys of a caller. */
+/** Publications under these idempotency keys of a caller. */
 export async function listPublishKeys(db: Database, caller: string, keys: readonly string[]): Promise<PublishKey[]> {
   if (keys.length === 0) return []
   const rows = await db
@@ -158,7 +158,7 @@ const deleteExpired = changeStatement<{ before: Date; limit: number }>(`
     select ctid from publish_key where created_at <= $before order by created_at limit $limit
     for update skip locked))`)
 
-/** Deletes up to `limit` keys taken at or before `before`, oldest first. Returns how many went. For maintenance. */
+/** Deletes up to `limit` keys taken at or before `before`, oldest first. Returns their number. For maintenance. */
 export function deleteExpiredPublishKeys(db: Database, before: Date, limit: number): Promise<number> {
   return deleteExpired(db, { before, limit })
 }

@@ -15,30 +15,30 @@ import {
 } from './publication-rules.ts'
 import { listPublishKeys, type PublishKey, readPublishContext, recordPublications } from './publish.store.ts'
 
-/** How long an idempotency key of a publisher is remembered. */
+/** Lifetime of a publisher's idempotency key. */
 export const PUBLISH_KEY_KEPT_MS = 24 * 3_600_000
 
-/** An event type with an account that it is published for. */
+/** An event type with the account of a publication. */
 export interface PublishedPair {
   event: string
   account: string | null
-  /** Whether the publisher may use only event types that callers with an account role see. */
+  /** Whether the publisher may use only event types visible to account roles. */
   isOfTenant: boolean
 }
 
-/** Publications as they are asked for. */
+/** Requested publications. */
 export interface PublishInput {
-  /** The accounts that the publisher reaches; `checkPublishScope` has judged it. */
+  /** The publisher's scope, checked by `checkPublishScope`. */
   scope: PermissionScope
   publications: readonly Publication[]
   pathOf: PathOf
   caller: Caller
   now: Date
-  /** Of the request; the deliveries of its events belong to it. */
+  /** Trace of the request, continued by the deliveries of its events. */
   trace: string | null
 }
 
-/** The limit of what is published for an account. */
+/** Limit of publications for an account. */
 export interface PublishLimiter {
   /** Counts one publication for each entry of `accounts`, all or nothing. Throws 429 `rate_limited`. */
   take(db: Database, name: 'published_per_minute', accounts: readonly (AccountId | null)[]): Promise<void>
@@ -49,7 +49,7 @@ export interface PublishDeps extends EventDeps {
   accountLimits: PublishLimiter
   /**
    * Records events together with the audit entries of their request; false when a rule of `findPublicationErrors` is
-   * broken, and nothing is kept. Shares its statement with other requests.
+   * broken, and nothing is stored. Shares its statement with other requests.
    */
   recordPublications: (publications: {
     events: readonly EventRecord[]
@@ -62,13 +62,13 @@ export interface PublishDeps extends EventDeps {
 export interface UnkeyedPublications {
   ids: EventId[]
   record: (auditEntries: readonly unknown[]) => Promise<boolean>
-  /** The 422 that names every broken rule, or a 409 when the request has become valid meanwhile. */
+  /** The 422 that names every broken rule, or a 409 if the request is valid by now. */
   explain: (db: Database) => Promise<Problem>
 }
 
 /**
- * Makes the events of publications without keys; undefined where one has a key or a URL that breaks a rule, or while the
- * event queue is off: those need `publishEvents`.
+ * Builds the events of publications without keys; undefined for a key, a URL that breaks a rule, or while the event
+ * queue is off: these need `publishEvents`.
  */
 export function planPublications(
   deps: PublishDeps,
@@ -103,10 +103,9 @@ export function planPublications(
 }
 
 /**
- * Records events of other services in the transaction `db`
- * (docs/contract/events.md#publishing-from-outside): all of them or, when one breaks a rule, none, with every broken one
- * named in the 422. Returns the id of each in order; the id of the earlier event where a key was used before.
- * Throws 409 `conflict` while the event queue is off.
+ * Records events of other services in the transaction `db` (docs/contract/events.md#publishing-from-outside): all of
+ * them, or none with every broken rule named in the 422. Returns the ids in order; for a used key the id of the earlier
+ * event. Throws 409 `conflict` while the event queue is off.
  */
 export async function publishEvents(deps: EventDeps, db: Database, input: PublishInput): Promise<EventId[]> {
   const { publications, pathOf, now } = input
@@ -128,7 +127,7 @@ export async function publishEvents(deps: EventDeps, db: Database, input: Publis
   return publications.map(({ idempotencyKey }, index) => used.get(idempotencyKey) ?? (ids[index] as EventId))
 }
 
-/** The event types and accounts that the rules look at. */
+/** The event types and accounts read by the rules. */
 function listAsked(publications: readonly Publication[]): { names: string[]; accounts: string[] } {
   return {
     names: [...new Set(publications.map((publication) => publication.event))],
@@ -161,7 +160,7 @@ function assignIds(deps: Pick<EventDeps, 'ids'>, publications: readonly Publicat
   })
 }
 
-/** A key of a batch, and which publication brought it first. */
+/** A key of a batch, and its first publication. */
 type AskedKey = PublishKey & { index: number }
 
 function listKeys(publications: readonly Publication[], ids: readonly EventId[]): AskedKey[] {
@@ -174,7 +173,7 @@ function listKeys(publications: readonly Publication[], ids: readonly EventId[])
   return [...keys.values()]
 }
 
-/** The events that keys used before stand for, by key. Throws a 422 for another content. */
+/** The events of used keys, by key. Throws a 422 for other content. */
 async function listUsed(
   db: Database,
   { caller, keys, pathOf }: { caller: string; keys: readonly AskedKey[]; pathOf: PathOf },
@@ -189,7 +188,7 @@ async function listUsed(
   return new Map(used.map((item) => [item.key, item.eventId]))
 }
 
-/** A user keeps their keys over sign-ins; an API key has its own, since each is another program. */
+/** A user's keys are shared by its sessions; an API key has its own, since each belongs to another program. */
 function describePublisher(caller: Caller): string {
   return caller.apiKeyId ? `api-key:${caller.apiKeyId}` : `user:${caller.userId}`
 }
@@ -199,7 +198,7 @@ function buildDraft(publication: Publication, id: EventId): EventDraft {
   return {
     id,
     type: publication.event,
-    // An event type without owner takes no account at all.
+    // An event type without an owner takes no account.
     accountScope: 'account',
     account: publication.account as AccountId | null,
     resource,

@@ -50,12 +50,12 @@ export const auditEntry = defineRecord(
 }>()
 export type ListedEntry = RecordOf<typeof auditEntry>
 
-/** An entry as it is recorded: `count` is how many equal entries of its minute it stands for, 1 by default. */
+/** An entry to record: `count` is the number of equal entries of its minute, 1 by default. */
 export type AuditRecord = Omit<ListedEntry, 'count'> & { count?: number }
 
 /**
- * All entries, as the base of a list. Those of most publications are in the rows of their events. Each table is read by itself
- * in the order of the list.
+ * All entries, as the base of a list. Those of most publications are in the rows of their events. Each table is read
+ * separately in the order of the list.
  */
 export function listAuditEntries(db: Database): { scope: 'all'; parts: BuildParts<ListedEntry> } {
   const entries = selectRecord(db.selectFrom('audit_log'), auditEntry)
@@ -119,8 +119,8 @@ export async function insertAuditEntries(db: Database, entries: readonly AuditRe
   await db.executeQuery(compileFragment(buildAuditInsert(entries)))
 }
 
-/** Deletes up to `limit` entries of `audit_log` from before `before`, the oldest first. Returns how many went. */
-export const deleteOldAuditEntries = deletionOfOld('audit_log', { key: 'document_id', time: 'created_at' })
+/** Deletes up to `limit` entries of `audit_log` from before `before`, the oldest first. Returns their number. */ export const deleteOldAuditEntries =
+  deletionOfOld('audit_log', { key: 'document_id', time: 'created_at' })
 
 /** The columns of an event's row that hold the entry of its publication, with their types. */
 export const PUBLICATION_COLUMNS = [
@@ -133,7 +133,7 @@ export const PUBLICATION_COLUMNS = [
   ['publish_detail', 'jsonb'],
 ] as const
 
-/** Whether the row of an event can hold an entry: it has no columns for what the entry of a publication never has. */
+/** Whether the row of an event can store an entry: it lacks columns that the entry of a publication never uses. */
 export function isOfPublication(entry: AuditRecord): boolean {
   const isPlain =
     entry.account === null && entry.portalSession === null && entry.target === null && (entry.count ?? 1) === 1
@@ -143,7 +143,7 @@ export function isOfPublication(entry: AuditRecord): boolean {
 
 const ONE_EVENT = JSON.stringify({ events: 1 })
 
-/** The values of `PUBLICATION_COLUMNS`, in their order; nulls for an event whose row holds no entry. */
+/** The values of `PUBLICATION_COLUMNS`, in their order; nulls for an event without an entry. */
 export function toPublicationValues(entry: AuditRecord | undefined): unknown[] {
   if (!entry) return PUBLICATION_COLUMNS.map(() => null)
   const detail = JSON.stringify(entry.detail)
@@ -168,7 +168,9 @@ const clearOld = statement<{ cleared: number }, { before: Date; limit: number }>
   )
   select count(*)::int as cleared from cleared`)
 
-/** Clears up to `limit` entries from before `before` in the rows of events that are kept longer. Returns how many went. */
+/**
+ * Clears up to `limit` entries from before `before` in the rows of events that are kept longer. Returns their number.
+ */
 export async function clearOldPublicationEntries(db: Database, before: Date, limit: number): Promise<number> {
   const [row] = await clearOld(db, { before, limit })
   return row?.cleared ?? 0

@@ -9,7 +9,7 @@ export interface AuditEntry {
   /** `<resource>.<action>`, as in the catalogue of event types. */
   action: string
   outcome: AuditOutcome
-  /** The actor, or the user that a refused sign-in named; null when unknown. */
+  /** The actor, or the user of a refused sign-in; null when unknown. */
   userId: UserId | null
   sessionId?: SessionId | null
   apiKeyId?: string | null

@@ -2,7 +2,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { AuditOutcome } from './audit.store.ts'
 
-/** How often something was tried, by what the audit entries say. */
+/** Number of attempts, by the audit log. */
 export interface EntranceCount {
   action: string
   outcome: AuditOutcome
@@ -10,11 +10,11 @@ export interface EntranceCount {
   reason: string | null
   provider: string | null
   audience: string | null
-  /** Tries: an entry of equal refusals stands for all of them. */
+  /** Attempts: an entry of equal refusals counts all of them. */
   count: number
 }
 
-/** A count, with what it was made of. */
+/** A count, with its basis. */
 export interface ReadCount extends EntranceCount {
   entries: number
   oldest: Date

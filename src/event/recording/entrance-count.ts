@@ -3,22 +3,22 @@ import { type EntranceCount, readEntranceCounts } from './entrance-count.store.t
 
 export type { EntranceCount } from './entrance-count.store.ts'
 
-/** Entries of one action that are read at most: the cost of a count does not grow with the log. */
+/** Maximum number of entries read for one action, so that the cost of a count does not grow with the log. */
 const ENTRIES_LIMIT = 5_000
 
-/** The actions that are counted: sign-ins with a provider, and exchanges of handshakes. */
+/** The counted actions: sign-ins with a provider, and exchanges of handshakes. */
 export type EntranceAction = 'login.oauth-start' | 'login.oauth-callback' | 'login.oauth' | 'sso.exchange'
 
-/** Tries by action, outcome and what the entries tell apart. */
+/** Attempts by action, outcome and distinguishing details. */
 export interface EntranceCounts {
   counts: EntranceCount[]
-  /** The instant from which on every try is counted. */
+  /** The instant from which every attempt is counted. */
   since: Date
 }
 
 /**
- * Counts the audit entries of these actions since an instant. Of each action the newest 5,000 are read; where there are
- * more, `since` is the instant of the oldest of them.
+ * Counts the audit entries of these actions since an instant. The newest 5,000 of each action are read; if there are
+ * more, `since` is the instant of the oldest one read.
  */
 export async function countEntrances(
   db: Database,

@@ -11,10 +11,10 @@ import {
 } from '../../postgres/statement/fragment.ts'
 import { AUDIT_COLUMNS, type AuditRecord, toAuditValues } from './audit.store.ts'
 
-/** An entry that stands for all equal ones of its window. */
+/** An entry for all equal ones of its window. */
 export interface EqualRecord extends AuditRecord {
   count: number
-  /** The same for equal entries of one window. */
+  /** Equal for equal entries of one window. */
   equalKey: Buffer
 }
 
@@ -28,12 +28,12 @@ const ADD = `on conflict (equal_key) where equal_key is not null do update set c
 const insertOne = fragment('equal audit entry', `${INTO} values (${listPlaces(COLUMNS)}) ${ADD}`)
 const insertSeveral = fragment('equal audit entries', `${INTO} select * from unnest(${listArrays(COLUMNS)}) ${ADD}`)
 
-/** The statement that appends an entry, or counts it with the equal one that is there. */
+/** The statement that appends an entry, or counts it with an existing equal one. */
 export function buildEqualInsert(entry: EqualRecord): Fragment {
   return insertOne(nameValues(COLUMNS, toValues(entry)))
 }
 
-/** Appends an entry, or counts it with the equal one that is there. */
+/** Appends an entry, or counts it with an existing equal one. */
 export async function insertEqualEntry(db: Database, entry: EqualRecord): Promise<void> {
   await db.executeQuery(compileFragment(buildEqualInsert(entry)))
 }

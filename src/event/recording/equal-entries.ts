@@ -5,36 +5,39 @@ import type { Database } from '../../postgres/statement/database.ts'
 import type { AuditRecord } from './audit.store.ts'
 import { addEqualEntries, type EqualRecord } from './equal-entries.store.ts'
 
-/** The window in which equal entries are one. */
+/** The window in which equal entries are merged. */
 const WINDOW_MS = 60_000
 
-/** How often a process adds its counts to the database. A crash loses those of so long. */
+/** Interval at which a process adds its counts to the database. A crash loses the counts of one interval. */
 const FLUSH_EVERY_MS = 1_000
 
-/** Most different entries of a process in one window. What comes beyond differs by action, outcome, reason and caller only. */
+/**
+ * Maximum number of different entries of a process in one window. Beyond it entries differ by action, outcome, reason
+ * and caller only.
+ */
 const DIFFERENT_LIMIT = 1_000
 
 /**
- * Counts audit entries that anybody can cause as often as they like: refusals, and what somebody unknown asked in vain. Equal
- * ones of a minute are one entry with a count, over all processes (docs/contract/api.md#audit-entries). The first one of a
- * process is written with its request, the next ones are counted in memory.
+ * Counts audit entries that a client can cause without limit: refusals, and failed requests without a user. Equal ones
+ * of a minute are one entry with a count, over all processes (docs/contract/api.md#audit-entries). The first one of a
+ * process is written with its request, later ones are counted in memory.
  */
 export interface EqualEntries {
   /**
-   * The entry to write now; undefined when it was counted. Each written one is to be `noted` once it is committed. `subject`
-   * tells entries apart that look equal (`RefusalOutcome.subject`).
+   * The entry to write now; undefined when it was counted. Call `noted` for each written one after its commit.
+   * `subject` distinguishes entries that look equal (`RefusalOutcome.subject`).
    */
   place(record: AuditRecord, subject?: string): EqualRecord | undefined
   noted(record: EqualRecord): void
-  /** Adds what was counted in memory to the database. */
+  /** Adds the counts in memory to the database. */
   flush(): Promise<void>
   /** Flushes about once a second until stopped. */
   run(): Promise<void>
-  /** Ends `run`. What is counted from now on is added by the next `flush`. */
+  /** Ends `run`. Later counts are added by the next `flush`. */
   stop(): void
 }
 
-/** Whether equal entries like this are one. Pure. */
+/** Whether equal entries like this are merged. Pure. */
 export function isCounted({ outcome, userId, target }: AuditRecord): boolean {
   return outcome === 'failure' || (userId === null && target === null)
 }
@@ -80,7 +83,7 @@ export function buildEqualEntries(options: {
       if (more === 0 && findWindow(record.createdAt.getTime()) < start) written.delete(name)
   }
 
-  // One after the other: two at once would add the same counts twice.
+  // Serialized: two concurrent flushes would add the same counts twice.
   function flush(): Promise<void> {
     flushing = flushing.catch(() => {}).then(addCounts)
     return flushing
@@ -96,7 +99,7 @@ export function buildEqualEntries(options: {
     run: async () => {
       while (!stopping.signal.aborted) {
         await clock.sleep(FLUSH_EVERY_MS, stopping.signal)
-        // The counts stay here and are part of the next one.
+        // The counts stay for the next flush.
         if (!stopping.signal.aborted) await flush().catch((error: unknown) => onError?.(error))
       }
     },
@@ -112,7 +115,7 @@ function toEqual(record: AuditRecord, subject: string | null = null): EqualRecor
   const { action, outcome, userId, sessionId, apiKeyId, clientId, account, target, address, detail, createdAt } = record
   const network = address === null ? null : groupAddress(address)
   const reason = detail.reason ?? detail.result ?? null
-  // The provider of a sign-in: an entry that names one does not count the refusals of others.
+  // The provider of a sign-in: an entry counts only refusals with its provider.
   const provider = detail.provider ?? null
   const facts = [
     action,
@@ -132,7 +135,7 @@ function toEqual(record: AuditRecord, subject: string | null = null): EqualRecor
   return { ...record, count: 1, equalKey: createHash('sha256').update(text).digest() }
 }
 
-/** The entry without what somebody unknown can choose: address, target, and the user that was only named. */
+/** The entry without members that a stranger can choose: address, target, and the unauthenticated user. */
 function blur(record: AuditRecord): AuditRecord {
   const { sessionId, apiKeyId, userId, detail } = record
   const isCaller = sessionId !== null || apiKeyId !== null

@@ -21,8 +21,9 @@ const deleteEvents = statement<{ deleted: number }, { before: Date; limit: numbe
   select count(*)::int as deleted from gone`)
 
 /**
- * Deletes up to `limit` events older than `before` that no ledger row refers to (docs/contract/delivery.md#retention). The audit
- * entries in their rows that are not older than `auditBefore` become rows of `audit_log`. Returns how many events went.
+ * Deletes up to `limit` events older than `before` that no ledger row refers to (docs/contract/delivery.md#retention).
+ * The audit entries in their rows that are not older than `auditBefore` become rows of `audit_log`. Returns the number
+ * of deleted events.
  */
 export async function deleteOldEvents(
   db: Database,

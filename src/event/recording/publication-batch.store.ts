@@ -16,23 +16,23 @@ import {
 /** Publications of one request. */
 export interface Publications {
   events: readonly EventRecord[]
-  /** Each event type with each account that it is published for, once. */
+  /** The distinct pairs of event type and account. */
   pairs: readonly PublishedPair[]
   auditEntries: readonly AuditRecord[]
 }
 
-/** An event with the audit entry that its row holds. */
+/** An event with the audit entry in its row. */
 const COLUMNS = [...EVENT_COLUMNS, ...PUBLICATION_COLUMNS] as const
 
 const EVENT_NAMES = listNames(COLUMNS)
 const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 
-/** Before the names of the values of audit entries: events have columns of the same names. */
+/** Prefix of the parameters of audit entries, since events have columns of the same names. */
 const ENTRY = 'entry_'
 
 /**
- * `item` is the number of the request; what belongs to a broken one is left out of every insert. `routed` holds the events,
- * by the name that the parts of the router read, the first of a request with its audit entry.
+ * `item` is the number of the request; rows of a broken one are omitted from every insert. `routed` has the events,
+ * under the name that the router's parts read, the first of a request with its audit entry.
  */
 const HEAD = `
   broken as materialized (
@@ -62,7 +62,7 @@ const HEAD = `
     where x.item <> all(array(select item from broken))
   )`
 
-/** The head of a statement that routes too. */
+/** The head of a statement that also routes. */
 const buildHead = fragment<Record<string, unknown[]>>('publications', HEAD)
 
 const BROKEN = 'array(select item from broken) as broken'
@@ -84,13 +84,13 @@ const record = statement<{ broken: number[]; is_queued: boolean }, Record<string
 
 /** Results of the publications of several requests. */
 export interface RecordedPublications {
-  /** The numbers of the requests that break a rule of `findPublicationErrors`: nothing of them is kept. */
+  /** The numbers of the requests that break a rule of `findPublicationErrors`: nothing of them is stored. */
   broken: ReadonlySet<number>
   /** Whether events wait for the router. */
   isQueued: boolean
 }
 
-/** Records the publications of several requests, in one statement: each request whole or not at all. */
+/** Records the publications of several requests, in one statement: each request as a whole or not at all. */
 export async function recordPublicationBatch(
   db: Database,
   items: readonly Publications[],
@@ -99,7 +99,7 @@ export async function recordPublicationBatch(
   return { broken: new Set(row?.broken), isQueued: row?.is_queued ?? false }
 }
 
-/** The same, and routes the events in that statement, unless they go to too many. */
+/** Does so and routes the events in that statement, unless they have too many rows. */
 export async function recordAndRoute(
   db: Database,
   items: readonly Publications[],
@@ -133,7 +133,7 @@ function listValues(items: readonly Publications[]): Record<string, unknown[]> {
   }
 }
 
-/** The values of the events of a request, the first with its audit entry, and the entries that have rows of their own. */
+/** The values of the events of a request, the first with its audit entry, and the entries with separate rows. */
 function placeEntry({ events, auditEntries }: Publications): { events: unknown[][]; others: readonly AuditRecord[] } {
   const [entry, ...more] = auditEntries
   const kept = entry && more.length === 0 && isOfPublication(entry) ? entry : undefined

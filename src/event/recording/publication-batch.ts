@@ -5,19 +5,21 @@ import type { RoutedRows } from '../../delivery/routing/routing.store.ts'
 import { type Database, isDataRefused } from '../../postgres/statement/database.ts'
 import { type Publications, recordAndRoute, recordPublicationBatch } from './publication-batch.store.ts'
 
-/** Statements under way at once: while one waits for the disk, the next one fills. */
+/** Maximum number of running statements: while one waits for the disk, the next one fills. */
 const STATEMENTS_AT_ONCE = 2
 
 /**
- * After how long a statement no longer counts as under way: it waits for a connection that is dead, or for a lock. The others
- * must not wait behind two of these.
+ * Time after which a statement no longer counts as running: it waits for a dead connection or a lock. Others must not
+ * wait behind two of these.
  */
 const STUCK_MS = 500
 
-/** Events of one statement at most, where it holds more than one request. */
+/** Maximum number of events in a statement with more than one request. */
 const EVENTS_LIMIT = 2_000
 
-/** Events that a statement routes itself at most: the router takes more of them at once, which costs less for each. */
+/**
+ * Maximum number of events that a statement routes itself: for more, the router's larger batches cost less for each.
+ */
 const INLINE_EVENTS = 16
 
 /** Dependencies of a batch. */
@@ -25,21 +27,23 @@ export interface PublicationBatchDeps {
   logger: Logger
   /** The pool of requests. */
   db: Database
-  /** The pool of the workers, whose plans are pinned: statements that route run there. */
+  /** The pool of the workers, with pinned plans, for routing statements. */
   workerDb: Database
   /** `Router.takeInline`. */
   takeInline: () => Promise<InlineRouting | undefined>
   /** Runs when publications are durable; `isQueued`: some wait for the router. */
   onRecorded: (isQueued: boolean) => void
-  /** Takes the events of publications that are durable. */
+  /** Receives the events of durable publications. */
   onEvents?: ((events: Publications['events']) => void) | undefined
-  /** Bounds how long a statement counts as under way: real time in the service, whatever its clock. */
+  /** Bounds the time in which a statement counts as running: real time, independent of the clock. */
   rest?: Clock['sleep']
 }
 
-/** Records publications; those of requests that come at the same time share a statement. */
+/** Records publications; those of concurrent requests share a statement. */
 export interface PublicationBatch {
-  /** Resolves when the events and audit entries are durable; false when a rule is broken, and nothing of them is kept. */
+  /**
+   * Resolves when the events and audit entries are durable; false when a rule is broken, and nothing of them is stored.
+   */
   record(publications: Publications): Promise<boolean>
 }
 
@@ -49,7 +53,7 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-/** Builds the batch. A request that comes alone is recorded at once. */
+/** Builds the batch. A single request is recorded at once. */
 export function buildPublicationBatch(deps: PublicationBatchDeps): PublicationBatch {
   const { rest = systemClock.sleep } = deps
   const waiting: Waiting[] = []
@@ -57,10 +61,10 @@ export function buildPublicationBatch(deps: PublicationBatchDeps): PublicationBa
 
   async function run(): Promise<void> {
     inFlight += 1
-    // Nothing that is awaited here rejects.
+    // The awaited promises never reject.
     while (waiting.length > 0) {
       const routing = countEvents(waiting) <= INLINE_EVENTS ? await findInline(deps) : undefined
-      // Those that came while this waited for its turn are taken along.
+      // Requests that arrived during the wait are included.
       const batch = takeBatch(waiting)
       if (batch.length === 0) await attend(deps, () => routing?.accept([]))
       else if (!(await keepsPlace(recordAll(batch, routing, deps)))) return
@@ -68,7 +72,7 @@ export function buildPublicationBatch(deps: PublicationBatchDeps): PublicationBa
     inFlight -= 1
   }
 
-  /** Waits for a statement. False when it took so long that its place was given to another. */
+  /** Waits for a statement. False when it took so long that another one took its place. */
   async function keepsPlace(recorded: Promise<void>): Promise<boolean> {
     const over = new AbortController()
     let hasPlace = true
@@ -113,7 +117,7 @@ async function findInline(deps: PublicationBatchDeps): Promise<InlineRouting | u
   return routing
 }
 
-/** Runs a step that must not decide what a request is answered. Never throws. */
+/** Runs a step that must not affect the answer of a request. Never throws. */
 async function attend({ logger }: PublicationBatchDeps, step: () => unknown): Promise<void> {
   try {
     await step()
@@ -123,8 +127,8 @@ async function attend({ logger }: PublicationBatchDeps, step: () => unknown): Pr
 }
 
 /**
- * Settles every promise of a batch, and never throws. What is durable is answered as such, whatever comes after it. Data of
- * one request that the database does not take must not fail the others.
+ * Settles every promise of a batch, and never throws. Durable publications are answered as such, whatever fails
+ * afterwards. Data that the database refuses must not fail other requests.
  */
 async function recordAll(
   batch: readonly Waiting[],
@@ -153,14 +157,14 @@ async function recordAll(
 }
 
 interface Recorded {
-  /** The requests of the batch of which nothing is kept. */
+  /** The requests of the batch that were not stored. */
   broken: ReadonlySet<number>
   isQueued: boolean
-  /** Rows that the statement routed and claimed; undefined for none. */
+  /** Rows that the statement routed and claimed; undefined without any. */
   byPolicy?: readonly RoutedRows[]
 }
 
-/** Records a batch, and routes it in the same statement where this process can post what it is routed to. */
+/** Records a batch, and routes it in the same statement if this process has slots for its rows. */
 async function record(
   batch: readonly Waiting[],
   routing: InlineRouting | undefined,

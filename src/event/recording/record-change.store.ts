@@ -3,7 +3,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { markLast } from '../../postgres/statement/dialect.ts'
 import { buildJoin, type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 
-/** The parts of the statement that ends a change; each is left out where there is nothing to write. */
+/** The parts of the closing statement of a change; each is omitted when there is nothing to write. */
 export interface ClosingParts {
   /** Inserts events and returns the `document_id` of each. */
   event: Fragment | undefined
@@ -18,10 +18,10 @@ const joinClosing = buildJoin()
 const buildInvalidations = fragment<{ invalidations: string }>('invalidations', '$invalidations::text')
 
 /**
- * Runs the parts as one statement, the last of the transaction, together with the writes that were left to it
- * (`writeAtEnd`): `commit` is sent with it, and a change without another statement needs no transaction around it. Returns
- * the invalidations of the transaction, comma-separated: those of its triggers until now (`note_change` in the migrations), and those
- * that the writes say.
+ * Runs the parts as one statement, the last of the transaction, together with the deferred writes (`writeAtEnd`):
+ * `commit` is sent with it, and a change without another statement needs no transaction around it. Returns the
+ * invalidations of the transaction, comma-separated: those of its triggers so far (`note_change` in the migrations),
+ * and those declared by the writes.
  */
 export async function commitWith(tx: Database, parts: ClosingParts): Promise<string> {
   const { event, queue, audit, answer } = parts

@@ -24,7 +24,7 @@ const ENDING_ACTIONS = ['delete', 'purge']
 /** Finds the path that reads a resource, from the `find-one` routes of the tree (`data.url` of the envelope). */
 export type ReadPathFinder = (route: RouteDeclaration, changed: Changed) => string | null
 
-/** Builds the finder from the route tree, so that no path is written a second time. */
+/** Builds the finder from the route tree, so that paths are declared once. */
 export function buildReadPathFinder(routes: readonly RouteDeclaration[]): ReadPathFinder {
   const templates = new Map(
     routes.filter((route) => route.action === 'find-one').map((route) => [route.resource, route.path]),
@@ -36,7 +36,7 @@ export function buildReadPathFinder(routes: readonly RouteDeclaration[]): ReadPa
   }
 }
 
-/** Turns the success of a route into the events it causes: one for each changed resource. */
+/** Maps the success of a route to its events: one for each changed resource. */
 export function draftEvents(
   findReadPath: ReadPathFinder,
   source: { route: RouteDeclaration; changed: readonly Changed[] | undefined; trace: string | null },
@@ -86,7 +86,7 @@ function draftAudit(
   }))
 }
 
-/** What a change made of its row, where the operation says how it was. */
+/** The changed members of a row, if the operation returned its former state. */
 function describeChange(outcome: Exclude<Outcome<unknown>, { kind: 'refusal' }>): RowChange {
   if (!('data' in outcome) || !outcome.before || outcome.changed?.length !== 1) return {}
   return describeRowChange(outcome.before, Object(outcome.data))
@@ -99,11 +99,11 @@ export interface RecordDeps extends EventDeps {
   isReadSubscribed: (eventType: string) => Promise<boolean> | boolean
   /** Counts equal refusals. */
   equalEntries: Pick<EqualEntries, 'place' | 'noted'>
-  /** Takes the events of a change that is committed. */
+  /** Receives the events of a committed change. */
   onRecorded?: ((events: readonly EventRecord[]) => void) | undefined
 }
 
-/** Builds what the pipeline records of changes, reads and refused calls. */
+/** Builds the recording of changes, reads and refused calls. */
 export function buildRecorders(
   deps: RecordDeps,
   db: Database,
@@ -112,8 +112,8 @@ export function buildRecorders(
   const findReadPath = buildReadPathFinder(routes)
 
   /**
-   * The part that writes the entries of a change; none for one that was counted with its equals. What a route of the API under
-   * the strict limit does not refuse keeps an entry each: a known and an unknown address must cost the same.
+   * The part that writes the entries of a change; none for a counted one. Requests that a strictly limited API route
+   * accepts have an entry each: a known and an unknown address must cost the same.
    */
   function placeAudit({ page, strictRateLimit }: RouteDeclaration, entries: readonly AuditRecord[], subject?: string) {
     const [first] = entries
@@ -148,9 +148,9 @@ export function buildRecorders(
     recordRead: async ({ route, outcome, request }) => {
       if (!deps.enableApiEventQueue || route.event === 'none') return
       const subscribed = deps.isReadSubscribed(eventNameOf(route))
-      // Not awaited without need: most reads have no subscriber, and the answer is cached.
+      // Awaited only if needed: most reads have no subscriber, and the answer is cached.
       if (subscribed === false || !(await subscribed)) return
-      // A list reads no single resource, and yet it is one operation: one event without an id.
+      // A list reads no single resource, but is one operation: one event without an id.
       const changed = outcome.changed ?? [{ id: null, account: null }]
       const drafts = draftEvents(findReadPath, { route, changed, trace: request.trace })
       await insertEvents(db, buildEvents(deps, drafts, request.now))

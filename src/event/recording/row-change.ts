@@ -1,26 +1,26 @@
-/** Members of a row that change with every write, or say no more than the entry itself. */
+/** Members of a row that change with every write, or duplicate the entry. */
 const UNTOLD: ReadonlySet<string> = new Set(['updated_at', 'updated_by', 'has_password'])
 
-/** Characters of a text, and items of a list, that an entry keeps. */
+/** Maximum characters of a text, and items of a list, in an entry. */
 const TEXT_LIMIT = 200
 const ITEMS_LIMIT = 50
 
-/** Bytes of all changes of an entry, as JSON. */
+/** Maximum bytes of all changes of an entry, as JSON. */
 const CHANGES_LIMIT_BYTES = 4096
 
-/** A change of one member: of a list the items that came and went, of all else both values. */
+/** A change of one member: added and removed items of a list, else both values. */
 export type MemberChange = { from: unknown; to: unknown } | { added: unknown[]; removed: unknown[] }
 
-/** What an entry of the audit log says about a change. */
+/** The changes in an entry of the audit log. */
 export interface RowChange {
   changes?: Record<string, MemberChange>
-  /** Members that changed too, and whose values have no room. */
+  /** Changed members whose values exceed the limit. */
   changes_without_values?: string[]
 }
 
 /**
- * What differs between a row before and after a change, both as the API shows them: so it holds no secret
- * (docs/contract/api.md#audit-entries). Members that only `after` has are left out. Pure.
+ * The differences of a row before and after a change, both as the API shows them and so without secrets
+ * (docs/contract/api.md#audit-entries). Members that only `after` has are omitted. Pure.
  */
 export function describeRowChange(before: object, after: object): RowChange {
   const later = after as Record<string, unknown>
@@ -54,7 +54,7 @@ function describeMember(from: unknown, to: unknown): MemberChange {
   return { added: without(to, from), removed: without(from, to) }
 }
 
-/** A value that is short: the query of a URL, which may hold a token, and the end of a long text are left out. */
+/** A shortened value: without the query of a URL, which may contain a token, and the end of a long text. */
 function cut(value: unknown): unknown {
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return value
   const text = typeof value === 'string' ? value : JSON.stringify(value)

@@ -25,9 +25,9 @@ export type OwnAccount = Expression<string>
 /**
  * Bounds of a `like` (docs/contract/api.md#like):
  * - `indexed`: an index finds parts of the text
- * - `few-rows`: the list ends by itself: what a release brings, what one user or account has, what has a limit for all
- * - `of-accounts`: a caller with some accounts searches theirs; one that reaches all rows names a range of time
- * - `in-range`: it is taken only together with a filter that bounds `created_at` from below
+ * - `few-rows`: the list is short: fixed by a release, rows of one user or account, or limited globally
+ * - `of-accounts`: a caller limited to some accounts searches theirs; one with access to all rows needs a time range
+ * - `in-range`: it needs a filter that bounds `created_at` from below
  */
 export type LikeRule = 'indexed' | 'few-rows' | 'of-accounts' | 'in-range'
 
@@ -100,13 +100,13 @@ function checkRanges(filters: readonly ListFilter[], fields: ListFields, scope: 
   if (errors.length > 0) throw buildListProblem(errors)
 }
 
-/** Whether a `like` needs no range of time. Pure. */
+/** Whether a `like` needs no time range. Pure. */
 function isBounded(rule: LikeRule = 'in-range', scope: PermissionScope): boolean {
   if (rule === 'of-accounts') return scope !== 'all'
   return rule !== 'in-range'
 }
 
-/** Whether an index of parts of texts finds the rows of a filter: the parts of a whole text too. */
+/** Whether a trigram index finds the rows of a filter, also for a whole text. */
 export function isSearch(filters: readonly ListFilter[], fields: ListFields): boolean {
   return filters.some(
     ({ field, operator }) => (operator === 'like' || operator === 'eq') && fields[field]?.like === 'indexed',

@@ -25,7 +25,7 @@ export async function selectPage<Row>(db: Database, list: Parts, { sort, pageSiz
 /** Lets the statements of the transaction read bitmaps of an index (`READ_PLANS`). */
 export const allowBitmaps = aheadStatement("select set_config('enable_bitmapscan', 'on', true)")
 
-/** How many rows all parts have, counted up to `limit`. */
+/** Number of rows of all parts, counted up to `limit`. */
 export async function countUpTo(db: Database, list: Parts, limit: number): Promise<number> {
   const counted = sql<{ total: number }>`
     select count(*) as "total" from (select from ${joinParts(list)} limit ${limit}) as counted`

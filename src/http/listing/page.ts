@@ -40,7 +40,7 @@ export function buildPart<Tables, Table extends keyof Tables, Found>(
   }
 }
 
-/** The parts of a list: those of all accounts, or of the account that `own` stands for. */
+/** The parts of a list: for all accounts, or for the account `own`. */
 export type BuildParts<Found> = (own: OwnAccount | undefined) => readonly ListPart<Found>[]
 
 interface PageOptions<Found, Row> {
@@ -79,7 +79,7 @@ export async function readPage<Tables, Table extends keyof Tables, Found, Row>(
   return readScopedPage(db, { scope: 'all', parts: () => [buildPart(query, source)] }, rest)
 }
 
-/** The same of a list of which a caller reaches all rows, or those of some accounts. */
+/** A list of all rows, or of the rows of a caller's accounts. */
 export async function readScopedPage<Found, Row>(
   db: Database,
   list: Pick<ScopedList<Found>, 'scope' | 'parts'>,
@@ -100,8 +100,8 @@ export async function findListed<Found>(db: Database, list: ScopedList<Found>): 
 }
 
 /**
- * Reads a list in which a text is looked for by an index of its parts, which PostgreSQL reads by bitmaps alone: other lists are
- * read without them, in the order of an index. Where it expects many rows, it still reads in the order of the list.
+ * Reads a list with a trigram search, which needs bitmap scans: other lists are read without them, in the order of an
+ * index. Where PostgreSQL expects many rows, it still reads in the order of the list.
  */
 function readSearching<Found, Result>(
   db: Database,
@@ -129,7 +129,7 @@ async function findPage<Found>(
 /** The number of rows of a list, as `pagination` shows it. */
 export interface ListTotal {
   total: number
-  /** Whether there are so many; otherwise there are more. */
+  /** Whether the count is exact; otherwise there are more. */
   is_total_exact: boolean
 }
 

@@ -3,7 +3,7 @@ import { buildNotFresh, isFresh } from '../request/freshness.ts'
 import { permissionOf, type RouteDeclaration } from '../route/route.ts'
 import { type Caller, isUnderCeiling, type PermissionScope } from '../shape/caller.ts'
 
-/** Why a caller may not use a route; undefined when it may. Pure. */
+/** The reason for which a caller may not use a route; undefined when it may. Pure. */
 export function findCallerRefusal(
   route: RouteDeclaration,
   { caller, scope, now }: { caller: Caller; scope: PermissionScope | undefined; now: Date },
@@ -13,8 +13,8 @@ export function findCallerRefusal(
 }
 
 /**
- * Whether a route is open to `caller`. An app reaches what its scopes name, and a key of one account what its permissions
- * name there: no other route, open to every user or not.
+ * Whether a route is open to `caller`. An app may use routes of its scopes, and a key of one account those of its
+ * permissions there: no other route, even one open to every user.
  */
 function isOpen(route: RouteDeclaration, caller: Caller, scope: PermissionScope | undefined): boolean {
   if (caller.clientId !== null && !isUnderCeiling(caller, permissionOf(route))) return false
@@ -52,10 +52,7 @@ function denied(missing: Missing, rest: string): Problem {
   })
 }
 
-/**
- * 403 for an operation that concerns all accounts, of a caller who holds the permission for some. `what` completes "... needs
- * the permission".
- */
+/** 403 for an operation on all accounts by a caller limited to some. `what` completes "... needs the permission". */
 export function buildScopeMissing(what: string, permission: string): Problem {
   return new Problem('permission_denied', `${what} needs the permission ${permission} for all accounts.`, {
     missing: { what: 'scope', permission },

@@ -3,7 +3,7 @@ const SEND_TOKEN = 'Send a valid, unexpired token: Authorization: Bearer <token>
 const EXCHANGE_TOKEN =
   'This is an OAuth access token. Exchange it at POST /api/v3/oauth/exchange, and send the JWT of the answer: Authorization: Bearer <jwt>.'
 
-/** Longest header of a JWT that is looked at, in characters: those of access tokens have some 100. */
+/** Maximum length of a parsed JWT header, in characters: those of access tokens have some 100. */
 const JOSE_HEADER_LIMIT = 1_000
 
 /**

@@ -123,12 +123,12 @@ export async function prepare<Deps>(served: Served<Deps>): Promise<void> {
   context.prepared = await route.prepare(deps, context)
 }
 
-/** Checks the row of a `handle` that does not regard the accounts of a caller whose permission holds in some only. */
+/** Checks the row of a `handle` that ignores the scope of a caller limited to some accounts. */
 async function checkScope<Deps>({ route, deps, context }: Served<Deps>): Promise<void> {
   if (route.row?.neededBy === 'scope' && context.scope !== 'all') await route.row.find(deps, context)
 }
 
-/** Handles a read that may be long: it takes no connection of other requests, and its statements have an end of their own. */
+/** Handles a read that may be long: with a pool and a statement timeout of its own. */
 async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
   const { pipeline, route, context } = served
   context.db = pipeline.readDb
@@ -140,7 +140,7 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
   }
 }
 
-/** Runs expensive work in the turn of its caller. */
+/** Runs expensive work under the semaphore of its caller. */
 function runExpensive<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
   const accounts = context.scope === 'all' ? [] : context.scope
   return pipeline.runExpensiveRead({ holder: nameReader(context.caller), accounts }, work).catch(refuseLongRead)
@@ -155,7 +155,10 @@ function refuseLongRead(error: unknown): never {
   )
 }
 
-/** Handles a request and counts it against its strict limit, where that was left to here. Over the limit nothing holds. */
+/**
+ * Handles a request and counts it against its strict limit, if that was deferred. Over the limit everything is rolled
+ * back.
+ */
 async function handleCounted<Deps>(served: Served<Deps>, tx: Database): Promise<Outcome<unknown>> {
   const counting = served.request.countLater?.(tx)
   if (!counting) return handle(served)
@@ -165,7 +168,7 @@ async function handleCounted<Deps>(served: Served<Deps>, tx: Database): Promise<
   return handled.value
 }
 
-/** Finds the row of the path where it is needed, and calls the operation. */
+/** Finds the row of the path if needed, and calls the operation. */
 async function handle<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
   const { route, deps, context } = served
   await checkScope(served)

@@ -34,9 +34,9 @@ export interface ReadRecord {
 export interface Pipeline {
   /** The pool of requests. Workers have their own. */
   db: Database
-  /** The pool of lists and other reads that may be long. Its statements end at `READ_LIMIT_MS`. */
+  /** The pool of lists and other long reads, with the statement timeout `READ_LIMIT_MS`. */
   readDb: Database
-  /** Runs expensive reads in turn. */
+  /** Limits concurrent expensive reads. */
   runExpensiveRead: ReadSemaphore
   clock: Clock
   /** The caller of an `Authorization` header; undefined when there is none or it is not valid. */
@@ -65,8 +65,8 @@ export interface Pipeline {
   /** The browser of a `Cookie` header, if the user that `body` names by `email` has signed in with it before. */
   findKnownBrowser(cookieHeader: string | undefined, body: unknown): KnownBrowser | undefined
   /**
-   * Takes a place for a request that will have one password hashed. Throws 503 `overloaded` when there is none. What it
-   * returns frees the place, and says whether the visitor was refused (401, 429).
+   * Admits a request that needs a password hash. Throws 503 `overloaded` without a free place. The returned function
+   * frees the place; its argument says whether the visitor was refused (401, 429).
    */
   admit(visitor: PlaceVisitor): (isRefused: boolean) => void
 }
@@ -78,7 +78,7 @@ export interface KnownBrowser {
   since: number
 }
 
-/** Who asks for a place: its network address, and its browser when the user has signed in with it before. */
+/** The visitor: its network address, and its browser if the user has signed in with it before. */
 export interface PlaceVisitor {
   address: string
   knownBrowser: KnownBrowser | undefined

@@ -52,7 +52,7 @@ export function mountRoutes<Deps>(
 
 async function checkCaller(pipeline: Pipeline, route: Route<never>, request: FastifyRequest, reply: FastifyReply) {
   request.routePath = route.path
-  // A place is taken once the body is there: a slow one must not hold it.
+  // Admitted once the body has arrived: a slow body must not keep a place.
   if (route.needsAdmission) pipeline.limitVisit(request, reply)
   else await pipeline.limitAddress(route, request, reply)
   checkMediaType(route, request)
@@ -81,7 +81,7 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
 /** The statuses of a try that was wrong, or too early. */
 const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 429])
 
-/** Takes a place for the request until it is answered or its connection ends, and then counts it. */
+/** Admits the request until it is answered or its connection closes, and then counts it. */
 async function admit<Deps>({ pipeline, route, request, reply }: Served<Deps>): Promise<void> {
   if (!route.needsAdmission) return
   const knownBrowser = pipeline.findKnownBrowser(request.headers.cookie, request.body)

@@ -1,22 +1,24 @@
 import type { Clock } from '../../base/clock.ts'
 import { Problem } from '../problem/problem.ts'
 
-/** Expensive reads of one user that run at once, whatever tokens it uses (docs/contract/api.md#expensive-reads). */
+/**
+ * Maximum number of running expensive reads of one user, over all of its tokens (docs/contract/api.md#expensive-reads).
+ */
 const RUNNING_OF_CALLER = 2
 
 /** Expensive reads of callers of one account that run at once. */
 const RUNNING_OF_ACCOUNT = 3
 
-/** Expensive reads of one user that wait for their turn. */
+/** Maximum number of waiting expensive reads of one user. */
 const WAITING_OF_CALLER = 10
 
 /** Expensive reads that wait in this process. */
 const WAITING_LIMIT = 200
 
-/** How long one of them waits. */
+/** Maximum wait of an expensive read. */
 const WAIT_MS = 5_000
 
-/** Who asks for an expensive read. */
+/** The caller of an expensive read. */
 export interface Reader {
   /** The user, or the portal session. */
   holder: string
@@ -24,7 +26,7 @@ export interface Reader {
   accounts: readonly string[]
 }
 
-/** Runs expensive reads in turn. Throws 429 `rate_limited`, or 503 `overloaded` where others are the reason. */
+/** Limits concurrent expensive reads. Throws 429 `rate_limited`, or 503 `overloaded` if other callers are the cause. */
 export type ReadSemaphore = <Result>(reader: Reader, work: () => Promise<Result>) => Promise<Result>
 
 interface WaitingRead {
@@ -33,8 +35,8 @@ interface WaitingRead {
 }
 
 /**
- * Builds the semaphore of expensive reads: `atOnce` of them run in this process, and of those only a few of one caller and of one
- * account, in the order in which they came. One who asks too much waits, and keeps nobody else waiting.
+ * Builds the semaphore of expensive reads: `atOnce` of them run in this process, with lower limits for one caller and
+ * one account, first come, first served. A caller over its limit waits without delaying others.
  */
 export function buildReadSemaphore({ atOnce, clock }: { atOnce: number; clock: Pick<Clock, 'sleep'> }): ReadSemaphore {
   const ofCallers = new Map<string, number>()
@@ -74,7 +76,7 @@ export function buildReadSemaphore({ atOnce, clock }: { atOnce: number; clock: P
     const first = await Promise.race([started.promise, late])
     patience.abort()
     if (first === 'turn') return
-    // The turn came at the same moment.
+    // A place became free at the same moment.
     if (!waiting.includes(entry)) return
     waiting = waiting.filter((waiter) => waiter !== entry)
     throw isFull(reader) ? buildLimited() : buildOverloaded()

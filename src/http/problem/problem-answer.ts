@@ -11,7 +11,7 @@ export interface ProblemPage {
   headers: Record<string, string>
 }
 
-/** How the server answers problems. */
+/** Options of problem answers. */
 export interface ProblemAnswerOptions {
   /** The base URL of the service; a function, because the port may be chosen at start. */
   baseUrl: () => string

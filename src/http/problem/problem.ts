@@ -69,8 +69,8 @@ export interface FactorHint {
 /** Missing permission of a `permission_denied` (docs/contract/identity.md#refusals). */
 export interface Missing {
   /**
-   * `permission`: the token does not hold it. `scope`: the token holds it for some accounts, and the request needs it for
-   * all. `account`: the token does not hold it for this account. `app_scope`: no scope of the app opens it.
+   * `permission`: the token lacks it. `scope`: the token has it for some accounts, and the request needs it for all.
+   * `account`: the token lacks it for this account. `app_scope`: no scope of the app opens it.
    */
   what: 'permission' | 'scope' | 'account' | 'app_scope'
   permission: string
@@ -84,7 +84,7 @@ export interface ExceededLimit {
   account: string
 }
 
-/** Most entries of `errors`: bounds the size of an answer. */
+/** Maximum number of entries in `errors`, which bounds the size of an answer. */
 export const ERRORS_LIMIT = 50
 
 /**
@@ -98,7 +98,7 @@ export class Problem extends Error {
   readonly errors: FieldError[] | undefined
   readonly headers: Record<string, string>
   readonly reason: string | undefined
-  /** Of `second_factor_required` only. Goes to the caller, and neither to the log nor to the audit trail. */
+  /** For `second_factor_required` only. Sent to the caller, but not to the log or the audit log. */
   readonly secondFactor: FactorHint | undefined
   /** Of `permission_denied`. */
   readonly missing: Missing | undefined

@@ -3,12 +3,12 @@ import { runDetached } from '../../postgres/statement/dialect.ts'
 import { compileFragment, fragment } from '../../postgres/statement/fragment.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
-/** Most rows of one statement. */
+/** Maximum number of rows in one statement. */
 const CHUNK = 5_000
 
 /**
- * The setting holds for this statement's own transaction. Requests of one address wait for each other's rows, and would for
- * the disk too; a count that a crash of the server takes along is of its last second.
+ * The setting applies to this statement's own transaction. Requests of one address wait for each other's rows, and
+ * would also wait for the disk; a crash of the server loses the counts of its last second.
  */
 const addOne = fragment<{ bucket: string; windowStartedAt: Date }>(
   'added hit',

@@ -8,19 +8,19 @@ import type { RouteDeclaration } from '../route/route.ts'
 import { type Caller, nameHolder } from '../shape/caller.ts'
 import { addHit, addHits } from './rate-limit.store.ts'
 
-/** The window of every limit. All begin at the full minute, so one `Retry-After` is right for all of them. */
+/** The window of every limit. All begin at the full minute, so one `Retry-After` applies to all. */
 const WINDOW_MS = 60_000
 
-/** How often a process exchanges its counts with the others (docs/contract/api.md#generous-limits). */
+/** Interval at which a process exchanges its counts with the others (docs/contract/api.md#generous-limits). */
 const EXCHANGE_EVERY_MS = 1_000
 
 /**
- * A bucket is exchanged once this process holds that share of its limit which the others do not know: 1/100. A visitor of a
- * few requests costs the database nothing, and a fleet may exceed a limit by a hundredth for each process.
+ * Unreported fraction of a limit at which a bucket is exchanged: 1/100. A visitor with a few requests costs the
+ * database nothing, and the processes together may exceed a limit by a hundredth each.
  */
 const EXCHANGED_SHARE = 100
 
-/** Most buckets of one process; one that makes room starts at zero. */
+/** Maximum number of buckets of one process; an evicted one restarts at zero. */
 const BUCKETS_LIMIT = 100_000
 
 /** Rate limits as the pipeline checks them, and their exchange between processes. */
@@ -54,7 +54,7 @@ export interface BucketHits {
   perMinute: number
 }
 
-/** One limit as the `RateLimit-Policy` header names it. */
+/** A limit in the form of the `RateLimit-Policy` header. */
 interface Policy {
   name: 'address' | 'strict' | 'caller'
   perMinute: number
@@ -70,9 +70,9 @@ interface Bucket {
 
 /**
  * Builds the rate limits. A generous limit is counted in memory, and the processes exchange their sums through the
- * database about once a second: a request pays no round trip, and a fleet may exceed a limit by one second's traffic and
- * what no process has exchanged. A strict limit is counted in the database before the request is handled; when that
- * fails, the request fails, so that every guess at a password is counted.
+ * database about once a second: a request pays no round trip, and the processes together may exceed a limit by one
+ * second's traffic and the unexchanged counts. A strict limit is counted in the database before the request is handled;
+ * when that fails, the request fails, so that every guess at a password is counted.
  *
  * Fixed windows of a minute: a bucket may spend its limit at the end of one window and again at the start of the next,
  * which a sliding estimate would not allow; in return `Retry-After` is exact (docs/decisions/0008-fixed-rate-windows.md).
@@ -85,7 +85,7 @@ export function buildRateLimiter(options: {
   onError?: (error: unknown) => void
 }): RateLimiter {
   const { db, clock, perMinute, strictPerMinute, onError } = options
-  /** The window that the clock is in: all begin together, so none outlives it. */
+  /** The current window: all begin together. */
   let current: { startMs: number; buckets: Cache<string, Bucket>; due: Map<string, Bucket> } | undefined
   const stopping = new AbortController()
   const strict: Policy = { name: 'strict', perMinute: strictPerMinute }
@@ -119,7 +119,7 @@ export function buildRateLimiter(options: {
     const window = findWindow(clock.now())
     const name = `${strict.name}:${subject}`
     const bucket = takeBucket(name, window.startMs)
-    // A spent bucket stays spent until its window ends: a flood writes nothing to the database.
+    // An exhausted bucket stays so until its window ends: a flood writes nothing to the database.
     if (bucket.shared <= strict.perMinute) bucket.shared = await addHit(at, name, new Date(window.startMs))
     else bucket.shared += 1
     checkStanding({ hits: bucket.shared, resetMs: window.resetMs }, strict, reply)
@@ -219,8 +219,8 @@ function appendItem(reply: FastifyReply, name: string, item: string): void {
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Counts the request against its strict limit, once however often it is called: beside the first statement of the
-     * transaction `tx`, or on its own. Rejects with `rate_limited`. Only of a route that counts with its operation.
+     * Counts the request against its strict limit, idempotently: with the first statement of the transaction `tx`, or
+     * alone. Rejects with `rate_limited`. Only for a route that counts with its operation.
      */
     countLater?: (tx?: Database) => Promise<void>
   }

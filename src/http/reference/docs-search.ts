@@ -13,7 +13,7 @@ export interface IndexEntry {
   path: string
 }
 
-/** Everything that the search of the reference finds: operations, event types, codes of errors. Pure. */
+/** The search index of the reference: operations, event types, error codes. Pure. */
 export function listIndex(
   document: OpenApiDocument,
   problems: Readonly<Record<ProblemCode, { title: string; status: number }>>,
@@ -64,8 +64,8 @@ ${lines.join('\n')}
 }
 
 /**
- * Filters the index while somebody types. The words are in the address too, so that a search can be linked to: in its
- * fragment, which is sent to nobody, or, as links and the search engines of browsers write it, in `?q=`.
+ * Filters the index on input. The words are in the URL too, so that a search can be linked: in its fragment, which is
+ * not sent to the server, or, for links and browser search engines, in `?q=`.
  */
 export const SEARCH_SCRIPT = `
 const field = document.getElementById('words')

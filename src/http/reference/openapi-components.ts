@@ -31,7 +31,7 @@ const ANSWER_HEADERS: Readonly<Record<string, Header>> = {
 /** Answers of a route of pages. */
 const PAGE_TYPE = 'text/html'
 
-/** The description by which a collected operation says that a browser is shown its problems as pages. */
+/** The description of a collected operation whose problems a browser sees as pages. */
 export const PROBLEM_OR_PAGE = 'Problem or page'
 
 /** On every answer. */
@@ -176,8 +176,8 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
 const toName = (words: string) => words.replace(/(?:^| )([a-z])/gi, (_, letter: string) => letter.toUpperCase())
 
 /**
- * `Forbidden`: all problems with one status, named after the status, which stays when a code is added. `ForbiddenPage` is the
- * same for a route that shows a browser what it refuses as a page; what never reached it stays JSON.
+ * `Forbidden`: all problems with one status, named after the status, which stays when a code is added. `ForbiddenPage`
+ * is for a route that shows its refusals to a browser as a page; earlier refusals stay JSON.
  */
 function buildProblemResponse({ status, isPage }: { status: number; isPage: boolean }): {
   name: string

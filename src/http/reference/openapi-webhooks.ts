@@ -37,7 +37,7 @@ export const DELIVERY_HEADERS: Readonly<Record<string, Parameter>> = {
   ),
 }
 
-/** The meanings of a subscriber's answer, under their names in `components.responses`. */
+/** Meanings of a subscriber's answer, under their names in `components.responses`. */
 export const DELIVERY_RESPONSES: Readonly<Record<string, Response>> = {
   DeliveryReceived: { description: 'Received. Answer within 15 seconds.' },
   DeliveryRedirected: { description: 'Ends the delivery as failed: redirects are never followed.' },

@@ -1,6 +1,6 @@
 /**
- * The parts of the API, by the third segment of their paths, as the reference introduces them. A test holds that no part of
- * the service is missing here.
+ * The parts of the API, by the third segment of their paths, with their introductions in the reference. A test checks
+ * that none is missing.
  */
 export const PARTS: Readonly<Record<string, string>> = {
   audit: 'Who did what, when and from where, and which calls were refused.',

@@ -11,8 +11,8 @@ export type Freshness = 'factor' | 'sign-in'
 const FRESH_MS = 10 * 60_000
 
 /**
- * Whether the caller has proven of late what a route asks for. An API key has no user who could prove anything, so it is
- * fresh: it holds what it was made for. Pure.
+ * Whether the caller has a recent proof for a route. An API key has no user to prove anything, so it is always fresh.
+ * Pure.
  */
 export function isFresh(caller: Pick<Caller, 'proof'>, wanted: Freshness, now: Date): boolean {
   const { proof } = caller

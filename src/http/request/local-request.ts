@@ -13,7 +13,7 @@ export interface RequestOrigin {
 /** `localhost`, names below it (RFC 6761 section 6.3) and loopback addresses, with an optional port. */
 const LOOPBACK_HOST = /^(?:(?:[a-z0-9-]{1,63}\.){0,8}localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?$/i
 
-/** Headers that only a proxy adds: by name, and by the beginnings that the proxies of providers use. */
+/** Headers that only a proxy adds, by name and by the prefixes of hosting providers' proxies. */
 const PROXY_HEADERS = new Set(['forwarded', 'via', 'true-client-ip', 'client-ip', 'cdn-loop', 'x-real-ip'])
 const PROXY_PREFIXES = [
   ...['x-forwarded', 'x-original-', 'x-client-', 'x-cluster-client-', 'x-proxy', 'x-host', 'x-real-'],
@@ -29,10 +29,9 @@ export function isLoopbackHost(host: string | undefined): boolean {
 }
 
 /**
- * Why a request is not one of a user at this machine, as a noun for the log; undefined where it is one. A peer on
- * loopback alone says nothing: a proxy of the same machine has that address too, and a page of a foreign name reaches
- * loopback when its name is bound anew (DNS rebinding). Proxies that add no header speak HTTP/1.0 unless told otherwise.
- * Pure.
+ * The evidence that a request does not come from a user at this machine, as a noun for the log; undefined without any.
+ * A loopback peer alone is not enough: a proxy on the same machine has that address too, and a foreign page reaches
+ * loopback by DNS rebinding. Proxies that add no header use HTTP/1.0 by default. Pure.
  */
 export function findForeignSign({ peer, httpVersion, headers }: RequestOrigin): string | undefined {
   const address = (peer ?? '').replace(/^::ffff:/i, '')
@@ -45,7 +44,7 @@ export function findForeignSign({ peer, httpVersion, headers }: RequestOrigin): 
   return proxied ?? (httpVersion === '1.0' ? 'http/1.0' : undefined)
 }
 
-/** The parts of a request that `findForeignSign` judges. */
+/** The parts of a request that `findForeignSign` checks. */
 export function readOrigin({ socket, httpVersion, headers }: IncomingMessage): RequestOrigin {
   return { peer: socket.remoteAddress, httpVersion, headers }
 }

@@ -1,21 +1,18 @@
 /**
- * The target of a request (RFC 9112 section 3.2), read once at the door: router, limits and mounted protocols judge the same
- * text. Targets that two readers could understand differently are refused.
+ * The target of a request (RFC 9112 section 3.2), parsed once: router, limits and mounted protocols use the same text.
+ * Ambiguous targets are refused.
  */
 
 /** Scheme and authority of a target in absolute form (RFC 9112 section 3.2.2). */
 const AUTHORITY = /^https?:\/\/[^/?#]*/i
 
 /**
- * Characters that no target holds (RFC 3986 section 3.3): octets outside visible ASCII. Their trimming differs between
- * readers.
+ * Characters that no target contains (RFC 3986 section 3.3): octets outside visible ASCII. Parsers trim them
+ * differently.
  */
 const FOREIGN_OCTET = /[^!-~]/
 
-/**
- * A target in origin form, which every reader of the service takes. Other forms than the absolute one are returned as they
- * are: no path begins like them.
- */
+/** A target in origin form. Other forms than the absolute one are returned unchanged: no path begins like them. */
 export function toOriginForm(target: string): string {
   if (target.startsWith('/')) return target
   const authority = AUTHORITY.exec(target)?.[0]
@@ -24,7 +21,7 @@ export function toOriginForm(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-/** Why a target is refused, as a sentence with the remedy; undefined when it is not. Takes linear time. */
+/** The reason of a refused target, as a sentence with the remedy; undefined for a valid one. Takes linear time. */
 export function findTargetFault(target: string): string | undefined {
   if (target.includes('#')) return 'The URL contains #, which a browser never sends. Remove the # and what follows it.'
   if (target.includes('%00')) return 'The URL contains %00. Remove it.'

@@ -10,7 +10,7 @@ const HTML_TYPE = 'text/html; charset=utf-8'
 /** A refusal that is answered with something else than its problem. */
 export type ShownRefusal = RefusalOutcome & Required<Pick<RefusalOutcome, 'instead'>>
 
-/** Whether a refusal is answered with something else than its problem. */
+/** Whether a refusal has an answer in place of its problem. */
 export function isShownRefusal(outcome: Outcome<unknown>): outcome is ShownRefusal {
   return outcome.kind === 'refusal' && outcome.instead !== undefined
 }

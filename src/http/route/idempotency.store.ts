@@ -12,7 +12,7 @@ export interface IdempotencyKey {
   requestHash: Buffer
 }
 
-/** The first answer as it is stored: without the secret that is shown once. */
+/** The stored first answer, without the secret that is shown once. */
 export interface KeptAnswer {
   status: number
   payload: string
@@ -40,9 +40,9 @@ export function isKeyTaken(error: unknown): boolean {
   return isUniqueViolation(error, 'idempotency_key_pkey')
 }
 
-/** Whether `error` reports that the key of the request was waited for too long: another transaction inserts it. */
+/** Whether `error` reports a timeout on the key of the request, which another transaction is inserting. */
 export function isKeyAwaited(error: unknown): boolean {
-  // The context of the error names the index that waits.
+  // The context of the error names the awaited index.
   const { where } = error as { where?: unknown }
   return isLockTimeout(error) && String(where).includes('idempotency_key_pkey')
 }

@@ -13,8 +13,8 @@ export const IDEMPOTENCY_KEPT_MS = 24 * 3_600_000
 const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Whether a route takes an `Idempotency-Key`. The answers of strict routes are credentials, which are not kept. A public
- * route has no caller whose key it could be: a repeat would get an answer that it proved no right to.
+ * Whether a route takes an `Idempotency-Key`. The answers of strict routes are credentials, which are not stored. A
+ * public route has no caller to own a key: a repeat would get an answer without proof of any right to it.
  */
 export function takesIdempotencyKey(route: RouteDeclaration): boolean {
   return isChange(route) && route.access !== 'public' && !route.strictRateLimit && !route.page

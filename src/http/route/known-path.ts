@@ -69,7 +69,7 @@ function buildMethodProblem(methods: readonly string[]): Problem {
 /** More than any number of parameters. */
 const WILDCARD_WIDTH = 100
 
-/** How much else a route matches: the number of its parameters, and most for a wildcard. */
+/** Generality of a route: the number of its parameters, highest for a wildcard. */
 function measureWidth(url: string): number {
   return url.includes('*') ? WILDCARD_WIDTH : url.split('/:').length - 1
 }

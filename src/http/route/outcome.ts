@@ -53,7 +53,10 @@ export interface DataOutcome<Data> extends OutcomeFacts {
   kind?: 'data'
   data: Data
   message: string
-  /** The one changed row as it was, in the form of `data`: the audit entry says what differs. Never with a secret. */
+  /**
+   * The changed row before the change, in the form of `data`, for the differences in the audit entry. Never with a
+   * secret.
+   */
   before?: object
   /** Set by list routes. */
   pagination?: { page_size: number; next_cursor: string | null; total?: number; is_total_exact?: boolean }
@@ -100,7 +103,7 @@ export interface RefusalOutcome extends Omit<OutcomeFacts, 'changed'> {
   instead?: { html: string } | { location: string } | { json: Readonly<Record<string, unknown>>; status: number }
   /** The `document_id` of the request's subject, for the audit entry. */
   target?: string | null
-  /** Tells refusals apart that are counted together when they are equal; no part of the audit entry. */
+  /** Distinguishes refusals that would otherwise be counted as equal; not part of the audit entry. */
   subject?: string
 }
 

@@ -82,8 +82,8 @@ export interface RouteDeclaration {
    */
   opensAll?: boolean
   /**
-   * Whether a permission that holds for the caller's own accounts only (docs/contract/identity.md#system-roles, `member`)
-   * opens this route. Its operations then check the owner of each row.
+   * Whether a permission limited to the caller's own accounts (docs/contract/identity.md#system-roles, `member`) opens
+   * this route. Its operations then check the owner of each row.
    */
   ownAccounts?: boolean
   /** Proof that a session must have given recently (docs/contract/second-factor.md#step-up). Default: nothing. */
@@ -95,8 +95,8 @@ export interface RouteDeclaration {
    */
   event?: 'pipeline' | 'operation' | 'none' | 'shared'
   /**
-   * Whether a browser shows the answer: its problems are pages too (docs/contract/pages.md#frame). `asked`: a browser that
-   * opens the path, by `Accept: text/html`, and not a program.
+   * Whether a browser shows the answer: its problems are pages too (docs/contract/pages.md#frame). `asked`: only for a
+   * browser that opens the path, by `Accept: text/html`.
    */
   page?: boolean | 'asked'
   /** Whether a request writes. Default: every method but GET. */
@@ -122,9 +122,8 @@ export interface RouteDeclaration {
    */
   strictRateLimit?: boolean | 'with-operation'
   /**
-   * Whether a request takes a place among those that wait to have a password hashed (`Pipeline.admit`), once its body is
-   * there and before the strict limit: what is refused in a storm costs no statement and counts against the generous limit
-   * only.
+   * Whether a request is admitted to the password hashing queue (`Pipeline.admit`), once its body has arrived and
+   * before the strict limit: requests refused in a flood cost no statement and count against the generous limit only.
    */
   needsAdmission?: true
   summary: string
@@ -137,8 +136,8 @@ export interface RouteDeclaration {
   /** Makes this a list route: its fields, for filters and sort. */
   list?: ListFields
   /**
-   * Whether a request reads what may take long: it takes its turn among those of its caller
-   * (docs/contract/api.md#expensive-reads). Lists decide it by their filters.
+   * Whether a request is an expensive read, limited for its caller (docs/contract/api.md#expensive-reads). Lists decide
+   * it by their filters.
    */
   isExpensive?: boolean
   /** Problems of its operations besides those that follow from the declaration. For the OpenAPI document. */
@@ -177,14 +176,14 @@ type AlsoOf<Declaration extends RouteDeclaration> = Declaration extends { also: 
 /** The step that needs the row of the path (`RowLookup`). */
 export type RowNeed = 'handle' | 'scope' | 'validation'
 
-/** The look-up of the row that the path of a route names. */
+/** The look-up of the row in the path of a route. */
 export interface RowLookup<Deps, Request, Found, Need extends RowNeed> {
   /** Finds the row. Throws not-found, also for a row outside of the accounts of `scope`. Reads params and caller only. */
   find: (deps: Deps, request: Request) => Promise<Found>
   /**
-   * `handle` gets the row as `target`, found inside its transaction. `scope`: `handle` finds the row in the statement that changes
-   * it, without regard to accounts; `find` runs before every other step for a caller whose permission holds in some accounts
-   * only, and again inside the transaction of a change. `validation`: `handle` does all of it. With each, `find` runs after a
+   * `handle` gets the row as `target`, found inside its transaction. `scope`: `handle` finds the row in the statement
+   * that changes it, ignoring accounts; `find` runs before every other step for a caller limited to some accounts, and
+   * again inside the transaction of a change. `validation`: `handle` does all of it. With each, `find` runs after a
    * failed validation, because 404 comes before 422 (docs/contract/api.md#check-order).
    */
   neededBy: Need
@@ -196,8 +195,8 @@ export type TargetOf<Found, Need extends RowNeed> = Need extends 'handle' ? Foun
 /** The steps of a route, in the order in which they run. */
 export interface RouteBehaviour<Deps, Unprepared, Handling, Found, Need extends RowNeed, Prepared, Data> {
   /**
-   * Slow work (a name service, a password hash, another server): runs after validation, outside the transaction, while no
-   * connection is held. Throws like `handle`.
+   * Slow work (a name service, a password hash, another server): runs after validation, outside the transaction and
+   * without a database connection. Throws like `handle`.
    */
   prepare?: (deps: Deps, request: Unprepared) => Promise<Prepared>
   row?: RowLookup<Deps, Unprepared, Found, Need>

@@ -2,7 +2,7 @@ import type { RouteBehaviour, RouteDeclaration, RowNeed } from './route-declarat
 
 type AnyBehaviour = RouteBehaviour<never, never, never, never, RowNeed, never, never>
 
-/** Every member of a declaration, and of a behaviour. A member that is misspelt or gone would be ignored in silence. */
+/** Every member of a declaration, and of a behaviour. A misspelt or removed member would be ignored silently. */
 const DECLARED: Record<keyof RouteDeclaration, true> = {
   method: true,
   path: true,

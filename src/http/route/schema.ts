@@ -60,7 +60,7 @@ export function lineSchema(maxLength: number) {
   })
 }
 
-/** Whether `lineSchema` accepts a text that comes in another way than as a checked body. */
+/** Whether `lineSchema` accepts a text from another source than a checked body. */
 export function isLine(text: string, maxLength: number): boolean {
   return text.length <= maxLength && new RegExp(LINE_PATTERN, 'u').test(text)
 }

@@ -3,24 +3,24 @@ import { groupAddress, listNetworks } from '../request/address-group.ts'
 /** A connection that counts for its address. */
 export interface SharedConnection {
   address: string
-  /** Whether no request of it is in flight. */
+  /** Whether it has no request in flight. */
   isIdle(): boolean
   close(): void
 }
 
-/** The most of all connections that one address may have open: a quarter. */
+/** Maximum fraction of all connections for one address: a quarter. */
 const ADDRESS_SHARE = 4
 
 /** From this share of all connections on, a new one takes the place of an idle one. */
 const CROWDED_SHARE = 0.9
 
-/** Fewest connections that an address may have, whatever the limit of all. */
+/** Minimum limit of connections for an address, whatever the total limit. */
 const ADDRESS_MIN = 32
 
 /**
- * Shares the connections of a process between addresses (docs/contract/api.md#connections): an IPv4 address or a /64 has a
- * quarter at most. One more closes the oldest of its connections without a request; with none of these it is refused. Where
- * nearly all are taken, the oldest idle one of the network (/24, /48) with the most gives way to a new one.
+ * Shares the connections of a process between addresses (docs/contract/api.md#connections): an IPv4 address or a /64
+ * has a quarter at most. Beyond that, a new one closes its oldest connection without a request, or is refused. When
+ * nearly all connections are in use, a new one closes the oldest idle one of the network (/24, /48) with the most.
  */
 export function buildConnectionShares(options: { limit: number; isTrusted: (address: string) => boolean }) {
   const { limit, isTrusted } = options

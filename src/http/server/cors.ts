@@ -4,7 +4,7 @@ import { isLoopbackOrigin } from '../../base/loopback.ts'
 /** Path below which answers are served to pages of other origins: the API, and nothing that a browser shows. */
 const PREFIX = '/api/'
 
-/** How long a browser may keep the answer to a preflight, in seconds: two hours is the most that Chromium keeps. */
+/** Lifetime of a preflight answer in the browser, in seconds: two hours is Chromium's maximum. */
 const MAX_AGE_SECONDS = 7_200
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
@@ -19,7 +19,7 @@ const EXPOSED_HEADERS = 'idempotency-replayed, location, ratelimit, ratelimit-po
 export interface CorsOptions {
   /** Exact origins. */
   origins: readonly string[]
-  /** Whether pages of this machine may, too: in development, whose pages come from servers of their own. */
+  /** Whether pages of this machine may call it too: in development, where pages come from other local servers. */
   allowLoopback?: boolean | undefined
   /** Counts a preflight against its address. Throws `rate_limited`. */
   limit?: ((request: FastifyRequest, reply: FastifyReply) => void) | undefined

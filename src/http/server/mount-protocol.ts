@@ -27,12 +27,12 @@ export async function mountProtocol(server: FastifyInstance, protocol: ForeignPr
     // The body stays in the socket until the handler reads it: the handler limits its size.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
     const serve = async (request: FastifyRequest, reply: FastifyReply) => {
-      // Read now: the socket of a client that leaves names no address.
+      // Read now: a closed socket has no address.
       const address = request.ip
       await limit(request, reply)
       const shadowed = scope.findShadowed({ method: request.method, target: request.url })
       if (shadowed) throw shadowed
-      // The router decodes a path; limit and handler read it as it was sent.
+      // The router decodes a path; limit and handler use the raw one.
       if (!isBelow(prefix, request.url)) throw buildPathProblem()
       reply.hijack()
       reply.raw.setHeader('x-request-id', request.id)

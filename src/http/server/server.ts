@@ -144,7 +144,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     }
   })
   server.setErrorHandler(async (error, request, reply) => {
-    // A request that did not come to its operation is counted all the same.
+    // A request that did not reach its operation is counted too.
     const limited = await request.countLater?.().then(
       () => undefined,
       (reason: Error) => reason,

@@ -22,9 +22,9 @@ export const HEAD_LIMIT_MS = 20_000
 export const LIMIT_CHECK_MS = 5_000
 
 /**
- * Most requests in flight on one connection. Answers to pipelined requests wait in memory for earlier ones, and Node
- * dispatches all requests of a packet at once: without a limit, a client that does not read makes the process build and
- * hold a thousand answers.
+ * Maximum number of requests in flight on one connection. Answers to pipelined requests wait in memory for earlier
+ * ones, and Node dispatches all requests of a packet at once: without a limit, a client that does not read makes the
+ * process build and hold a thousand answers.
  */
 export const PIPELINE_LIMIT = 32
 
@@ -64,7 +64,7 @@ export function limitConnections(
   const shared = new WeakMap<Duplex, SharedConnection>()
   server.server.on('connection', (socket) => {
     const connection = {
-      // Kept: a socket that has ended names no address.
+      // Stored: a closed socket has no address.
       address: socket.remoteAddress ?? '',
       isIdle: () => countInFlight(socket) === 0,
       close: () => void socket.destroy(),

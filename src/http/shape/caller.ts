@@ -17,15 +17,15 @@ export interface PortalVisit {
 export interface SessionProof {
   /** Whether the user has a second factor now. */
   hasFactor: boolean
-  /** Whether a second factor was proven in the session. */
+  /** Whether the session has a proven second factor. */
   isMultiFactor: boolean
-  /** When the user last proved who it is. */
+  /** Time of the last authentication of the user. */
   provenAt: Date
 }
 
 /**
- * The caller of a request: the user of a session, the owner of an API key (docs/contract/identity.md#roles), or the user in
- * whose name an app acts (docs/contract/oauth-exchange.md#scope-ceiling).
+ * The caller of a request: the user of a session, the owner of an API key (docs/contract/identity.md#roles), or the
+ * user for whom an app acts (docs/contract/oauth-exchange.md#scope-ceiling).
  */
 export interface Caller {
   userId: UserId
@@ -51,23 +51,23 @@ export interface Caller {
   ceiling: readonly string[] | null
   /** The account to which an API key is bound; null for any other token. Its patterns hold there only. */
   keyAccount: AccountId | null
-  /** The portal session under the API key; left out for every other token. */
+  /** The portal session under the API key; absent for other tokens. */
   portal?: PortalVisit
   /** Null for an API key. */
   proof: SessionProof | null
-  /** When the token expires; null for an API key that does not expire. Left out where there is no token. */
+  /** When the token expires; null for an API key that does not expire. Absent without a token. */
   expiresAt?: Date | null
 }
 
 /** The rows that a caller reaches with one permission: all, or those that these accounts own (an empty list: none). */
 export type PermissionScope = 'all' | readonly AccountId[]
 
-/** The token that a caller came with, by which its limits are counted: of all sessions of a user, one. */
+/** The subject by which a caller's limits are counted; all sessions of a user share one. */
 export function nameHolder({ portal, apiKeyId, userId }: Pick<Caller, 'portal' | 'apiKeyId' | 'userId'>): string {
   return portal?.id ?? apiKeyId ?? userId
 }
 
-/** Whom expensive reads are counted for: a user, whatever tokens it uses, or a portal session. */
+/** The subject of expensive reads: a user, over all of its tokens, or a portal session. */
 export function nameReader({ portal, userId }: Pick<Caller, 'portal' | 'userId'>): string {
   return portal?.id ?? userId
 }
@@ -79,7 +79,7 @@ export function matchesPattern(pattern: string, permission: string): boolean {
   return permission.startsWith(pattern.slice(0, -1))
 }
 
-/** Whether the ceiling of `caller` covers `permission`; true without one. Says nothing of what the user holds. */
+/** Whether the ceiling of `caller` covers `permission`; true without one. Does not consider the user's permissions. */
 export function isUnderCeiling(caller: Pick<Caller, 'ceiling'>, permission: string): boolean {
   return caller.ceiling === null || caller.ceiling.some((pattern) => matchesPattern(pattern, permission))
 }

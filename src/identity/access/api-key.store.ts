@@ -34,7 +34,7 @@ const selectWithHoldings = statement<ApiKeyRecord & { holdings: Holdings }, { id
   select ${apiKey.members('k')}, ${HOLDINGS} from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
   where ${UNREVOKED}`)
 
-/** The unrevoked key with this id, and what its user holds. */
+/** The unrevoked key with this id, and its user's permissions. */
 export async function findApiKeyWithHoldings(
   db: Database,
   id: string,
@@ -136,7 +136,7 @@ const countKeys = countBehindLock<KeyMakerFacts, KeyMaker>({
     cross join lateral holdings_of_token(u.document_id, $sessionId) h`,
 })
 
-/** The facts of a user that is gone. */
+/** The facts of a deleted user. */
 const NOTHING: KeyMakerFacts = {
   isTokenLive: false,
   tokenExpiresAt: null,
@@ -146,9 +146,9 @@ const NOTHING: KeyMakerFacts = {
 }
 
 /**
- * Locks the account of a key and the user of a token until the transaction ends, and reads behind the locks what decides
- * whether the token may create the key. They serialize creations of one user, also against transactions that revoke keys and
- * sessions of the user, change what it holds, or delete the account.
+ * Locks the account of a key and the user of a token until the transaction ends, and reads behind the locks the facts
+ * for the creation of the key. They serialize creations of one user, also against transactions that revoke keys and
+ * sessions of the user, change its permissions, or delete the account.
  */
 export async function lockKeyMaker(db: Database, maker: KeyMaker): Promise<KeyMakerFacts> {
   const [row] = await countKeys(db, maker)

@@ -28,7 +28,7 @@ export interface ApiKeyDeps {
   random: Random
   /** The permissions of all routes: a pattern must match one of them. */
   listPermissions: () => readonly string[]
-  /** Those that can have an effect where they hold for some accounts only. */
+  /** Permissions with an effect when limited to some accounts. */
   listAccountPermissions: () => readonly string[]
 }
 
@@ -49,10 +49,10 @@ function isOwnedBy(owners: UserId | 'all', key: ApiKeyRecord): boolean {
 
 /**
  * Creates a key for the caller: `sbx_` and 32 random bytes, returned once and stored as a hash. Its permissions are a
- * subset of the caller's, at creation and at each use. A key that is created with another key expires with that key at
- * the latest, and by default at the same time. With `account` it holds them in that account only.
- * Throws 422 for an unknown permission or an `expiresAt` in the past or too late, 403 for a permission that the caller
- * does not hold, 409 `limit_reached`, and 401 when the token was revoked in the meantime.
+ * subset of the caller's, at creation and at each use. A key created with another key expires with that key at the
+ * latest, and by default at the same time. With `account` it is limited to that account. Throws 422 for an unknown
+ * permission or an `expiresAt` in the past or too late, 403 for a permission that the caller does not hold, 409
+ * `limit_reached`, and 401 when the token was revoked in the meantime.
  */
 export async function createApiKey(
   deps: ApiKeyDeps,
@@ -79,7 +79,7 @@ export async function createApiKey(
   if (!facts.isTokenLive) throw buildTokenEnded()
   if (!facts.hasAccount)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
-  // The caller is as it was when the request began: it may have left the account since.
+  // The caller is that of the start of the request: it may have left the account since.
   checkMayMakeKey(refreshCaller(caller, facts), patterns, account)
   const expiresAt = decideExpiry(input.expiresAt, facts, now)
   checkKeyLimit(facts)
@@ -98,7 +98,7 @@ export async function createApiKey(
   return { record, key }
 }
 
-/** The caller with what its user holds behind the lock. Pure. */
+/** The caller with its user's permissions behind the lock. Pure. */
 function refreshCaller(caller: Caller, { holdings }: KeyMakerFacts): Caller {
   return { ...caller, ...(caller.keyAccount === null ? holdings : bindHoldings(holdings, caller.keyAccount)) }
 }
@@ -126,8 +126,8 @@ function buildTokenEnded(): Problem {
 }
 
 /**
- * Revokes a key, effective with the next request. A session needs no permission for the user's own key. Throws 404 for a
- * key that the caller does not reach or that was revoked in the meantime, 403 for one that holds more than the caller.
+ * Revokes a key, effective with the next request. A session needs no permission for the user's own key. Throws 404 for
+ * a key outside the caller's scope or revoked in the meantime, 403 for one with more permissions than the caller.
  */
 export async function revokeApiKey(
   db: Database,

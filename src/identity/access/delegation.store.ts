@@ -1,7 +1,7 @@
 /**
- * Joins the holdings of the user `u` to a statement, as `h`: the patterns of its global roles, those of its account-scoped
- * roles, those of the roles of each membership, and its accounts that are not deleted. They are read when the row of `u` is
- * there: where the statement locks that row, behind the lock (`user_holdings` in the migrations).
+ * Joins the holdings of the user `u` to a statement, as `h`: the patterns of its global roles, those of its
+ * account-scoped roles, those of the roles of each membership, and its accounts that are not deleted. They are read
+ * with the row of `u`: if the statement locks that row, behind the lock (`user_holdings` in the migrations).
  */
 export const HOLDINGS_OF_USER = 'cross join lateral user_holdings(u.document_id) h'
 

@@ -4,11 +4,11 @@ import type { AccountPatterns, Caller } from '../../http/shape/caller.ts'
 import { coversPattern } from './pattern.ts'
 
 /**
- * The rule of delegation: a caller gives or takes only permissions that its token holds at the same place. Roles,
+ * The rule of delegation: a caller grants or removes only permissions that its token holds in the same scope. Roles,
  * memberships, API keys and changes of other users apply it.
  */
 
-/** The place where a pattern holds: everywhere, or the rows of one account. */
+/** Scope of a pattern: everywhere, or the rows of one account. */
 export type Place = 'everywhere' | AccountId
 
 /** A pattern at a place. */
@@ -60,7 +60,7 @@ export function findMissingGrant(caller: CallerHoldings, grants: readonly Grant[
 }
 
 /**
- * Everything that a user holds: global patterns everywhere, account-scoped ones in each of the user's accounts, those of a
+ * All permissions of a user: global patterns everywhere, account-scoped ones in each of the user's accounts, those of a
  * membership in its account.
  */
 export function listGrants(holdings: Holdings): Grant[] {
@@ -124,7 +124,7 @@ export function narrowHoldings(holdings: Holdings, keyPatterns: readonly string[
   }
 }
 
-/** The holdings of a key that is bound to `account`: what its user holds there, and nothing elsewhere. */
+/** The holdings of a key bound to `account`: its user's permissions there, and none elsewhere. */
 export function bindHoldings(holdings: Holdings, account: AccountId): Holdings {
   const isMember = holdings.accounts.includes(account)
   const ofMembership = holdings.membershipPatterns.filter((pattern) => pattern.account === account)
@@ -149,8 +149,8 @@ export function listHeldPatterns(caller: CallerHoldings, account: AccountId): st
 }
 
 /**
- * The first of `patterns` that a key of `caller` cannot hold. A key may hold a pattern that `caller` holds in its
- * accounts only: it then holds in these accounts.
+ * The first of `patterns` that a key of `caller` cannot hold. A key may hold a pattern that `caller` holds only in its
+ * accounts: it is then limited to them.
  */
 export function findUnheldKeyPattern(caller: CallerHoldings, patterns: readonly string[]): string | undefined {
   const { ceiling } = caller
@@ -190,13 +190,16 @@ export function checkMayMakeKey(caller: CallerHoldings, patterns: readonly strin
   throw new Problem('permission_denied', text, { missing: describeMissing(caller, grant) })
 }
 
-/** Checks that `caller` may open the portal of `account` with a role of these patterns: it holds all of them there. Throws 403. */
+/**
+ * Checks that `caller` may open the portal of `account` with a role of these patterns, which it must hold there. Throws
+ * 403.
+ */
 export function checkMayOpenPortal(caller: CallerHoldings, account: AccountId, patterns: readonly string[]): void {
   checkHoldsGrants(caller, at(account, patterns), 'open the portal with this role')
 }
 
 /**
- * Checks that `caller` may change a user: it holds everything that the user holds, at the same places. Throws 403
+ * Checks that `caller` may change a user, whose permissions it must hold in the same scopes. Throws 403
  * `permission_denied`.
  */
 export function checkMayManageUser(caller: CallerHoldings, holdings: Holdings): void {

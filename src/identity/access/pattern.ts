@@ -18,8 +18,8 @@ export function checkPatternsKnown(patterns: readonly string[], permissions: rea
 }
 
 /**
- * Checks that each pattern matches a permission that can have an effect where it holds for some accounts only. `holder`
- * begins the message. Throws a 422 at `permissions.<index>` of the first one that does not.
+ * Checks that each pattern matches a permission with an effect when limited to some accounts. `holder` starts the
+ * message. Throws a 422 at `permissions.<index>` of the first one that does not.
  */
 export function checkPatternsHaveEffect(
   patterns: readonly string[],

@@ -71,7 +71,7 @@ const lockGiven = statement<{ role: GivenRole }, { name: string; ids: readonly s
 
 /**
  * The role with this name and those with these ids, by name, locked against changes and deletion until the transaction
- * ends; missing ones are left out. They are locked in the order of their ids, which prevents deadlocks.
+ * ends; missing ones are omitted. They are locked in the order of their ids, which prevents deadlocks.
  */
 export async function lockGivenRoles(db: Database, name: string, ids: readonly string[]): Promise<GivenRole[]> {
   return (await lockGiven(db, { name, ids })).map(({ role }) => role)
@@ -128,7 +128,7 @@ export async function upsertSystemRole(
     .execute()
 }
 
-/** Changes of a role. Members left out stay. */
+/** Changes of a role. Omitted members stay. */
 export interface RoleChange {
   name?: string
   description?: string | null

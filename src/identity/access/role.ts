@@ -29,7 +29,7 @@ export interface RoleDeps {
   ids: IdMaker
   /** The permissions of all routes: a pattern must match one of them. */
   listPermissions: () => readonly string[]
-  /** Those that can have an effect in an account-scoped role. */
+  /** Permissions with an effect in an account-scoped role. */
   listAccountPermissions: () => readonly string[]
 }
 
@@ -40,7 +40,7 @@ export async function loadRole(db: Database, id: string, options: { lock?: boole
   return role
 }
 
-/** Begins the refusal of a permission in an account-scoped role. */
+/** Start of the refusal of a permission in an account-scoped role. */
 const HOLDER = 'An account-scoped role'
 
 function toNameConflict(error: unknown): unknown {
@@ -48,7 +48,7 @@ function toNameConflict(error: unknown): unknown {
   return new Problem('conflict', 'Another role has this name. Choose another name.')
 }
 
-/** Creates a role that holds no more than the caller (docs/contract/identity.md#system-roles). */
+/** Creates a role within the caller's permissions (docs/contract/identity.md#system-roles). */
 export async function createRole(
   deps: RoleDeps,
   db: Database,
@@ -89,9 +89,9 @@ function checkNotSystem(role: RoleWithPatterns): void {
 }
 
 /**
- * Changes a locked role. The caller must hold what the role holds before and after. Returns undefined when nothing differs.
- * Of a system role only the need for a second factor changes. Throws 409 for anything else of it and for a taken name, 403,
- * 422.
+ * Changes a locked role. The caller must hold the role's permissions before and after. Returns undefined for an equal
+ * role. For a system role only `requires_second_factor` may change. Throws 409 for other changes of it and for a taken
+ * name, 403, 422.
  */
 export async function changeRole(
   deps: RoleDeps,
@@ -150,9 +150,9 @@ interface RoleGrant {
 }
 
 /**
- * Checks that `caller` may give the roles `ids` to a user with `accounts`, and returns them. `found` are those that exist.
- * Neither needs the role `member` a check for a user without an account: every new user has it, and it holds nothing there.
- * Throws 422 at `roles.<index>` for one that does not exist, 403 for one that holds more than the caller.
+ * Checks that `caller` may give the roles `ids` to a user with `accounts`, and returns them. `found` are the existing
+ * ones. The role `member` needs no check for a user without an account: every new user has it, without effect. Throws
+ * 422 at `roles.<index>` for an unknown one, 403 for one beyond the caller's permissions.
  */
 export function checkGrantableRoles(found: readonly GivenRole[], grant: RoleGrant): RoleId[] {
   const { caller, ids, held, accounts } = grant
@@ -175,10 +175,10 @@ function pickRoles(found: readonly GivenRole[], ids: readonly string[]): GivenRo
 }
 
 /**
- * Checks that `caller` may replace the roles `held` of a membership in `account` by those with these ids, and returns the
- * latter. `found` are the given and the held ones that exist, locked. The caller must hold, in the account, everything that
- * each given and each taken role holds.
- * Throws 422 at `roles.<index>` for a role that does not exist or is not account-scoped, 403.
+ * Checks that `caller` may replace the roles `held` of a membership in `account` by those with these ids, and returns
+ * the latter. `found` are the existing given and held ones, locked. The caller must hold, in the account, the
+ * permissions of each given and each removed role. Throws 422 at `roles.<index>` for a role that does not exist or is
+ * not account-scoped, 403.
  */
 export function checkMemberRoles(
   found: readonly GivenRole[],

@@ -6,7 +6,7 @@ import { findRoleByName, hasActiveHolder, type RoleId, replacePatterns, upsertSy
 /** Holds everything (docs/contract/identity.md#system-roles). */
 export const ADMINISTRATOR_ROLE = 'administrator'
 
-/** Assigned at sign-up; holds in the accounts of the user (docs/contract/identity.md#system-roles). */
+/** Assigned at sign-up; applies in the accounts of the user (docs/contract/identity.md#system-roles). */
 export const MEMBER_ROLE = 'member'
 
 /** May do everything in its accounts. Role of a membership (docs/contract/identity.md#account-roles), as the next three. */
@@ -64,8 +64,8 @@ const VIEWER_PATTERNS = [
 const ADMIN_PATTERNS = ['account:*', 'account-member:*', ...DEVELOPER_PATTERNS]
 
 /**
- * What a portal session may do as `account-admin`: no more than the role, and nothing that gives or takes lasting access. Its
- * person is no user here, and who it invited would stay when the session ends.
+ * Permissions of a portal session as `account-admin`: those of the role except the ones that grant or remove lasting
+ * access. The external user is not a user here, and its invitations would outlast the session.
  */
 const PORTAL_ADMIN_PATTERNS = [
   'account:find-all',

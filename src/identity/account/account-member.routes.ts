@@ -22,7 +22,7 @@ const MEMBER_FIELDS = {
 
 const changedOf = (member: NamedAccountMember) => [{ id: member.id, account: member.account }]
 
-/** Who belongs to an account (docs/contract/identity.md#tables). */
+/** Members of an account (docs/contract/identity.md#tables). */
 export const accountMemberRoutes: Routes<AccountDeps> = [
   defineRoute(
     {

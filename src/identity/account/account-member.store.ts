@@ -65,7 +65,7 @@ export interface Candidate {
   holdings: Holdings
   /** The membership of the user in the account. */
   member: AccountMemberRecord | undefined
-  /** The asked roles that exist, and those of the membership, locked against changes. */
+  /** The existing requested roles, and those of the membership, locked against changes. */
   asked: GivenRole[]
 }
 
@@ -93,8 +93,8 @@ const lockAll = statement<CandidateRow, { account: string; userId: string; roles
   from given g left join u on true left join held h on true`)
 
 /**
- * Locks account and user until the transaction ends, and reads behind the locks what decides on a membership with the roles
- * of these ids. They block a deletion of the account and changes of the user's roles and memberships.
+ * Locks account and user until the transaction ends, and reads behind the locks the facts for a membership with the
+ * roles of these ids. They block a deletion of the account and changes of the user's roles and memberships.
  */
 export async function lockCandidate(
   db: Database,

@@ -22,7 +22,7 @@ const FIND = `select ${account.members()} from account where document_id = $id a
 const selectOne = statement<AccountRecord, { id: string }>(FIND)
 const selectAndKeep = statement<AccountRecord, { id: string }>(`${FIND} for share`)
 
-/** The living account with this id. */
+/** The existing account with this id. */
 export async function findAccount(db: Database, id: string): Promise<AccountRecord | undefined> {
   const [row] = await selectOne(db, { id })
   return row
@@ -52,7 +52,7 @@ export async function insertAccount(db: Database, row: NewAccount): Promise<Acco
   return inserted as AccountRecord
 }
 
-/** An account as a request names it. */
+/** The account of a request. */
 export interface AccountTarget {
   id: string
   scope: PermissionScope
@@ -73,8 +73,8 @@ const rename = statement<AccountRecord, ScopedAccount & { name: string; by: User
   where ${IN_SCOPE} and name <> $name returning ${account.members()}`)
 
 /**
- * Changes the name of the account with this id. Undefined when there is none, when it is outside `scope`, or when it has
- * this name already.
+ * Changes the name of the account with this id. Undefined for an unknown account, one outside `scope`, or an unchanged
+ * name.
  */
 export async function renameIfDifferent(
   db: Database,

@@ -108,8 +108,8 @@ interface MemberChange {
 }
 
 /**
- * Adds a user to an account, with roles. Throws 404 for an unknown account, 422 for an unknown user or role, 403 when the
- * membership gives more than the caller holds there, 409 when the user is a member already.
+ * Adds a user to an account, with roles. Throws 404 for an unknown account, 422 for an unknown user or role, 403 for a
+ * membership beyond the caller's permissions there, 409 for an existing member.
  */
 export async function addMember(
   deps: Pick<AccountDeps, 'ids'>,
@@ -128,8 +128,8 @@ export async function addMember(
 }
 
 /**
- * Removes a member and clears the account in the member's sessions. Throws 404 when the user is not a member, 403 when the
- * membership gives more than the caller holds there.
+ * Removes a member and clears the account in the member's sessions. Throws 404 for a user who is not a member, 403 for
+ * a membership beyond the caller's permissions there.
  */
 export async function removeMember(
   db: Database,
@@ -146,9 +146,9 @@ export async function removeMember(
 }
 
 /**
- * Replaces the roles of a membership; `isChanged` is false when it has exactly these. The change holds with the next
- * request of the user. Throws 404 when the user is not a member, 422 for an unknown or global role, 403 when a given or
- * taken role holds more than the caller holds there.
+ * Replaces the roles of a membership; `isChanged` is false for equal roles. The change takes effect with the next
+ * request of the user. Throws 404 for a user who is not a member, 422 for an unknown or global role, 403 for a given or
+ * removed role beyond the caller's permissions there.
  */
 export async function changeMemberRoles(
   db: Database,

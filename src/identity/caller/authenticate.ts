@@ -39,9 +39,9 @@ export function readBearerToken(authorization: string | undefined): string | und
 }
 
 /**
- * Builds the function that finds the caller of an `Authorization` header: the user of a session JWT, within the scopes of
- * the app that the session is for, the owner of an API key, or a portal session. A cached caller costs no round trip; else one statement
- * reads the session or key, the user, its roles and its accounts. Undefined for an invalid token.
+ * Builds the function that finds the caller of an `Authorization` header: the user of a session JWT, within the scopes
+ * of the session's app, the owner of an API key, or a portal session. A cached caller costs no round trip; else one
+ * statement reads the session or key, the user, its roles and its accounts. Undefined for an invalid token.
  */
 export function buildAuthenticate(
   options: AuthenticateOptions,

@@ -6,16 +6,16 @@ import {
   type Invalidation,
 } from '../../postgres/connection/invalidated-cache.ts'
 
-/** Most callers of one process. */
+/** Maximum number of cached callers of one process. */
 const CALLERS_LIMIT = 20_000
 
 /** A caller as its token found it. */
 export interface CachedCaller {
   caller: Caller
   userId: UserId
-  /** The changes that end the token: of its session, of the API key, and of the portal session under it. */
+  /** The invalidations of the token: of its session, its API key, and the portal session under it. */
   tokenChanges: readonly Invalidation[]
-  /** The end of the session or key, or when its last use has to be written again. */
+  /** The expiry of the session or key, or the time of the next write of its last use. */
   expiresAt: Date
 }
 

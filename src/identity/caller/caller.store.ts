@@ -7,14 +7,14 @@ import { HOLDINGS, HOLDINGS_OF_USER } from '../access/delegation.store.ts'
 import type { Holdings } from '../access/delegation.ts'
 import type { PortalRole } from '../access/system-roles.ts'
 
-/** A user with what it holds, read in one statement. */
+/** A user with its permissions, read in one statement. */
 export interface CallerRecord extends Holdings {
   userId: UserId
 }
 
 /**
- * A session without a second factor does not hold the roles that need one. A key holds them, because only a session that
- * holds them can make it (docs/contract/second-factor.md#roles-that-need-a-second-factor).
+ * A session without a second factor lacks the roles that need one. A key has them, because only a session with them can
+ * create it (docs/contract/second-factor.md#roles-that-need-a-second-factor).
  */
 const HOLDINGS_OF_SESSION = `cross join lateral user_holdings(u.document_id, 'mfa' = any(s.amr)) h`
 
@@ -43,7 +43,7 @@ const selectSessionCaller = statement<
   where s.document_id = $sessionId and s."user" = $userId
     and s.revoked_at is null and ${isAfter('s.expires_at', '$now')} and u.is_actived and u.deleted_at is null`)
 
-/** The caller of a valid session, with what the session says. */
+/** The caller of a valid session, with the data of the session. */
 export interface SessionCallerRecord extends CallerRecord {
   accountId: AccountId | null
   /** The app that the session is for, and what the user let it do; null for a session of the user. */
@@ -109,7 +109,7 @@ export interface PortalCallerRecord extends CallerRecord {
   account: AccountId
   apiKeyId: string
   keyPatterns: string[]
-  /** The end of the session, or that of the key where it comes first. */
+  /** The expiry of the session or of its key, whichever is first. */
   expiresAt: Date
 }
 
@@ -122,7 +122,7 @@ type PortalCallerRow = CallerRow &
   RecordOf<typeof portalSession> &
   Pick<PortalCallerRecord, 'keyPatterns' | 'expiresAt'>
 
-/** Each row is looked up by its key, and judged afterwards. */
+/** Each row is looked up by its key, and checked afterwards. */
 const selectPortalCaller = statement<PortalCallerRow, { tokenHash: Buffer; now: Date }>(`
   select ${OF_CALLER}, ${portalSession.members('p')}, k.permissions as "keyPatterns",
     least(p.expires_at, k.expires_at) as "expiresAt"
@@ -135,7 +135,10 @@ const selectPortalCaller = statement<PortalCallerRow, { tokenHash: Buffer; now: 
     and (select a.deleted_at is null from account a where a.document_id = p.account)
     and u.is_actived and u.deleted_at is null`)
 
-/** The caller of a living portal session: its key lives too, the owner of the key is active, and its account is not deleted. */
+/**
+ * The caller of a valid portal session: its key is valid too, the owner of the key is active, and its account is not
+ * deleted.
+ */
 export async function findPortalCaller(
   db: Database,
   tokenHash: Buffer,

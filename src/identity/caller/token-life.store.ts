@@ -2,15 +2,15 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { isAfter, statement } from '../../postgres/statement/statement.ts'
 import { SESSION_JWT_SECONDS } from '../session/token/session-token.ts'
 
-/** When a session or an API key ends, by its `TokenName`; null for a key that does not expire. */
+/** Expiry of a session or an API key, by its `TokenName`; null for a key that does not expire. */
 interface TokenLife {
   token: string
   endsAt: Date | null
 }
 
 /**
- * A session lives on with its latest JWT: that of its opening, of its last refresh, or of a step-up. Each row is looked up by
- * its id.
+ * A session is valid as long as its latest JWT: of its opening, of its last refresh, or of a step-up. Each row is
+ * looked up by its id.
  */
 const selectLives = statement<TokenLife, { sessions: readonly string[]; keys: readonly string[]; now: Date }>(`
   select 's:' || s.document_id as token, least(s.expires_at, greatest(s.created_at, s.auth_time, (
@@ -23,7 +23,7 @@ const selectLives = statement<TokenLife, { sessions: readonly string[]; keys: re
   from unnest($keys::uuid[]) x (id) cross join lateral (select * from api_key where document_id = x.id offset 0) k
   where k.revoked_at is null and (k.expires_at is null or ${isAfter('k.expires_at', '$now')})`)
 
-/** When those of these sessions and API keys end that live. */
+/** Expiries of the valid ones of these sessions and API keys. */
 export async function findTokenLives(
   db: Database,
   { sessions, keys, now }: { sessions: readonly string[]; keys: readonly string[]; now: Date },

@@ -2,10 +2,10 @@ import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { findTokenLives } from './token-life.store.ts'
 
-/** The session or API key of a token, as an invalidation names it: `s:<session>` or `k:<API key>`. */
+/** The session or API key of a token, in the form of an invalidation: `s:<session>` or `k:<API key>`. */
 export type TokenName = `s:${string}` | `k:${string}`
 
-/** The session or API key that a caller came with. */
+/** The session or API key of a caller. */
 export function nameToken({ sessionId, apiKeyId }: Pick<Caller, 'sessionId' | 'apiKeyId'>): TokenName | undefined {
   if (sessionId !== null) return `s:${sessionId}`
   return apiKeyId === null ? undefined : `k:${apiKeyId}`
@@ -15,9 +15,8 @@ export function nameToken({ sessionId, apiKeyId }: Pick<Caller, 'sessionId' | 'a
 export const isTokenName = (invalidation: string): invalidation is TokenName => /^[sk]:/.test(invalidation)
 
 /**
- * Until when each of these sessions and API keys that live serves its holder, as far as is known now: a session with its
- * latest JWT, a key until it expires, null for one that does not. Those that have ended, or whose last JWT has expired, are
- * left out.
+ * Known expiries of the valid ones of these sessions and API keys: a session's latest JWT, a key's expiry, null for a
+ * key without one. Ended ones, and sessions whose last JWT has expired, are omitted.
  */
 export async function readTokenLives(
   db: Database,

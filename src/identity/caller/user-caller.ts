@@ -4,8 +4,8 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { findUserCallers } from './caller.store.ts'
 
 /**
- * Present permissions of users, as callers without a session: for decisions that outlive a request. Users who are disabled, deleted
- * or unknown are left out.
+ * Current permissions of users, as callers without a session: for decisions that outlive a request. Disabled, deleted
+ * and unknown users are omitted.
  */
 export async function readUserCallers(db: Database, users: readonly UserId[]): Promise<Map<UserId, Caller>> {
   const found = users.length > 0 ? await findUserCallers(db, users) : []

@@ -1,14 +1,14 @@
 /**
- * The port of the OIDC engine (docs/contract/social-login.md#engine): what social login needs of whatever speaks to the
- * providers. The embedded engine speaks to them itself, a managed one through its own server. State, browser binding,
- * linking and sessions are outside the port and the same for both.
+ * The interface of the OIDC engine (docs/contract/social-login.md#engine), which social login uses to reach the
+ * providers. The embedded engine calls them itself, a managed one through its own server. State, browser binding,
+ * linking and sessions are outside the interface and the same for both.
  */
 export interface Engine {
   /** The enabled providers, in the order in which a sign-in page shows them. */
   listProviders(): readonly EngineProvider[]
-  /** Begins a sign-in. Throws an `EngineUnavailable` when the provider cannot be asked for its endpoints. */
+  /** Begins a sign-in. Throws an `EngineUnavailable` when the endpoints of the provider cannot be read. */
   start(input: EngineStart): Promise<StartedFlow>
-  /** Completes a sign-in from what came to the callback. Never throws: a fault is a refusal. */
+  /** Completes a sign-in from the parameters of the callback. Never throws: a fault is a refusal. */
   complete(input: EngineCompletion): Promise<EngineResult>
 }
 
@@ -18,11 +18,11 @@ export interface EngineProvider {
   name: string
   /** As users read it: `Google`. */
   label: string
-  /** Whether a sign-in with it can leave the token of a managed engine, with which the user decides there. */
+  /** Whether a sign-in with it can return a token of a managed engine, for a decision there. */
   leavesToken: boolean
 }
 
-/** A sign-in that is about to begin. */
+/** A sign-in to start. */
 export interface EngineStart {
   provider: string
   /** Opaque; comes back at the callback. */
@@ -32,7 +32,7 @@ export interface EngineStart {
   now: Date
 }
 
-/** A sign-in that has begun. */
+/** A started sign-in. */
 export interface StartedFlow {
   /** Where the browser continues. */
   redirectUrl: string
@@ -55,7 +55,7 @@ export interface CallbackParameters {
   errorDescription?: string | undefined
 }
 
-/** A sign-in that came back to the callback. */
+/** A sign-in at the callback. */
 export interface EngineCompletion {
   provider: string
   state: string
@@ -64,12 +64,12 @@ export interface EngineCompletion {
   callback: CallbackParameters
   /** The name that the provider posted beside its answer; it does so at the first sign-in only. */
   postedName: string | null
-  /** Whether the caller needs the session of the user at a managed engine; it is ended otherwise. Default false. */
+  /** Whether the caller needs the session of the user at a managed engine; otherwise it is revoked. Default false. */
   keepsSession?: boolean
   now: Date
 }
 
-/** Who a user is at a provider. */
+/** Identity of a user at a provider. */
 export interface ProviderIdentity {
   provider: string
   /** The provider's own id of the user: stable, never reused. */
@@ -84,13 +84,13 @@ export interface ProviderIdentity {
   engineSubject?: string
 }
 
-/** Why a sign-in did not complete. For the log and the audit trail only. */
+/** Reason of a failed sign-in. For the log and the audit log only. */
 export type EngineRefusal =
   /** The user or the provider declined. */
   | 'denied'
   /** The callback has neither code nor tokens that this engine takes. */
   | 'callback_incomplete'
-  /** The answer is not from the provider that was asked (RFC 9207, RFC 9700 section 4.4). */
+  /** The answer is not from the requested provider (RFC 9207, RFC 9700 section 4.4). */
   | 'issuer_mismatch'
   /** The provider refused the code. */
   | 'code_refused'
@@ -100,9 +100,9 @@ export type EngineRefusal =
   | 'profile_invalid'
   /** The managed engine declines the user: a ban, no sign-ups, its hook. */
   | 'engine_refused'
-  /** The managed engine takes nobody without an address. */
+  /** The managed engine requires an address. */
   | 'email_missing'
-  /** The managed engine takes nobody whose address the provider has not verified. */
+  /** The managed engine requires an address verified by the provider. */
   | 'email_unverified'
   /** The provider did not answer, or not in its protocol. */
   | 'provider_fault'
@@ -114,12 +114,12 @@ export type EngineResult =
   | {
       kind: 'identity'
       identity: ProviderIdentity
-      /** The access token of the user at a managed engine, where the caller asked to keep its session. */
+      /** The access token of the user at a managed engine, if the caller requested its session. */
       token?: string
     }
   | { kind: 'refused'; reason: EngineRefusal; detail: string }
 
-/** The provider cannot be reached, so that no sign-in can begin. `message` is for the log. */
+/** The provider cannot be reached, so no sign-in can start. `message` is for the log. */
 export class EngineUnavailable extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options)

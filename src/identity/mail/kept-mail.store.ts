@@ -5,7 +5,7 @@ import type { Mail } from './mail.ts'
 /** Mails that development keeps; older ones are deleted. */
 const KEPT_LIMIT = 100
 
-/** A mail that was kept in place of being sent. */
+/** A mail that was stored in place of being sent. */
 export interface KeptMail extends Mail {
   createdAt: Date
 }
@@ -18,7 +18,7 @@ const insert = statement<never, Pick<Mail, 'id' | 'to' | 'subject' | 'text'> & {
   delete from kept_mail where document_id = any(array(
     select document_id from kept_mail order by created_at desc, document_id desc offset $others))`)
 
-/** Keeps a mail, and deletes all but the newest ones. A mail that is kept already stays as it is. */
+/** Stores a mail, and deletes all but the newest ones. A stored mail is not changed. */
 export async function keepMail(db: Database, mail: Mail, now: Date): Promise<void> {
   await insert(db, { ...mail, now, others: KEPT_LIMIT - 1 })
 }
@@ -26,7 +26,7 @@ export async function keepMail(db: Database, mail: Mail, now: Date): Promise<voi
 const selectAll = statement<KeptMail>(`
   select document_id as id, recipient as "to", subject, text, created_at as "createdAt" from kept_mail order by created_at desc, document_id desc`)
 
-/** The kept mails, the newest first. */
+/** The stored mails, the newest first. */
 export async function listKeptMails(db: Database): Promise<KeptMail[]> {
   return selectAll(db)
 }

@@ -7,7 +7,7 @@ export function buildKeepingTransport(db: Database): MailTransport {
   return { send: (mail, now) => keepMail(db, mail, now), close: () => {} }
 }
 
-/** The mails that were kept, the newest first. */
+/** The stored mails, the newest first. */
 export function readKeptMails(db: Database): Promise<KeptMail[]> {
   return listKeptMails(db)
 }

@@ -8,16 +8,16 @@ import { type MailTemplate, renderMail } from './mail-template.ts'
 import { type ClaimedMail, claimMails, endMail, giveBackMail, postponeMail } from './outbox.store.ts'
 import { mailContextOf } from './outbox.ts'
 
-/** How often the outbox is looked at. */
+/** Interval between polls of the outbox. */
 const POLL_MS = 1_000
 
 /** Mails claimed at once; they are sent one after the other. */
 const BATCH_SIZE = 10
 
-/** For how long a claim holds: longer than a batch takes whose server does not answer. */
+/** Lease of a claim: longer than a batch with a server that does not answer. */
 const LEASE_MS = 10 * 60_000
 
-/** For how long a stop waits for the mail that is being sent. A server that hangs must not hold up the process. */
+/** Timeout of a stop for the mail being sent. A hanging server must not block the process. */
 const STOP_GRACE_MS = 5_000
 
 /** The delay after an attempt that this process could not make, which is none. */
@@ -32,7 +32,7 @@ export interface MailWorkerDeps {
   clock: Clock
   /** Sleeps in real time: the grace of a stop bounds the network. */
   rest: Clock['sleep']
-  /** Whether the clock may be trusted; while not, no mail is claimed. Default: always. */
+  /** Whether the clock is trusted; otherwise no mail is claimed. Default: always. */
   isTrusted?: () => boolean
   logger: Logger
   keyring: Pick<Keyring, 'open'>
@@ -43,7 +43,7 @@ export interface MailWorkerDeps {
   transport: MailTransport | undefined
 }
 
-/** Sends what stands in the outbox. One for each process with the role `maintenance`; a mail is sent by one at a time. */
+/** Sends the mails of the outbox. One for each process with the role `maintenance`; one at a time sends a mail. */
 export interface MailWorker {
   /** Tries every mail that is due. Returns the number of attempts. */
   drain(): Promise<number>
@@ -63,7 +63,7 @@ export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
       const leaseEnd = new Date(nowMs + LEASE_MS)
       const claimed = await claimMails(db, { now: new Date(nowMs), leaseEnd, limit: BATCH_SIZE })
       for (const mail of claimed) {
-        // A stop leaves what was not begun to other processes, at once.
+        // A stop releases unstarted mails to other processes at once.
         if (stopping.signal.aborted) await postponeMail(db, mail, { dueAt: new Date(clock.now()), error: 'stopped' })
         else await attempt(deps, transport, mail)
       }
@@ -95,7 +95,7 @@ export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
   return { drain, run, stop: () => stopping.abort() }
 }
 
-/** Makes one attempt and records what it came to. */
+/** Makes one attempt and records its result. */
 async function attempt(deps: MailWorkerDeps, transport: MailTransport, mail: ClaimedMail): Promise<void> {
   const { db, clock, logger } = deps
   const facts = { mail_id: mail.id, kind: mail.kind, attempt: mail.attempts }
@@ -120,14 +120,14 @@ async function attempt(deps: MailWorkerDeps, transport: MailTransport, mail: Cla
   else await endMail(db, mail, { status: 'failed', error, now })
 }
 
-/** When the next attempt is due; undefined when there is none: after the last one, or when the mail would be too late. Pure. */
+/** Due time of the next attempt; undefined after the last one, or when the mail would be too late. Pure. */
 export function findNextAttempt({ attempts, expiresAt }: Pick<ClaimedMail, 'attempts' | 'expiresAt'>, now: Date) {
   const delayMs = RETRY_DELAYS_MS[attempts - 1]
   const dueAt = delayMs === undefined ? undefined : new Date(now.getTime() + delayMs)
   return dueAt && dueAt < expiresAt ? dueAt : undefined
 }
 
-/** Sends a mail. Undefined when it was taken over. */
+/** Sends a mail. Undefined when it was accepted. */
 async function findFailure(
   { keyring, clock, template }: MailWorkerDeps,
   transport: MailTransport,

@@ -44,18 +44,18 @@ export interface Mail extends MailContent {
   to: string
 }
 
-/** Sends mails. Each is handed over once for each attempt. */
+/** Sends mails, once for each attempt. */
 export interface MailTransport {
-  /** Resolves when the mail was taken over. Throws a `MailError`. */
+  /** Resolves when the mail was accepted. Throws a `MailError`. */
   send(mail: Mail, now: Date): Promise<void>
   close(): void
 }
 
-/** A mail that was not taken over. The message holds no address and no content. */
+/** A refused mail. The message contains no address and no content. */
 export class MailError extends Error {
-  /** Whether another attempt is of no use. */
+  /** Whether another attempt is pointless. */
   readonly isPermanent: boolean
-  /** The server was not asked, for want of something of this process: the attempt does not count. */
+  /** The server was not contacted for a fault of this process: the attempt does not count. */
   readonly ownFault: OwnFault | undefined
 
   constructor(message: string, options: { isPermanent: boolean; ownFault?: OwnFault | undefined; cause?: unknown }) {

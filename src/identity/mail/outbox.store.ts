@@ -2,7 +2,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { MailId } from './mail.ts'
 
-/** A mail of the outbox, with what it says sealed. */
+/** A mail of the outbox, with its content encrypted. */
 export interface OutboxRow {
   id: MailId
   kind: string
@@ -53,7 +53,7 @@ const end = statement<
   update mail_outbox set status = $status, content = null, last_error = $error, ended_at = $now
   where document_id = $id and attempts = $attempts and status = 'waiting'`)
 
-/** Ends a claimed mail and erases what it says. Does nothing when another process claimed it since. */
+/** Ends a claimed mail and erases its content. Does nothing when another process has claimed it since. */
 export async function endMail(
   db: Database,
   { id, attempts }: Pick<ClaimedMail, 'id' | 'attempts'>,

@@ -13,7 +13,7 @@ export interface MailDeps {
   canSendMail: boolean
 }
 
-/** The context under which the content of a mail is sealed: that of one mail does not open in another. */
+/** The encryption context of a mail's content: that of one mail does not decrypt in another. */
 export function mailContextOf(id: MailId): string {
   return `mail:${id}`
 }

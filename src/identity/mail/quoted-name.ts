@@ -1,4 +1,4 @@
-/** Longest name that a mail shows, in characters. */
+/** Maximum length of a name in a mail, in characters. */
 const SHOWN_LENGTH = 100
 
 /** Controls, format characters (with those of direction), lone surrogates, unassigned characters, and line ends. */
@@ -10,9 +10,8 @@ const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu
 const JOINERS = /([.:/\\@#?&=%]|[\u2024\u3002\uff0e\uff61\ufe52\uff20\uff1a\uff0f])(?=\S)/gu
 
 /**
- * A name that somebody chose freely, in quotation marks, as a mail may show it to a user who does not know who chose it:
- * on one line, without characters that turn the direction of the text or hide, and never a link, because a space stands
- * where a link would go on. Pure.
+ * A freely chosen name, quoted for a mail to a user who does not know its author: on one line, without bidirectional or
+ * invisible characters, and never a link, because spaces break it. Pure.
  */
 export function quoteName(name: string): string {
   const visible = name.replace(INVISIBLE, ' ').replace(/["\u201c\u201d\u201e\u00ab\u00bb\uff02]/gu, "'")

@@ -79,7 +79,10 @@ function attach({ id: cid, type, body }: MailImage) {
   return { cid, filename, contentType: type, content: body, contentDisposition: 'inline' as const }
 }
 
-/** A reply of class 5 to the recipient or the content is final (RFC 5321 section 4.2.1); a refused login may be mended. */
+/**
+ * A reply of class 5 to the recipient or the content is final (RFC 5321 section 4.2.1); a refused login may be
+ * corrected.
+ */
 function toMailError(error: unknown): MailError {
   const { code, responseCode } = error as { code?: string; responseCode?: number }
   const own = responseCode === undefined ? findClientFault(error) : undefined

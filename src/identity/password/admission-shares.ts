@@ -12,7 +12,7 @@ const KNOWN_SHARE = 1 / 8
 /** Places that networks which tried much leave to those that tried little: a quarter of all. */
 const FAIR_SHARE = 1 / 4
 
-/** Most places of one browser that has signed in before. */
+/** Maximum number of places of one known browser. */
 const BROWSER_LIMIT = 2
 
 /** Cost of an attempt for a network, and surcharge of a refused one, in points. */
@@ -22,21 +22,22 @@ const REFUSED_POINTS = 4
 /** A network loses one point in this time. */
 const FORGIVEN_MS = 5_000
 
-/** Most points of a network, so that it is forgiven within five minutes. */
+/** Maximum points of a network, which expire within five minutes. */
 const POINTS_LIMIT = 60
 
 /**
- * From so many points on a network gets none of the places that are left to those that have tried little. One wrong password and another try are within it; the limits are those of a single network (an IPv4 address, a
- * /64), of a /56, and of a /24 or /48.
+ * Points from which a network gets none of the places reserved for networks with few attempts. One wrong password and
+ * another attempt stay below it; the limits are those of a single network (an IPv4 address, a /64), of a /56, and of a
+ * /24 or /48.
  */
 const FAIR_POINTS = { single: 8, middle: 16, wide: 32 }
 
-/** Most networks whose points a process keeps. */
+/** Maximum number of networks whose points a process stores. */
 const NETWORKS_LIMIT = 30_000
 
 /**
- * By so many points another network has to be ahead for its waiting request to give up its place: more than the one try that
- * holds the place, so that a network which tries for the first time is safe from the next one that does.
+ * Lead in points at which a waiting request of another network loses its place: more than one attempt, so that a
+ * network's first attempt is safe from the next network's.
  */
 const LEAD_POINTS = 1.5
 
@@ -48,9 +49,9 @@ interface Points {
 /** A place as the work of its request sees it. */
 export interface Admission {
   leave: LeavePlace
-  /** How much its network has tried: work of one that tried less runs first. */
+  /** Points of its network: work of a network with fewer points runs first. */
   readPoints(): number
-  /** Whether the work runs: it then keeps the place. */
+  /** Whether the work is running: it then keeps the place. */
   isRunning: boolean
   /** Whether the place was given to another network. */
   isGone: boolean
@@ -63,10 +64,9 @@ interface StrangerPlace extends Admission {
 }
 
 /**
- * Shares a number of places, so that no network keeps others out: browsers that have signed in before may have all of them,
- * strangers all but an eighth, and the last quarter of those only while their network has tried little. Where all are taken, a
- * network that has tried less gets the place of one that is ahead and whose work waits. Points are kept in memory, by
- * process, as are the places.
+ * Shares a number of places, so that no network keeps others out: known browsers may use all of them, strangers all but
+ * an eighth, and the last quarter of those only while their network has few points. When all are taken, an attempt
+ * replaces a waiting one of a network with more points. Points and places are in memory, by process.
  */
 export function buildShares(places: number, clock: Pick<Clock, 'now'>) {
   const forStrangers = places - Math.floor(places * KNOWN_SHARE)
@@ -112,7 +112,7 @@ export function buildShares(places: number, clock: Pick<Clock, 'now'>) {
   /** The points of the widest network, which grow with each address in it. */
   const readWide = (networks: readonly string[]) => read(networks.at(-1) ?? '')
 
-  /** Takes the place of the network that is furthest ahead of these, if it is far enough and its work waits. */
+  /** Takes the place of the waiting network with the most points, if its lead is large enough. */
   function takeOver(networks: readonly string[]): boolean {
     let furthest: StrangerPlace | undefined
     for (const place of strangers)
@@ -129,7 +129,7 @@ export function buildShares(places: number, clock: Pick<Clock, 'now'>) {
     const isFree = strangers.size < forStrangers && taken < places
     const mayTake = isFree && (strangers.size < forAnyNetwork || hasTriedLittle(networks))
     if (!mayTake && !takeOver(networks)) {
-      // Who asks again and again pays for it; the first refusal of a network is not its fault.
+      // Repeated attempts cost points; the first refusal of a network does not.
       if (read(networks[0]) > 0) charge(networks, TRY_POINTS)
       return undefined
     }
@@ -145,10 +145,10 @@ export function buildShares(places: number, clock: Pick<Clock, 'now'>) {
   }
 
   return {
-    /** Takes a place; undefined when there is none for this visitor. */
+    /** Takes a place; undefined without one for this visitor. */
     take: ({ address, knownBrowser }: PlaceVisitor): Admission | undefined =>
       (knownBrowser && takeOfBrowser(knownBrowser.id)) ?? takeOfStranger(address),
-    /** How many networks are kept; for tests. */
+    /** Number of stored networks; for tests. */
     countNetworks: () => points.count(),
   }
 }

@@ -8,14 +8,15 @@ import { type Admission, buildShares, type LeavePlace } from './admission-shares
 export interface HashingSemaphore {
   <Result>(work: () => Promise<Result>): Promise<Result>
   /**
-   * Takes a place for a request that will bring one piece of work, and returns what frees it. Throws 503 `overloaded` when
-   * there is none for this visitor: there are as many as pieces of work may run and wait, and networks share them
-   * (`buildShares`). For the start of a request, before it costs a statement.
+   * Takes a place for a request with one piece of work, and returns its release. Throws 503 `overloaded` without a
+   * place for this visitor: their number is that of running and waiting work, shared by networks (`buildShares`). For
+   * the start of a request, before it costs a statement.
    */
   admit(visitor: PlaceVisitor): LeavePlace
   /**
-   * Makes the place of this request one of a stranger, when it was taken for a browser whose sign-in was before `endedAt`, the
-   * last end of the user's access. Throws 503 `overloaded` when there is none for strangers. Nothing happens without a place.
+   * Turns the place of this request into a stranger's, if it was taken for a browser whose sign-in was before
+   * `endedAt`, the last revocation of the user's access. Throws 503 `overloaded` without one for strangers. Does
+   * nothing without a place.
    */
   judgePlace(endedAt: Date | null): void
 }
@@ -113,7 +114,7 @@ export function buildHashingSemaphore(options: {
   return Object.assign(run, { admit, judgePlace })
 }
 
-/** The place in the queue of the network that has tried least; of equal ones of who came first. */
+/** The queued work of the network with the fewest points; for equal ones the first. */
 function findNext(waiting: readonly Waiting[]): number {
   let [best, least] = [0, Number.POSITIVE_INFINITY]
   for (const [at, { place }] of waiting.entries()) {

@@ -17,7 +17,7 @@ export interface PasswordFault {
 /** Words that name this service. */
 const SERVICE_WORDS = ['signalbox']
 
-/** The shortest word of a user's name or address that counts. */
+/** Minimum length of a word of a user's name or address that counts. */
 const PERSONAL_WORD_MIN = 3
 
 /** Minimum of a password beside the words of its owner: letters, or letters and digits. */

@@ -105,7 +105,7 @@ export const OpenedPortalSession = named(
   }),
 )
 
-/** The answer to an end, whether there was such a session or not. */
+/** The answer to an end, also for an unknown session. */
 export const EndedPortalSession = named('EndedPortalSession', Type.Object({ is_ended: Type.Boolean() }))
 
 function findStatus(session: PortalSessionRecord, now: Date): Static<typeof StatusSchema> {
@@ -115,12 +115,12 @@ function findStatus(session: PortalSessionRecord, now: Date): Static<typeof Stat
 
 const toStoredRow = wireOf(portalSession, PortalSessionRow)
 
-/** Maps a portal session for the wire, as it stands at an instant. */
+/** Maps a portal session for the wire, with its state at an instant. */
 export function toPortalSessionRow(session: PortalSessionRecord, now: Date): Static<typeof PortalSessionRow> {
   return { ...toStoredRow(session), status: findStatus(session, now) }
 }
 
-/** The same of a list: a session whose key was revoked ended then. */
+/** Maps a session of a list: it ended when its key was revoked. */
 export function toListedRow(session: ListedPortalSession, now: Date): Static<typeof PortalSessionRow> {
   return toPortalSessionRow({ ...session, revokedAt: session.revokedAt ?? session.keyRevokedAt }, now)
 }

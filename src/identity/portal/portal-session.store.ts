@@ -47,7 +47,7 @@ export function selectPortalSessions(db: Database, account: AccountId) {
     .where('account', '=', account)
 }
 
-/** Of one account one session is made after the other: two at the limit would both be made. */
+/** Serializes the sessions of an account; otherwise two at the limit would both be created. */
 const countLiving = countBehindLock<{ living: number }, { account: string; now: Date }>({
   counts: 'portal sessions of an account',
   lock: 'account',
@@ -83,7 +83,7 @@ export async function insertPortalSession(db: Database, row: NewPortalSession): 
   return { ...session, openedAt: null, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-/** A portal session by its link or token, with what it lives by. */
+/** A portal session by its link or token, with the facts of its validity. */
 export interface FoundPortalSession extends PortalSessionRecord {
   accountName: string
   /** The owner of the API key. */
@@ -105,7 +105,10 @@ const findBy = (condition: string) => `
 const lockByLink = statement<FoundPortalSession, { hash: Buffer; now: Date }>(findBy('link_hash = $hash'))
 const lockByToken = statement<FoundPortalSession, { hash: Buffer; now: Date }>(findBy('token_hash = $hash'))
 
-/** The session of a link or a token, locked until the transaction ends: of two who open one link, the second finds it open. */
+/**
+ * The session of a link or a token, locked until the transaction ends: the second of two concurrent openings finds it
+ * open.
+ */
 export async function lockPortalSession(
   db: Database,
   { by, hash, now }: { by: 'link' | 'token'; hash: Buffer; now: Date },

@@ -18,7 +18,7 @@ import {
   revokePortalSessionRow,
 } from './portal-session.store.ts'
 
-/** How long a link may wait to be opened. */
+/** Lifetime of an unopened link. */
 const LINK_SECONDS = 120
 
 /** Lifetime of an opened session where the platform asks for none, in seconds. */
@@ -35,7 +35,7 @@ export interface PortalSessionDeps {
   baseUrl: () => string
 }
 
-/** How the page of a link looks. */
+/** Appearance of the page of a link. */
 export interface PortalLook {
   theme?: 'light' | 'dark'
   language?: string
@@ -57,10 +57,10 @@ interface PortalRequest {
 }
 
 /**
- * Makes a portal session for an API key: a link that opens it once, within 120 s. The session does what its role may in the
- * account, and no more than the key and its owner may there, at each call. It ends with the key.
- * Throws 404 for an account that the caller does not reach, 403 for a caller that is no API key or does not hold all of the
- * role there, 422 for a `return_url` that is no address of a page, 409 `limit_reached`.
+ * Creates a portal session for an API key: a link that opens it once, within 120 s. Its permissions are those of its
+ * role in the account, limited at each call to those of the key and its owner. It ends with the key. Throws 404 for an
+ * account outside the caller's scope, 403 for a caller that is not an API key or lacks permissions of the role there,
+ * 422 for an invalid `return_url`, 409 `limit_reached`.
  */
 export async function createPortalSession(
   deps: PortalSessionDeps,
@@ -97,7 +97,7 @@ function findReached({ id, scope }: AccountTarget): AccountId {
   return account
 }
 
-/** The key that a session ends with. A portal session, too, is under a key, and holds no permission to make another one. */
+/** The key of a session. A portal session is under a key too, but has no permission to create another one. */
 function checkIsKey({ apiKeyId, portal }: Caller): Id<'api key'> {
   if (apiKeyId !== null && !portal) return apiKeyId as Id<'api key'>
   throw new Problem(
@@ -135,7 +135,7 @@ function findEnd(now: Date, seconds: number, keyExpiresAt: Date | null): Date {
   return keyExpiresAt !== null && keyExpiresAt < end ? keyExpiresAt : end
 }
 
-/** Why a link opens nothing, for the audit; the user reads the same of all. */
+/** Reason of a refused link, for the audit log; the answer is the same for all. */
 type LinkFault = 'unknown' | 'used' | 'revoked' | 'expired' | 'key_ended'
 
 /** Whether a link may be opened. Pure. */
@@ -153,8 +153,8 @@ export type OpenedPortal =
   | { problem: Problem; session: FoundPortalSession | undefined }
 
 /**
- * Opens the session of a link, once: of two who open it at the same time, one gets the token. Every link that cannot be opened
- * is refused with the same words.
+ * Opens the session of a link, once: of concurrent openings one gets the token. Every other link is refused with the
+ * same answer.
  */
 export async function openPortalSession(
   { random }: Pick<PortalSessionDeps, 'random'>,
@@ -176,7 +176,7 @@ function buildLinkInvalid(fault: LinkFault = 'unknown'): Problem {
   return new Problem('link_invalid', text, { reason: `link_${fault}` })
 }
 
-/** Ends the session of a token, as its user leaves. Undefined when it has ended already, or there is none. */
+/** Ends the session of a token when its user leaves. Undefined for an ended or unknown one. */
 export async function leavePortalSession(
   db: Database,
   { token, now }: { token: string; now: Date },

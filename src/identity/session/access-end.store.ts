@@ -2,9 +2,9 @@ import type { SessionId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 
-/** Access that survives when the access of a user ends. */
+/** Access that survives a revocation of a user's access. */
 export interface SparedAccess {
-  /** Whether sessions of apps and families of OAuth tokens go on. Default false. */
+  /** Whether sessions of apps and families of OAuth tokens survive. Default false. */
   keepApps?: boolean
   /** The session that stays open. */
   kept?: SessionId
@@ -24,9 +24,9 @@ const endAccess = statement<{ document_id: SessionId }, EndingAccess>(
 const endAccessAhead = aheadStatement<EndingAccess>('select from end_access_of($userId, $now, $keepApps, $kept)')
 
 /**
- * Ends what a user opened: sessions, families of OAuth tokens, and what is still on its way (`end_access_of` in the
- * migrations). Returns the sessions that this call ended. Locks the user first, as opening a session does: the session of a
- * sign-in under way is revoked too.
+ * Revokes everything that a user opened: sessions, families of OAuth tokens, and flows in progress (`end_access_of` in
+ * the migrations). Returns the sessions revoked by this call. Locks the user first, as opening a session does, so that
+ * the session of a concurrent sign-in is revoked too.
  */
 export async function endAccessRows(
   db: Database,

@@ -24,8 +24,8 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
 const findName = (names: typeof PROGRAMS, text: string) => names.find(([pattern]) => pattern.test(text))?.[1]
 
 /**
- * The program and the system of a device by its `User-Agent` header. The header is what the client says, and proves nothing.
- * `app` stands for a program that is no browser. Pure.
+ * The program and the system of a device by its `User-Agent` header. The header is set by the client, and proves
+ * nothing. `app` is a program other than a browser. Pure.
  */
 export function recognizeDevice(userAgent: string | null): { program: string | null; system: string | null } {
   if (userAgent === null) return { program: null, system: null }
@@ -33,8 +33,8 @@ export function recognizeDevice(userAgent: string | null): { program: string | n
 }
 
 /**
- * A name of a device that its owner recognizes, from the `User-Agent` header: `Firefox on Windows`. The header is what the
- * client says, and proves nothing. Null when it names nothing known. Pure.
+ * A name of a device that its owner recognizes, from the `User-Agent` header: `Firefox on Windows`. The header is set
+ * by the client, and proves nothing. Null for an unknown one. Pure.
  */
 export function nameDevice(userAgent: string | null): string | null {
   const { program: found, system } = recognizeDevice(userAgent)

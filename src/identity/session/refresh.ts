@@ -27,7 +27,7 @@ export interface RefreshDeps extends SessionDeps {
 /** The tokens of a refresh. */
 export type RotatedTokens = Omit<IssuedSession, 'account' | 'refreshToken'> & { refreshToken: string }
 
-/** A refreshed session and its new tokens. `isRepeat`: the same client asked again, and nothing changed. */
+/** A refreshed session and its new tokens. `isRepeat`: the same client repeated the request, and nothing changed. */
 export interface Refreshed {
   kind: 'refreshed'
   session: SessionRecord

@@ -39,7 +39,9 @@ const lower = closingStatement<{ userId: UserId; now: Date; acr: string }>(`
       select document_id from session where "user" = $userId and revoked_at is null and 'mfa' = any(amr)
       order by document_id for no key update)))`)
 
-/** Takes the mark of a second factor from the sessions of a locked user, with the last statement of the transaction. */
+/**
+ * Removes the mark of a second factor from the sessions of a locked user, with the last statement of the transaction.
+ */
 export async function lowerUserSessions(
   db: Database,
   userId: UserId,

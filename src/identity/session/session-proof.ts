@@ -31,7 +31,7 @@ export async function raiseSession(
   })
 }
 
-/** Takes the mark of a second factor from every session of a user who has no factor any more. */
+/** Removes the mark of a second factor from every session of a user without factors. */
 export function lowerSessions(db: Database, userId: UserId, now: Date): Promise<void> {
   return lowerUserSessions(db, userId, { acr: rateMethods([]), now })
 }

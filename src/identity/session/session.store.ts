@@ -19,9 +19,10 @@ export interface SessionClient {
 }
 
 /**
- * A session as it is stored. `accountId` is the current account, `parentId` the session that this one was opened from by a
+ * A stored session. `accountId` is the current account, `parentId` the session that this one was opened from by a
  * handshake (docs/contract/sso.md#exchange-checks), `amr` the methods of the sign-in
- * (docs/contract/sessions.md#how-a-user-signed-in), `lastUsedAt` exact to some minutes (docs/contract/sessions.md#last-use).
+ * (docs/contract/sessions.md#how-a-user-signed-in), `lastUsedAt` exact to some minutes
+ * (docs/contract/sessions.md#last-use).
  */
 export const session = defineRecord(
   'session',
@@ -72,7 +73,7 @@ export function withClient<Row extends Pick<SessionRecord, 'client'>>(row: Row) 
   return { ...row, clientId: row.client?.id ?? null, scope: row.client?.scope ?? null }
 }
 
-/** A refresh token as it is stored. */
+/** A stored refresh token. */
 export interface NewRefreshToken {
   tokenHash: Buffer
   expiresAt: Date

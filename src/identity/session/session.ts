@@ -96,9 +96,9 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
 /**
  * Opens a session (docs/contract/sessions.md#session-jwt, docs/contract/sessions.md#refresh-tokens) in the caller's
  * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
- * else none. A session with a `parent` is revoked with it and expires with it at the latest; it takes over how and when the
- * user signed in. Undefined when the user is disabled or deleted, `passwordHash` is no longer the hash of its password, or
- * the access of the user was ended after `begunAt`.
+ * else none. A session with a `parent` is revoked with it and expires with it at the latest; it copies how and when the
+ * user signed in. Undefined when the user is disabled or deleted, `passwordHash` is no longer the hash of its password,
+ * or the access of the user was revoked after `begunAt`.
  */
 export async function issueSession(
   deps: SessionDeps,
@@ -112,7 +112,7 @@ export async function issueSession(
     isRefreshable?: boolean
     /** The hash that the password of this sign-in was checked against. */
     passwordHash?: string
-    /** When a sign-in of several requests began. */
+    /** Start of a sign-in of several requests. */
     begunAt?: Date
     /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
     amr?: readonly AuthMethod[]
@@ -143,9 +143,9 @@ export async function openLockedSession(
     parent?: SessionRecord
     /** The app that the session is for. Default: that of the parent. */
     client?: SessionClient
-    /** A session that this one ends with, without taking over how its user signed in. */
+    /** A session that this one ends with, without copying how its user signed in. */
     endsWith?: SessionId | null
-    /** The instant at which the session ends at the latest. */
+    /** The latest expiry of the session. */
     endsAt?: Date
     isRefreshable?: boolean
     amr?: readonly AuthMethod[]
@@ -175,7 +175,7 @@ export async function openLockedSession(
   return { sessionId: session.id, account, ...signFor(deps, session, now), refreshToken: refresh?.token ?? null }
 }
 
-/** How and when the user signed in, as the session keeps it (docs/contract/sessions.md#how-a-user-signed-in). Pure. */
+/** The session's record of how and when the user signed in (docs/contract/sessions.md#how-a-user-signed-in). Pure. */
 function describeSignIn(input: {
   amr?: readonly AuthMethod[]
   acr?: string
@@ -193,9 +193,9 @@ function describeSignIn(input: {
 }
 
 /**
- * Ends what a locked user opened (docs/contract/sessions.md#what-ends-what), at once in every process, in the round trip of
- * the next statement of the transaction: sessions, families of OAuth tokens, and links and codes on their way. API keys are
- * ended apart.
+ * Revokes everything that a locked user opened (docs/contract/sessions.md#what-ends-what), at once in every process, in
+ * the round trip of the next statement of the transaction: sessions, families of OAuth tokens, and pending links and
+ * codes. API keys are revoked separately.
  */
 export function endUserAccess(db: Database, input: SparedAccess & { userId: UserId; now: Date }): Promise<void> {
   return endAccessWithNext(db, input)
@@ -219,10 +219,10 @@ export function leaveAccount(
 export interface SignOut {
   caller: Pick<Caller, 'userId' | 'sessionId'>
   all: boolean | 'others'
-  /** With `all`: whether apps stay connected, and whether API keys go on. Default false. */
+  /** With `all`: whether apps stay connected, and whether API keys stay valid. Default false. */
   keepApps?: boolean | undefined
   keepApiKeys?: boolean | undefined
-  /** Whether the session that this one was opened from by a handshake ends too, with every session opened from that. */
+  /** Whether the parent session of a handshake is revoked too, with every session opened from it. */
   family?: boolean
   refreshToken: string | undefined
   now: Date

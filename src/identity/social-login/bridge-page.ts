@@ -16,7 +16,7 @@ export const BRIDGE_SCRIPT = loadPageFile(
   new URL('./bridge.js', import.meta.url),
 )
 
-/** The parameters that the bridge hands on, as the query has them. */
+/** The query parameters that the bridge forwards. */
 export type BridgeParameters = Readonly<Record<string, string | undefined>>
 
 /**
@@ -78,7 +78,7 @@ function renderManualStep(texts: Texts, next: string, parameters: BridgeParamete
   return html`<a class="button" id="continue" href="${next}?${query.toString()}">${texts.say('bridge.continue')}</a>`
 }
 
-/** The link out of a failure: to the app that the user came from, where a browser can open it, else to the sign-in page. */
+/** The link after a failure: to the user's app, if a browser can open it, else to the sign-in page. */
 export function describeWayBack(flow: LoginFlow | undefined): Continuation {
   if (!flow || flow.isDeepLink) return { href: '/auth/sign-in', label: 'problem.to-sign-in' }
   return { href: flow.redirectUrl, label: 'bridge.back' }

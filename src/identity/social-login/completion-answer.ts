@@ -94,7 +94,7 @@ export function refuseSignIn(
   }
   if (!facts.wantsPage) return outcome
   const { requestId, texts } = facts
-  // A new try would end here again: the page of the user's own account says nothing new either.
+  // A retry would fail again, so the page offers none.
   const continuation = reason === 'disabled' ? null : describeWayBack(flow)
   const shown = renderError({ ...describeProblem(problem), requestId, texts, continuation })
   const page = buildPage({ brand: facts.brand, ...shown, scripts: [CLEAN_ADDRESS] })

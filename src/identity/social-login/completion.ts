@@ -27,7 +27,7 @@ interface Origin {
 }
 
 /**
- * Completes a finished flow in the caller's transaction: finds or registers the user, and opens the session or makes the
+ * Completes a finished flow in the caller's transaction: finds or creates the user, and opens the session or issues the
  * one-time code. The caller commits a refusal too.
  */
 export async function completeFlow(
@@ -65,7 +65,7 @@ export type ExchangedCode =
 
 /**
  * Exchanges the one-time code of a deep link for a session, in the caller's transaction
- * (docs/contract/social-login.md#one-time-code). A wrong verifier costs the code, so that it cannot be guessed.
+ * (docs/contract/social-login.md#one-time-code). A wrong verifier spends the code, so that it cannot be guessed.
  */
 export async function exchangeLoginCode(
   deps: SessionDeps,

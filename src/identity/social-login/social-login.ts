@@ -46,7 +46,7 @@ export function buildCallbackUrl(baseUrl: string, provider: string): string {
   return `${baseUrl}/api/v3/auth/login/oauth/${provider}/callback`
 }
 
-/** A flow that has begun at the provider, and is not kept yet. */
+/** A flow started at the provider, and not stored yet. */
 export interface BegunFlow {
   flow: NewFlow
   /** The address of the provider, for the browser. */
@@ -55,8 +55,8 @@ export interface BegunFlow {
 
 /**
  * Begins a flow (docs/contract/social-login.md#start), outside any transaction, because it may wait for the provider;
- * `keepFlow` keeps it. `browser` is the value of the binding cookie, or null for a flow that
- * any browser may finish. Throws 404, 422 `redirect_url_not_allowed`, 422 for a challenge without a deep link, 503.
+ * `keepFlow` stores it. `browser` is the value of the binding cookie, or null for a flow that any browser may finish.
+ * Throws 404, 422 `redirect_url_not_allowed`, 422 for a challenge without a deep link, 503.
  */
 export async function beginFlow(
   deps: FlowDeps,
@@ -92,7 +92,7 @@ export async function beginFlow(
   return { redirectUrl: started.redirectUrl, flow }
 }
 
-/** Keeps a flow that has begun, with the last statement of the transaction. */
+/** Stores a started flow, with the last statement of the transaction. */
 export function keepFlow(db: Database, { flow }: BegunFlow, now: Date): Promise<void> {
   return insertFlow(db, flow, now)
 }
@@ -118,7 +118,7 @@ function buildUnavailable(error: EngineUnavailable): Problem {
   })
 }
 
-/** Why a callback does not belong to a living flow of this browser. For the log and the audit trail only. */
+/** The reason for which a callback matches no valid flow of this browser. For the log and the audit log only. */
 export type FlowRefusal =
   | 'state_missing'
   | 'state_forged'
@@ -154,8 +154,8 @@ export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callba
 }
 
 /**
- * Keeps the name that a provider posts beside its answer. The post has no cookie, so the state alone says whose it is; it
- * completes nothing.
+ * Stores the name that a provider posts beside its answer. The post has no cookie, so only the state identifies the
+ * flow; it completes nothing.
  */
 export async function takePostedForm(
   deps: FlowDeps,
@@ -169,7 +169,7 @@ export async function takePostedForm(
   if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider }, name)
 }
 
-/** A flow that came back, and what the provider said. */
+/** A returned flow, with the provider's answer. */
 export type FinishedFlow =
   | {
       kind: 'proven'
@@ -181,9 +181,9 @@ export type FinishedFlow =
   | { kind: 'refused'; flow: LoginFlow | undefined; reason: FlowRefusal | EngineRefusal; detail: string | null }
 
 /**
- * Finishes a flow: consumes its state, then asks the engine (docs/contract/social-login.md#callback-redirect). The state is
- * spent before the provider is asked, so that a callback which arrives twice is answered once. Runs outside any transaction,
- * because it waits for another server.
+ * Finishes a flow: consumes its state, then calls the engine (docs/contract/social-login.md#callback-redirect). The
+ * state is spent before the call, so that a repeated callback is answered once. Runs outside any transaction, because
+ * it waits for another server.
  */
 export async function finishFlow(
   deps: FlowDeps,

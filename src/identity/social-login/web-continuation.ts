@@ -18,15 +18,15 @@ export interface ContinuationDeps {
   openTarget: OpenTarget
 }
 
-/** Where a browser continues, and what it keeps. */
+/** Next address of a browser, with its cookies. */
 export interface Continuation {
   url: string
   cookies: AnswerCookie[]
 }
 
 /**
- * How a browser continues after a sign-in (docs/contract/social-login.md#web-continuation). Only the browser that began the
- * flow gets the session: for a flow that is bound to none, the tokens are in the answer alone.
+ * How a browser continues after a sign-in (docs/contract/social-login.md#web-continuation). Only the browser that
+ * started the flow gets the session: for an unbound flow, the tokens are only in the answer.
  */
 export async function continueOnWeb(
   deps: ContinuationDeps,

@@ -25,7 +25,7 @@ export interface ClaimedHandshake {
   accounts: AccountName[]
   /** Whether the user may sign in. */
   isUserActive: boolean
-  /** Whether this call took the nonce: the session can be continued, and nobody used the nonce before. */
+  /** Whether this call spent the nonce: the session can be continued, and the nonce was unused. */
   isClaimed: boolean
 }
 
@@ -49,9 +49,8 @@ const claim = statement<
 
 /**
  * Locks the session and its user until the transaction ends, reads them, and takes the nonce when the session can be
- * continued. A transaction that revokes the session or disables the user waits for this one, and then ends what this one
- * opened; a second exchange of the nonce waits too, and does not get it. Undefined when the user has no
- * such session.
+ * continued. A transaction that revokes the session or disables the user waits for this one, and then revokes the new
+ * session; a second exchange of the nonce waits too, and is refused. Undefined when the user has no such session.
  */
 export async function claimHandshake(db: Database, input: HandshakeClaim): Promise<ClaimedHandshake | undefined> {
   const { sessionId, userId, nonceHash, expiresAt, now } = input

@@ -30,14 +30,14 @@ export interface Exchanged {
   handshake: Handshake
 }
 
-/** A refused exchange. `handshake` is what a genuine token says; undefined for any other text. */
+/** A refused exchange. `handshake` has the claims of a genuine token; undefined for any other text. */
 export interface RefusedExchange {
   kind: 'refused'
   reason: ExchangeRefusal
   handshake: Handshake | undefined
 }
 
-/** The id of no row: a token that is refused is looked for in the database like any other. */
+/** An id without a row: a refused token is looked up in the database like any other. */
 const NO_ROW = '00000000-0000-0000-0000-000000000000'
 
 /** Keyed by the nonce: one token has more than one encoding, and one nonce serves once in whichever token. */
@@ -75,7 +75,10 @@ export async function exchangeHandshake(
   return { kind: 'exchanged', issued, parent, handshake: verified.handshake }
 }
 
-/** Why a session cannot be continued; undefined when it can. Pure. The statement that takes the nonce has the same rules. */
+/**
+ * The reason for which a session cannot be continued; undefined when it can. Pure. The statement that spends the nonce
+ * has the same rules.
+ */
 function findRefusal(found: ClaimedHandshake | undefined, now: Date): ExchangeRefusal | undefined {
   if (!found) return 'session_unknown'
   const { session } = found

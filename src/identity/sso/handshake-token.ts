@@ -115,7 +115,7 @@ export function verifyHandshake(
   })
   const jwt = outer.ok ? readClaim(outer.claims, 'jwt') : undefined
   const text = typeof jwt === 'string' ? jwt : ''
-  // Both are verified each time, so that the work tells nothing about the token.
+  // Both are always verified, so that the time reveals nothing about the token.
   const inner = { carrier: verifyCarrier(rules, text, now), session: verifySession(keys.session, text, now) }
   if (!outer.ok) return outer
   if (typeof jwt !== 'string') return refuse('inner_missing')

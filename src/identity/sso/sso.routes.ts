@@ -73,7 +73,7 @@ export const ssoRoutes: Routes<SsoDeps> = [
   ),
 ]
 
-/** One answer for every reason, which stands in the log and the audit entry only. */
+/** One answer for every reason, which is only in the log and the audit entry. */
 function buildRefusal({ reason, handshake }: RefusedExchange): RefusalOutcome {
   const detail = 'The handshake token is not valid. Go back to the app that you came from and try again.'
   const options = { reason, headers: { 'www-authenticate': 'Bearer', ...NO_STORE } }

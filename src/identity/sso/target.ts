@@ -3,7 +3,7 @@ import { isLoopbackOrigin } from '../../base/loopback.ts'
 /** Limit of a target URL in characters. */
 export const TARGET_LENGTH_LIMIT = 2048
 
-/** Rules that decide which apps a handshake may open (docs/contract/sso.md#targets). */
+/** Rules for the target apps of a handshake (docs/contract/sso.md#targets). */
 export interface TargetRules {
   /** `SSO_TARGETS`: origins. */
   origins: readonly string[]

@@ -40,14 +40,12 @@ function factorKeyOf({ userId, address }: UserAttempt): ThrottleKey {
   return { emailHash: hashSubject('factor', userId), addressHash: hashGroup(address) }
 }
 
-/**
- * Outcome of a counted attempt: it waits, or its password is checked against those of the user that it names, if any.
- */
+/** Outcome of a counted attempt: it must wait, or its password is checked against that of the matching user, if any. */
 export type ChargedAttempt = { kind: 'waits'; until: Date } | ({ kind: 'made'; key: ThrottleKey } & NamedUser)
 
 /**
- * Counts an attempt as failed before its password is checked. When the attempt has to wait, returns until when and counts
- * nothing. Two round trips; an attempt that waits and has its turn already writes nothing.
+ * Counts an attempt as failed before its password is checked. When the attempt must wait, returns the end of the wait
+ * and counts nothing. Two round trips; a waiting attempt that already has its turn writes nothing.
  */
 export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<ChargedAttempt> {
   const { email, now } = attempt
@@ -85,12 +83,12 @@ function chargeKnown(
   })
 }
 
-/** Takes back the count of an attempt whose password was not looked at: the service had no place for it. */
+/** Reverts the count of an attempt whose password was not checked for lack of a place. */
 export function dropAttempt(db: Database, { key }: { key: ThrottleKey }, now: Date): Promise<void> {
   return takeBackAttempt(db, key, now)
 }
 
-/** Takes back the count of an attempt whose password was correct, with the statement that records its session. */
+/** Reverts the count of an attempt with a correct password, with the statement that records its session. */
 export function forgiveAttempt(tx: Database, attempt: UserAttempt): Promise<void> {
   return takeBackFailure(tx, userKeyOf(attempt), attempt.now)
 }

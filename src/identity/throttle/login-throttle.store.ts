@@ -16,7 +16,7 @@ export interface ThrottleKey {
   addressHash: Buffer
 }
 
-/** Stands for a hash that a row does not have. Sorts before every hash. */
+/** Placeholder for a missing hash. Sorts before every hash. */
 const NONE = Buffer.alloc(0)
 
 /** The primary key of a subject's row. The order of `SUBJECTS` is the order of the index. */
@@ -44,8 +44,8 @@ const keysOf = (email: string) =>
 
 /**
  * An update without a change locks and returns a row that may have to be inserted first. The transaction that counts an
- * attempt does not wait for the disk: a crash of the server takes along the counts of its last second, as those of a strict
- * limit. The e-mail address is the user that it finds (`hashSubject` of kind `user`), else its own hash.
+ * attempt does not wait for the disk: a crash of the server loses the counts of its last second, as for a strict limit.
+ * An e-mail address counts as the user that it matches (`hashSubject` of kind `user`), else by its own hash.
  */
 const lockAll = statement<LockedRow, ThrottleKey & { email: string | null; now: Date }>(`
   with named as materialized (
@@ -63,7 +63,7 @@ const lockAll = statement<LockedRow, ThrottleKey & { email: string | null; now: 
   )
   select ${throttle.members('t')}, n.* from t left join named n on true`)
 
-/** The user that an attempt names. */
+/** The user of an attempt. */
 export interface NamedUser {
   /** The user with the address, not deleted, and the hash of its password. */
   credentials: Credentials | undefined
@@ -71,17 +71,17 @@ export interface NamedUser {
   hasFactor: boolean
 }
 
-/** The subjects of an attempt, locked, and the user that it names. */
+/** The subjects of an attempt, locked, and its user. */
 export interface LockedAttempt extends NamedUser {
-  /** The keys of the rows: with the user that the attempt names, if any, in place of the e-mail address. */
+  /** The keys of the rows: with the user of the attempt, if any, in place of the e-mail address. */
   key: ThrottleKey
   states: ThrottleStates
 }
 
 /**
- * Locks the rows of an attempt's subjects until the transaction ends, and reads them with the user that it names, in one
- * statement; with the `email` null, none. Inserts missing rows, without failures, to lock them. Every attempt locks in the same order, which prevents
- * deadlocks.
+ * Locks the rows of an attempt's subjects until the transaction ends, and reads them with its user, in one statement;
+ * without one if `email` is null. Inserts missing rows, without failures, to lock them. Every attempt locks in the same
+ * order, which prevents deadlocks.
  */
 export async function lockAttempt(
   db: Database,
@@ -171,8 +171,8 @@ const takeBack = closingStatement<ThrottleKey & { countedAt: Date }>(`
       turn_at = case when t.email_hash = '' then t.turn_at end)`)
 
 /**
- * Takes an attempt back that was counted at `countedAt` and turned out correct, with the last statement of the transaction.
- * Pair and e-mail address are cleared. The network address loses this one failure and its wait; clearing it would let an
+ * Reverts an attempt counted at `countedAt` that was correct, with the last statement of the transaction. Pair and
+ * e-mail address are cleared. The network address loses this one failure and its wait; clearing it would let an
  * attacker with one known account reset it. A later wait by other failures stays.
  */
 export function takeBackFailure(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
@@ -184,7 +184,7 @@ const uncount = statement<never, ThrottleKey & { countedAt: Date }>(`
   set failures = greatest(0, t.failures - 1),
     wait_until = case when t.last_failure_at > $countedAt then t.wait_until end`)
 
-/** Takes an attempt back that was counted at `countedAt` and whose password nobody looked at. Earlier failures stay. */
+/** Reverts an attempt counted at `countedAt` whose password was not checked. Earlier failures stay. */
 export async function takeBackAttempt(db: Database, key: ThrottleKey, countedAt: Date): Promise<void> {
   await uncount(db, { ...key, countedAt })
 }

@@ -3,9 +3,10 @@ import { foldEmail } from '../user-record/email-key.ts'
 
 /**
  * Failed sign-ins are counted on three subjects: the pair of e-mail and network address, the network address, and the
- * e-mail address over all network addresses. An e-mail address stands for the user that it finds, however it is written. The pair is delayed, then locked; the network address is delayed. The delay
- * of the e-mail address is short, and an attempt that it refuses gets a turn, which later failures do not postpone. So the
- * correct password from a network address without failures waits at most the limit of `EMAIL_RULE`, also during an attack.
+ * e-mail address over all network addresses. All spellings of an e-mail address count as the user that they match. The
+ * pair is delayed, then locked; the network address is delayed. The delay of the e-mail address is short, and an
+ * attempt that it refuses gets a turn, which later failures do not postpone. So the correct password from a network
+ * address without failures waits at most the limit of `EMAIL_RULE`, also during an attack.
  */
 
 /** Failed sign-ins of one subject. */
@@ -131,8 +132,8 @@ function computeWaitMs(failures: number, rule: ThrottleRule): number {
 }
 
 /**
- * The hash of a network address, of an e-mail address that is nobody's, of a user, or of a user and its second factors:
- * the table holds no personal data.
+ * The hash of a network address, of an unknown e-mail address, of a user, or of a user and its second factors: the
+ * table contains no personal data.
  */
 export function hashSubject(kind: 'email' | 'address' | 'user' | 'factor', value: string): Buffer {
   return createHash('sha256')

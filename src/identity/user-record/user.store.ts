@@ -107,7 +107,7 @@ export async function findUserByEmail(db: Database, email: string): Promise<User
 export interface Credentials {
   user: UserRecord
   passwordHash: string | null
-  /** When all access of the user last ended (docs/contract/sessions.md#what-ends-what). */
+  /** Time of the last revocation of all access of the user (docs/contract/sessions.md#what-ends-what). */
   accessEndedAt: Date | null
 }
 
@@ -122,7 +122,7 @@ export function toCredentials({ passwordHash, accessEndedAt, ...user }: Credenti
   return { user, passwordHash, accessEndedAt }
 }
 
-/** A user that is to be, with the role of this name and those of these ids. */
+/** A new user, with the role of this name and those of these ids. */
 interface NewUser {
   id: UserId
   email: string
@@ -242,7 +242,7 @@ export async function updateUser(
   await writeAtEnd(db, { parts, ...(isInvalidating && { invalidations: `u:${id}` }), ...(explain && { explain }) })
 }
 
-/** The row of a user behind a change. Pure. */
+/** The row of a user after a change. Pure. */
 export function applyUserChange(before: UserWithRoles, change: UserChange): UserWithRoles {
   const { passwordHash, now, ...columns } = change
   return { ...before, ...columns, ...(passwordHash !== undefined && { hasPassword: true }), updatedAt: now }

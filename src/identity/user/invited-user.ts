@@ -20,7 +20,7 @@ export async function hashFirstPassword(
   return passwords.hash(password)
 }
 
-/** Registers a user whose address an invitation proved. Throws 409 when the address was taken meanwhile. */
+/** Creates a user whose address an invitation proved. Throws 409 when the address is taken by now. */
 export function registerInvitedUser(
   deps: UserDeps,
   tx: Database,
@@ -29,7 +29,7 @@ export function registerInvitedUser(
   return registerUser(deps, tx, { ...input, emailVerifiedAt: input.now })
 }
 
-/** Marks the address of a user as verified, when a link that was sent there came back. */
+/** Marks the address of a user as verified, after the use of a link sent to it. */
 export async function proveAddress(tx: Database, userId: UserId, now: Date): Promise<void> {
   await setEmailVerified(tx, userId, now)
 }

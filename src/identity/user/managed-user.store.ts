@@ -11,7 +11,7 @@ export interface ManagedUser extends UserWithRoles {
   /** The names of `roles`, in the same order. */
   roleNames: string[]
   holdings: Holdings
-  /** The asked roles that exist, locked against changes. */
+  /** The existing requested roles, locked against changes. */
   asked: GivenRole[]
   /** The other active holders of the role to keep, locked; null where this user does not leave it. */
   otherHolders: number | null
@@ -44,8 +44,8 @@ const selectManaged = statement<ManagedUser, { id: string; roles: readonly strin
   from u, held h, given g`)
 
 /**
- * Locks the user with this id, not deleted, until the transaction ends, and reads behind the lock what decides on a change:
- * its holdings, and what `question` asks for. The lock blocks changes of its roles and memberships.
+ * Locks the user with this id, not deleted, until the transaction ends, and reads behind the lock the facts for a
+ * change: its holdings, and those requested by `question`. The lock blocks changes of its roles and memberships.
  */
 export async function lockUser(
   db: Database,

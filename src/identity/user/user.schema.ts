@@ -7,12 +7,12 @@ import { ACCOUNTS_SHOWN, type ListedUser, type UserWithRoles, user } from '../us
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
 const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
 
-/** Whether API keys outlive a change that revokes them (docs/contract/identity.md#key-revocation). */
+/** Whether API keys survive a change that revokes them (docs/contract/identity.md#key-revocation). */
 export const KeepApiKeysSchema = Type.Boolean({
   description: "Whether the user's API keys go on. Default false: they are revoked.",
 })
 
-/** Whether apps outlive a change that ends them (docs/contract/sessions.md#what-ends-what). */
+/** Whether apps survive a change that disconnects them (docs/contract/sessions.md#what-ends-what). */
 export const KeepAppsSchema = Type.Boolean({
   description: "Whether the user's apps stay connected. Default false: their tokens and sessions end.",
 })

@@ -43,9 +43,9 @@ export function findUserOfAddress(db: Database, email: string): Promise<UserReco
 }
 
 /**
- * Locks the user with this id for a change. The lock serializes changes, and keeps the roles and memberships that the
- * change is checked against. For a change that takes roles away, or the user itself, the last administrator is looked for:
- * `roles` are the new ones, none for a user that is disabled or deleted. Throws 404.
+ * Locks the user with this id for a change. The lock serializes changes, and protects the roles and memberships of the
+ * check. A change that removes roles, or the user itself, checks for the last administrator: `roles` are the new ones,
+ * none for a disabled or deleted user. Throws 404.
  */
 export async function loadManagedUser(
   db: Database,
@@ -66,7 +66,7 @@ function toEmailConflict(error: unknown): unknown {
 }
 
 /**
- * Registers a user with `member` and `roles`, without a permission check: for a sign-up and the command line. Throws 409
+ * Creates a user with `member` and `roles`, without a permission check: for a sign-up and the command line. Throws 409
  * when the address is taken.
  */
 export async function registerUser(
@@ -99,7 +99,10 @@ export async function registerUser(
   }
 }
 
-/** Creates a user (docs/contract/identity.md#tables). Throws 422 for an unknown role, 403 for one that holds more than the caller, 409. */
+/**
+ * Creates a user (docs/contract/identity.md#tables). Throws 422 for an unknown role, 403 for one beyond the caller's
+ * permissions, 409.
+ */
 export async function createUser(
   deps: UserDeps,
   db: Database,
@@ -133,10 +136,9 @@ export interface ChangeUserInput {
 
 /**
  * Changes a locked user. A new password or address revokes all sessions of the user, a new password also its API keys,
- * because an attacker may hold them. A new password clears the sign-in throttle. A new address counts as unverified.
- * Returns undefined when nothing differs.
- * Throws 403 when the user or a new role holds more than the caller, 422 for an unknown role, 409 for a taken address or the
- * last administrator.
+ * because an attacker may have them. A new password clears the sign-in throttle. A new address counts as unverified.
+ * Returns undefined for an equal user. Throws 403 for a user or new role beyond the caller's permissions, 422 for an
+ * unknown role, 409 for a taken address or the last administrator.
  */
 export async function changeUser(
   db: Database,

@@ -27,8 +27,8 @@ export interface ProviderAccount extends Account {
 }
 
 /**
- * The account of a user for the provider. An ID token says who it is and no more: e-mail and name stand in userinfo, which
- * every access token opens, unless the client asks for them by the parameter `claims` (OpenID Connect Core section 5.4).
+ * The claims of a user for the provider. An ID token has only the subject: e-mail and name are in userinfo, which every
+ * access token opens, unless the client requests them by the parameter `claims` (OpenID Connect Core section 5.4).
  */
 export function toProviderAccount(account: AccountFacts): ProviderAccount {
   const { id: userId, firstAccount: accountId } = account

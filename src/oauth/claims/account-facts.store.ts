@@ -5,7 +5,7 @@ import { statement } from '../../postgres/statement/statement.ts'
 
 const user = defineRecord('user', ['document_id', 'email', 'name', 'avatar_url', 'updated_at'])
 
-/** The user that a token stands for, as the claims describe it. */
+/** The user of a token, for the claims. */
 export interface AccountFacts extends RecordOf<typeof user> {
   isEmailVerified: boolean
   /** The account with the longest membership. */

@@ -6,7 +6,7 @@ export const ACR_VALUES = ['aal1', 'aal2'] as const
 /** One request for a claim (OpenID Connect Core section 5.5.1): null asks for it without more. */
 type ClaimRequest = null | { essential?: unknown; value?: unknown; values?: unknown }
 
-/** The parameter `claims`: what is asked for in the ID token and in userinfo. */
+/** The parameter `claims`: the requested claims of the ID token and of userinfo. */
 export interface AskedClaims {
   id_token?: Record<string, ClaimRequest>
   userinfo?: Record<string, ClaimRequest>
@@ -15,7 +15,7 @@ export interface AskedClaims {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The parameter `claims` of a request that the provider has taken; nothing for any other value. Pure. */
+/** The parameter `claims` of a request that the provider has accepted; empty for any other value. Pure. */
 export function readAskedClaims(text: unknown): AskedClaims {
   if (typeof text !== 'string') return {}
   try {
@@ -36,7 +36,7 @@ export function listClaimsOf(scopes: readonly string[]): string[] {
   return [...SCOPE_OF_CLAIM].filter(([, scope]) => scopes.includes(scope)).map(([claim]) => claim)
 }
 
-/** The scopes that open what the parameter `claims` asks for: the user allows a claim by its scope. Pure. */
+/** The scopes that open the requested claims: the user grants a claim by its scope. Pure. */
 export function listScopesOfClaims(text: unknown): string[] {
   const { id_token: idToken, userinfo } = readAskedClaims(text)
   const names = [idToken, userinfo].flatMap((asked) => (isObject(asked) ? Object.keys(asked) : []))
@@ -44,8 +44,8 @@ export function listScopesOfClaims(text: unknown): string[] {
 }
 
 /**
- * Parameter `claims` reduced to the scopes that the client may ask for: a claim that no scope of the client
- * opens is not answered, like any claim that the provider does not have (OpenID Connect Core section 5.5.1). Pure.
+ * Parameter `claims` reduced to the scopes that the client may request: a claim that no scope of the client opens is
+ * omitted, like an unknown one (OpenID Connect Core section 5.5.1). Pure.
  */
 export function limitAskedClaims(claims: AskedClaims, scopes: readonly string[]): AskedClaims {
   const isOpen = ([name]: [string, unknown]) => ['openid', undefined, ...scopes].includes(SCOPE_OF_CLAIM.get(name))
@@ -64,7 +64,7 @@ export function findNeededAcrs(claims: AskedClaims): readonly unknown[] | undefi
   return asked.value === undefined ? undefined : [asked.value]
 }
 
-/** Whether a sign-in of this class is one that the parameter `claims` takes. Pure. */
+/** Whether the parameter `claims` accepts a sign-in of this class. Pure. */
 export function isNeededAcr(text: unknown, acr: string | null): boolean {
   const needed = findNeededAcrs(readAskedClaims(text))
   return needed === undefined || needed.includes(acr)

@@ -3,7 +3,7 @@ import { type Html, html } from '../../base/html.ts'
 /** The page of the apps that a user allows something. */
 export const APPS = '/auth/apps'
 
-/** Where the logos of apps are served, followed by the id of the client. */
+/** Path prefix of the logos of apps, followed by the id of the client. */
 export const LOGOS = `${APPS}/logo`
 
 /** An app with a logo that this service keeps, or without one. */
@@ -13,7 +13,7 @@ export interface AppIdentity {
   logoHash: string | null
 }
 
-/** The sign of an app: its logo, else the first letters of its name. The name stands beside it. */
+/** The icon of an app: its logo, else the first letters of its name. The name is beside it. */
 export function renderAppIcon({ clientId, name, logoHash }: AppIdentity): Html {
   if (logoHash === null) return html`<span class="app-icon" aria-hidden="true">${findInitials(name)}</span>`
   const href = `${LOGOS}/${clientId}?${new URLSearchParams({ v: logoHash })}`

@@ -2,7 +2,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { ClientId } from './client.store.ts'
 
-/** The logo of a client as it is served. */
+/** The served logo of a client. */
 export interface ClientLogo {
   mediaType: string
   body: Buffer
@@ -15,7 +15,7 @@ const upsert = closingStatement<{ client: ClientId; mediaType: string; body: Buf
     insert into oauth_client_logo (client, media_type, body) values ($client, $mediaType, $body)
     on conflict (client) do update set media_type = excluded.media_type, body = excluded.body)`)
 
-/** Keeps the logo of a client, with the last statement of the transaction. */
+/** Stores the logo of a client, with the last statement of the transaction. */
 export function keepLogo(db: Database, client: ClientId, { mediaType, body }: ClientLogo): Promise<void> {
   return upsert(db, { client, mediaType, body })
 }

@@ -8,7 +8,7 @@ export const LOGO_LIMIT_BYTES = 131_072
 
 const ascii = (text: string) => Buffer.from(text, 'latin1')
 
-/** The images that are taken, by their first bytes. Never SVG, which may hold scripts and links. */
+/** The accepted images, by their first bytes. Never SVG, which may contain scripts and links. */
 const SIGNATURES: readonly { mediaType: string; isOne: (body: Buffer) => boolean }[] = [
   { mediaType: 'image/png', isOne: (body) => startsWith(body, 0, Buffer.from('89504e470d0a1a0a', 'hex')) },
   { mediaType: 'image/jpeg', isOne: (body) => startsWith(body, 0, Buffer.from('ffd8ff', 'hex')) },
@@ -34,8 +34,8 @@ function findMediaType(body: Buffer): string | undefined {
 const refuse = (code: string, message: string) => invalidField('logo_uri', code, message)
 
 /**
- * Fetches the logo of a client, once: browsers get it from this service (docs/contract/oauth.md#logos). Runs outside any
- * transaction. Throws a 422 that names what is wrong with the address or its answer.
+ * Fetches the logo of a client, once: browsers get it from this service (docs/contract/oauth.md#logos). Runs outside
+ * any transaction. Throws a 422 that names the fault of the address or its answer.
  */
 export async function fetchLogo(fetch: GuardedFetch, uri: string): Promise<ClientLogo> {
   let answer: Response

@@ -57,12 +57,14 @@ function checkRegistration({ name, redirectUris, postLogoutRedirectUris, backcha
     throw invalidField('backchannel_logout_uri', 'maxLength', `must have at most ${URI_LENGTH_LIMIT} characters`)
 }
 
-/** The name of a client that gives none: the host of its first redirect URI, else its id. */
+/** The name of a client without one: the host of its first redirect URI, else its id. */
 function findName({ client_name: name, redirect_uris: uris }: AdapterPayload, id: string): string {
   return name ?? (URL.parse(uris?.[0] ?? '')?.host || id)
 }
 
-/** Writes a client that registered itself. Its secret is kept as a hash. Throws a 422 for settings that break a rule. */
+/**
+ * Writes a client that registered itself. Its secret is stored as a hash. Throws a 422 for settings that break a rule.
+ */
 export async function registerDynamicClient(
   db: Database,
   input: { id: string; payload: AdapterPayload; now: Date },
@@ -87,12 +89,12 @@ export async function registerDynamicClient(
     idTokenAlg: payload.id_token_signed_response_alg as SigningAlgorithm,
     isDpopBound: payload.dpop_bound_access_tokens === true,
     authMethod: payload.token_endpoint_auth_method === 'private_key_jwt' ? 'private_key_jwt' : 'client_secret_basic',
-    // Keys without a use of theirs are no fault of a client, which may name them for other providers.
+    // Unused keys are allowed: a client may have them for other providers.
     jwks: payload.token_endpoint_auth_method === 'private_key_jwt' ? ((payload.jwks ?? null) as never) : null,
     jwksUri: null,
     isParRequired: payload.require_pushed_authorization_requests === true,
     registration: 'dynamic',
-    // Nobody has checked who registered it: a logo would make it look like somebody else.
+    // Its registration is unverified: a logo could imitate another app.
     logoUri: null,
     logoHash: null,
     createdAt: now,

@@ -1,10 +1,10 @@
 import { createPublicKey } from 'node:crypto'
 import { invalidField } from '../../http/problem/problem.ts'
 
-/** How a confidential client proves itself: by its secret, or by a JWT under a key of its own (RFC 7523). */
+/** Authentication of a confidential client: by its secret, or by a JWT under a key of its own (RFC 7523). */
 export const AUTH_METHODS = ['client_secret_basic', 'private_key_jwt'] as const
 
-/** Requirements on a client, beside its type. */
+/** Requirements of a client, in addition to its type. */
 export interface ClientProof {
   authMethod: (typeof AUTH_METHODS)[number]
   /** The public keys of `private_key_jwt` (RFC 7517), or where they are: one of both. */

@@ -14,8 +14,8 @@ export function hashClientSecret(secret: string): Buffer {
 }
 
 /**
- * The secrets of a client as the provider holds them in place of a secret: `<hash>.<expiry>` in a list, the expiry in
- * milliseconds or empty. Nobody can authenticate with this text.
+ * The secrets of a client in the provider's field for the secret: a list of `<hash>.<expiry>`, the expiry in
+ * milliseconds or empty. This text does not authenticate.
  */
 export function describeSecrets(secrets: readonly ClientSecret[]): string {
   const parts = secrets.map(({ hash, expiresAt }) => `${hash.toString('base64url')}.${expiresAt?.getTime() ?? ''}`)

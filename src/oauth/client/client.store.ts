@@ -16,8 +16,8 @@ export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT]
 export type GrantType = (typeof GRANT_TYPES)[number]
 
 /**
- * A client as it is stored. Its id is also the `client_id` of the protocol; `logoUri` is where the logo was fetched from, and
- * `logoHash` changes with it.
+ * A stored client. Its id is also the `client_id` of the protocol; `logoUri` is the source of the logo, and `logoHash`
+ * changes with it.
  */
 export const client = defineRecord(
   'oauth_client',
@@ -190,7 +190,7 @@ const remove = closingStatement<{ id: ClientId; now: Date }>(`
   ended_grants as (
     update oauth_grant set revoked_at = $now, updated_at = $now where client = $id and ${isNull('revoked_at')})`)
 
-/** Deletes a locked client with its secrets and grants, whose tokens `end_client` ends, with the last statement. */
+/** Deletes a locked client with its secrets and grants, whose tokens `end_client` revokes, with the last statement. */
 export function deleteClientRow(db: Database, id: ClientId, now: Date): Promise<void> {
   return remove(db, { id, now }, { invalidations: invalidationOf(id) })
 }

@@ -20,10 +20,10 @@ import { checkProof, DEFAULT_PROOF } from './client-proof.ts'
 import { createClientSecret } from './client-secret.ts'
 import { findRedirectFault } from './redirect-uri.ts'
 
-/** Longest name, in characters. */
+/** Maximum length of a name, in characters. */
 export const NAME_LENGTH_LIMIT = 100
 
-/** Most redirect URIs, and most of those after a sign-out. */
+/** Maximum number of redirect URIs, and of post-logout redirect URIs. */
 export const URIS_LIMIT = 50
 
 /** Longest URI, in characters. */
@@ -32,7 +32,7 @@ export const URI_LENGTH_LIMIT = 2048
 /** Limit of secrets of one client that are valid at once. */
 const LIVE_SECRETS_LIMIT = 5
 
-/** How long the secret before a rotation is valid, unless the request says otherwise. */
+/** Default overlap in which the previous secret stays valid after a rotation. */
 export const SECRET_OVERLAP_SECONDS = 24 * 3600
 
 /** Dependencies of the operations on clients. */
@@ -43,14 +43,14 @@ export interface ClientDeps {
   fetch: GuardedFetch
 }
 
-/** Whether a client proves itself by a secret. Pure. */
+/** Whether a client authenticates by a secret. Pure. */
 export const hasSecret = ({ type, authMethod }: Pick<ClientRecord, 'type' | 'authMethod'>): boolean =>
   type === 'confidential' && authMethod === 'client_secret_basic'
 
 /** Settings of a client that an administrator decides. */
 export type ClientSettings = Omit<ClientRecord, 'id' | 'registration' | 'logoHash' | 'createdAt' | 'updatedAt'>
 
-/** The settings of a new client that its creator left out. */
+/** Defaults of a new client. */
 export const DEFAULT_SETTINGS: Omit<ClientSettings, 'name' | 'type' | 'redirectUris'> = {
   applicationType: 'web',
   postLogoutRedirectUris: [],
@@ -93,9 +93,9 @@ function isLoopback(uri: string): boolean {
 }
 
 /**
- * Checks that `caller` holds, for all accounts, what the scopes of clients open: who makes a first-party client gets it from
- * every user without a question, and who decides where the answers of a client go, or has a secret of it, reaches what
- * users have allowed it (docs/contract/oauth.md#power-over-a-client). Throws 403.
+ * Checks that `caller` holds, for all accounts, the permissions that the scopes of clients open: a first-party client
+ * gets them from every user without a question, and control over a client's redirect URIs or secret gives access to
+ * everything that users granted it (docs/contract/oauth.md#power-over-a-client). Throws 403.
  */
 function checkMayTrust(caller: CallerHoldings, clients: readonly Pick<ClientSettings, 'scopes'>[]): void {
   const opened = clients.flatMap(({ scopes }) => findPermissionsOf(scopes.join(' ')))
@@ -107,8 +107,8 @@ function checkMayTrust(caller: CallerHoldings, clients: readonly Pick<ClientSett
 }
 
 /**
- * Whether a change gives power over what users have allowed a client: by where its answers go, by whether it asks, or by
- * taking scopes from it, after which the rest could be changed without them. Pure.
+ * Whether a change gives power over the grants of a client: by its redirect URIs, by skipping consent, or by removing
+ * scopes, after which the rest could be changed without them. Pure.
  */
 function givesPower(before: ClientSettings, after: ClientSettings): boolean {
   const isMoved = JSON.stringify(before.redirectUris) !== JSON.stringify(after.redirectUris)
@@ -126,7 +126,7 @@ function givesPower(before: ClientSettings, after: ClientSettings): boolean {
   )
 }
 
-/** Whether a client proves itself by something else: who sets that can act as the client. Pure. */
+/** Whether a change replaces the client's authentication, which allows acting as the client. Pure. */
 function isOther(before: ClientSettings, after: ClientSettings): boolean {
   const describe = ({ authMethod, jwks, jwksUri }: ClientSettings) => JSON.stringify([authMethod, jwks, jwksUri])
   return describe(before) !== describe(after)
@@ -165,8 +165,8 @@ export async function createClient(
 }
 
 /**
- * Changes a client. What it may ask for in future changes at once; grants stay as they are, for the redirect URIs that they
- * were given for. Throws 404, 422, and 403 for a change that gives power over more than the caller holds.
+ * Changes a client. The change applies to future requests at once; grants are unchanged, for their redirect URIs.
+ * Throws 404, 422, and 403 for a change that gives power beyond the caller's permissions.
  */
 export async function changeClient(
   db: Database,

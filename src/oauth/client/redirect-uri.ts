@@ -42,7 +42,7 @@ export function findRedirectFault(uri: string, applicationType: ClientRecord['ap
   return url.protocol.includes('.') ? undefined : 'use a scheme with a dot, such as com.example.app:'
 }
 
-/** Where a browser may be sent to from a form: the origin, or the custom scheme (CSP, `form-action`). */
+/** Destination of a form's redirect: the origin, or the custom scheme (CSP, `form-action`). */
 export function findFormTarget(uri: string): string {
   const url = new URL(uri)
   return url.origin === 'null' ? url.protocol : url.origin

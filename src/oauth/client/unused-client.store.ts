@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement } from '../../postgres/statement/statement.ts'
 
-/** A grant that is being written locks its client (foreign key), so that a client in use is passed over or waited for. */
+/** A grant in progress locks its client (foreign key), so that a client in use is skipped or waited for. */
 const remove = changeStatement<{ before: Date; limit: number }>(`
   with old as materialized (
     select c.document_id from oauth_client c
@@ -14,8 +14,8 @@ const remove = changeStatement<{ before: Date; limit: number }>(`
   delete from oauth_client where document_id = any(array(select document_id from old))`)
 
 /**
- * Deletes up to `limit` clients that registered themselves before `before` and that nobody ever allowed anything. Returns
- * their number. For maintenance.
+ * Deletes up to `limit` clients that registered themselves before `before` and never had a grant. Returns their number.
+ * For maintenance.
  */
 export async function deleteUnusedClients(db: Database, before: Date, limit: number): Promise<number> {
   return remove(db, { before, limit })

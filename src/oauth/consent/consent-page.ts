@@ -10,7 +10,7 @@ import { findFormTarget } from '../client/redirect-uri.ts'
 import { findScope, type Scope } from '../scope/scope-catalogue.ts'
 import { describeScope } from '../scope/scope-text.ts'
 
-/** The name of the field that gives an optional scope. */
+/** The field name of an optional scope. */
 export const fieldOfScope = (name: string) => `allow:${name}`
 
 /** Contents of the consent page. */
@@ -19,7 +19,7 @@ export interface ConsentView {
   authorizationId: string
   browserId: string
   client: ClientRecord
-  /** Where the answer goes: the redirect URI of the request; null for a device. */
+  /** Receiver of the answer: the redirect URI of the request; null for a device. */
   redirectUri: string | null
   /** The address that the user signed in with. */
   email: string
@@ -77,10 +77,7 @@ function renderWho(texts: Texts, { publisher, registration }: ClientRecord, redi
   }`
 }
 
-/**
- * How a scope stands on the page: asked for, with a mark on what is new beside what the user allows already; given with
- * every approval; or offered to be added.
- */
+/** State of a scope on the page: requested, with a mark if it is new; implied by every approval; or offered. */
 export type ScopeStanding =
   | { kind: 'asked'; allowed: readonly string[] | undefined }
   | { kind: 'given' }
@@ -101,14 +98,14 @@ export function renderScope(texts: Texts, scope: Scope, standing: ScopeStanding)
   return html`<li><input type="checkbox" id="${id}" name="${fieldOfScope(name)}" value="1"${checked} aria-describedby="${id}-text"> <label for="${id}">${words}</label></li>\n`
 }
 
-/** The page on which a user ends the access of an app. */
+/** The page on which a user revokes the access of an app. */
 function renderAppsLink(texts: Texts): Html {
   return html`<a href="${APPS}">${texts.say('apps.title')}</a>`
 }
 
 const CHECK = html`<svg class="glyph" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d="m5 12.5 4.5 4.5L19 7.5"/></svg>`
 
-/** Who is signed in, and the button to change that. */
+/** The signed-in user, and the button to switch. */
 function renderAccount(deps: Deps, view: Pick<ConsentView, AccountMember>): Html {
   return html`<form method="post" action="/auth/oauth/switch" class="account">
 ${renderFormToken(deps, view.browserId)}
@@ -123,7 +120,7 @@ export function buildAccountPage(
   deps: Deps,
   view: Pick<ConsentView, AccountMember> & {
     clientName: string
-    /** Where the user proves again who it is; null when it need not. */
+    /** The page of a new authentication; null when none is needed. */
     signInAgain: string | null
   },
 ): PageContent {

@@ -31,7 +31,7 @@ export interface Decision {
   /** The id of the authorization that asks. */
   authorizationId: string
   isApproved: boolean
-  /** The scopes that the user gives; undefined for all that are asked for. */
+  /** The granted scopes; undefined for all requested ones. */
   scopes: readonly string[] | undefined
   userId: UserId
   /** The session of the decision; null for an API key. */
@@ -55,8 +55,8 @@ export function readAskedScopes({ params }: Pick<ClaimedInteraction, 'params'>):
 }
 
 /**
- * Which scopes are given and which are refused, with what the user decided before. Pure. A scope that is not optional
- * comes with every approval. Throws a 422 for a scope that was not asked for.
+ * The granted and refused scopes, including earlier decisions of the user. Pure. A mandatory scope comes with every
+ * approval. Throws a 422 for a scope that was not requested.
  */
 export function decideScopes(
   asked: readonly string[],
@@ -75,9 +75,9 @@ export function decideScopes(
 }
 
 /**
- * Records what a user decides about an authorization, and hands it to the provider
- * (docs/contract/oauth.md#decision). Throws 404 for an authorization that does not ask this user, was decided or has
- * expired, and 422 for a scope that was not asked for.
+ * Records a user's decision on an authorization, and passes it to the provider (docs/contract/oauth.md#decision).
+ * Throws 404 for an authorization of another user, a decided or expired one, and 422 for a scope that was not
+ * requested.
  */
 export async function decideConsent(deps: ConsentDeps, db: Database, decision: Decision): Promise<RecordedDecision> {
   const { authorizationId, isApproved, userId, sessionId, now } = decision
@@ -108,14 +108,14 @@ function listRedirectUris({ params, grant }: ClaimedInteraction): string[] {
   return [...new Set([...(grant?.redirectUris ?? []), ...(typeof uri === 'string' ? [uri] : [])])]
 }
 
-/** Whether a decision takes scopes back that the user gave before. Pure. */
+/** Whether a decision removes scopes that the user granted before. Pure. */
 function isNarrowed(before: GrantRecord | undefined, { scopes }: GrantRecord): boolean {
   return before?.scopes.some((name) => !scopes.includes(name)) ?? false
 }
 
 /**
- * Ends the sessions of the app, which have scopes that were taken back, and takes these from the families of other browsers:
- * their next tokens are without them.
+ * Revokes the sessions of the app, which have removed scopes, and removes these from the families of other browsers:
+ * their next tokens lack them.
  */
 async function narrowGrant(
   { apiResource }: ConsentDeps,

@@ -68,7 +68,7 @@ const selectApp = statement<{ name: string }, { idHash: Buffer; now: Date }>(`
     where c.document_id = (i.payload -> 'params' ->> 'client_id')::uuid and c.deleted_at is null) as name
   from oauth_state i where i.model = 'Interaction' and i.id_hash = $idHash and ${isAfter('i.expires_at', '$now')}`)
 
-/** The name of the app that an interaction is for. */
+/** The name of the app of an interaction. */
 export async function findAppName(db: Database, id: string, now: Date): Promise<string | undefined> {
   const [row] = await selectApp(db, { idHash: hashStateId(id), now })
   return row?.name ?? undefined
@@ -87,9 +87,8 @@ const claim = statement<ClaimedRow, { idHash: Buffer; now: Date; userId: string;
 )
 
 /**
- * Locks the user, the client and what the one allows the other until the transaction ends, and takes the question for
- * consent with this id, which asks this user. Of calls at the same time exactly one gets it. `sessionId` is that of the
- * decision, if it has one: it must live.
+ * Locks the user, the client and the grant until the transaction ends, and claims the consent question with this id for
+ * this user. Of concurrent calls exactly one gets it. `sessionId` is that of the decision, if any: it must be valid.
  */
 export async function claimConsent(
   db: Database,

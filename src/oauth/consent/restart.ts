@@ -5,13 +5,13 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { PROVIDER_PATH } from '../provider/provider-source.ts'
 import type { Interaction } from './interaction.store.ts'
 
-/** Whether a session was opened, or its user proved again who it is, since the question was asked. */
+/** Whether a session was opened, or its user authenticated again, since the question. */
 export const isSignedInSince = ({ createdAt }: Interaction, { authTime }: SessionRecord): boolean =>
   Math.floor(authTime.getTime() / 1000) >= Math.floor(createdAt.getTime() / 1000)
 
 /**
- * The path of the authorization request from its beginning, with all its parameters, pushed ones too. A sign-in and a choice
- * of the account are asked for again, unless the user of `session` has just done that. A device begins with its code.
+ * The path that restarts the authorization request, with all its parameters, pushed ones too. A sign-in and a switch of
+ * the user are requested again, unless the user of `session` has just done so. A device restarts with its code.
  */
 function buildRestartPath(interaction: Interaction, session: SessionRecord | undefined): string {
   const { params, returnTo } = interaction
@@ -26,7 +26,7 @@ function buildRestartPath(interaction: Interaction, session: SessionRecord | und
   return `${PROVIDER_PATH}/authorize?${query}`
 }
 
-/** Where an authorization begins again, for whoever is signed in in this browser by now. */
+/** Restarts an authorization for the user who is now signed in in this browser. */
 export async function findRestartPath(
   db: Database,
   interaction: Interaction,

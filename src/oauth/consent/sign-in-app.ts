@@ -9,8 +9,8 @@ export const ENTRY = '/auth/oauth'
 export const INTERACTION_COOKIE = 'signalbox_oauth_interaction'
 
 /**
- * The name of the app that a sign-in leads to, when an authorization of this browser began it. `next` is where the sign-in
- * continues.
+ * The name of the app whose authorization in this browser started the sign-in. `next` is the destination of the
+ * sign-in.
  */
 export async function findSignInApp(
   db: Database,

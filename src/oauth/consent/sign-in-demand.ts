@@ -6,7 +6,7 @@ import type { Interaction } from './interaction.store.ts'
 import { isSignedInSince } from './restart.ts'
 
 /**
- * Whether the user has to prove again who it is: the request asks for it, or for another class of sign-in, and the sign-in is
+ * Whether the user must authenticate again: the request demands it, or another class of sign-in, and the sign-in is
  * older than the request.
  */
 export function mustSignInAgain(interaction: Interaction, session: SessionRecord): boolean {
@@ -16,7 +16,7 @@ export function mustSignInAgain(interaction: Interaction, session: SessionRecord
 }
 
 /**
- * Whether the request takes this user: it may name one by the parameter `claims` or by an ID token as a hint, whose
+ * Whether the request accepts this user: it may name one by the parameter `claims` or by an ID token hint, whose
  * signature the provider has verified. Pure.
  */
 export function isNeededUser({ params }: Interaction, userId: UserId): boolean {

@@ -29,7 +29,7 @@ const ID_PATTERN = /^[\w-]{1,100}$/
 
 const SCOPE_FIELDS = Object.fromEntries(ADDED_SCOPES.map(({ name }) => [fieldOfScope(name), 1]))
 
-/** A user who can decide at the engine, or that nobody can in this browser yet. */
+/** The user who can decide at the engine; none before a sign-in in this browser. */
 type Decider = { user: SignedInUser; token: string } | undefined
 
 const pathOf = (id: string) => `${ENGINE_DECISION_PATH}?${new URLSearchParams({ authorization_id: id })}`
@@ -53,8 +53,8 @@ async function findDecider(
 type PreparedPage = { id: string; decider: NonNullable<Decider>; asked: AskedConsent } | { id: string; decider: null }
 
 /**
- * The consent page of a managed engine (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). The engine sends the
- * browser here, and is asked in the name of the user, with a token that a sign-in with one of its providers leaves for
+ * The consent page of a managed engine (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). The engine sends
+ * the browser here, and is called on behalf of the user, with a token stored by a sign-in with one of its providers for
  * this decision.
  */
 export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [

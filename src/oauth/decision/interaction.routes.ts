@@ -39,7 +39,7 @@ async function loadInteraction(
   const isOwn = id !== undefined && parseCookie(cookieHeader ?? '')[INTERACTION_COOKIE] === id
   const interaction = isOwn ? await findInteraction(db, id, now) : undefined
   if (interaction && !interaction.isAnswered) return interaction
-  // The cookie lives as long as the question: a question of its own that is not there any more was answered.
+  // The cookie expires with the question: a missing question with a cookie was answered.
   const cause = isOwn ? ANSWERED : FOREIGN
   const reason = isOwn ? 'authorization answered' : 'authorization of another browser'
   throw new Problem('link_invalid', `id: ${cause.message}`, { reason, errors: [{ path: 'id', ...cause }] })
@@ -186,7 +186,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
           ? await signOut(db, { caller: user, all: false, family: true, refreshToken: undefined, now })
           : []
         return {
-          // The session of the provider ends with that of the browser, and with it what rests on it.
+          // The session of the provider ends with that of the browser, with everything based on it.
           ...goTo(buildSignInUrl({ next: `${RESTART}?${new URLSearchParams({ id: interaction.id })}` })),
           cookies: deps.cookies.signOut(),
           changed: ended.map((id) => ({ id, account: null })),

@@ -26,11 +26,14 @@ export interface EngineConsentView {
   email: string
 }
 
-/** The page that asks to sign in with a provider of the engine: it decides in the name of the user, with its own token. */
+/**
+ * The page that asks to sign in with a provider of the engine: it decides on behalf of the user, with the user's own
+ * token.
+ */
 export function buildEngineSignInPage(view: {
   texts: Texts
   providers: readonly ProviderButton[]
-  /** The address of the user of this browser; null for nobody. */
+  /** The address of the user of this browser; null without one. */
   email: string | null
 }): PageContent {
   const { texts, providers, email } = view
@@ -81,7 +84,7 @@ ${ADDED_SCOPES.map((scope) => renderScope(texts, scope, { kind: 'offered' }))}</
   }
 }
 
-/** A scope of the engine: in the words of the catalogue, or by its name (`phone`). */
+/** A scope of the engine: with the text of the catalogue, or by its name (`phone`). */
 function renderAsked(texts: Texts, name: string): Html {
   const scope = findScope(name)
   return scope ? renderScope(texts, scope, { kind: 'given' }) : html`<li><div><strong>${name}</strong></div></li>\n`

@@ -17,7 +17,7 @@ import { listScopeNames } from '../scope/scope.ts'
 import { findScope } from '../scope/scope-catalogue.ts'
 import { type ConsentDecision, claimDecision, keepDecision, releaseDecision } from './engine-decision.store.ts'
 
-/** A question to the engine that was not answered is asked again after this. */
+/** Delay after which an unanswered call of the engine is repeated. */
 const CLAIM_MS = 30_000
 
 /** Request of an app: the page shows it, or continues at once where an earlier consent covers it. */
@@ -35,7 +35,7 @@ export interface EngineUser {
 export interface DecidedConsent {
   /** Where the browser continues. */
   authorizeUrl: string
-  /** The app; null where an earlier consent covers what it asks for, because the engine names none then. */
+  /** The app; null if an earlier consent covers the request, because the engine then names none. */
   clientId: string | null
   /** Granted scopes; null for a denial, for a repeat, and where `clientId` is. */
   grantId: GrantId | null
@@ -44,16 +44,16 @@ export interface DecidedConsent {
 /** Consent at a managed engine (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). */
 export interface EngineConsent {
   /**
-   * Request of an app to this user. Scopes that the user has withdrawn here since are ended there first, so that the user is asked
-   * for again. Where an earlier consent covers it, what the engine has granted is recorded here, so that it is listed and can
-   * be taken back: it may have been given there alone. Throws 404 for an authorization that is unknown, expired or of another
-   * user, and 503 when the engine does not answer.
+   * Request of an app to this user. Scopes that the user has removed here are revoked there first, so that the user is
+   * asked again. If an earlier consent covers it, the engine's grant is recorded here, so that it is listed and
+   * revocable: it may exist only there. Throws 404 for an authorization that is unknown, expired or of another user,
+   * and 503 when the engine does not answer.
    */
   describe(db: Database, user: EngineUser, asked: { authorizationId: string; now: Date }): Promise<AskedConsent>
   /**
-   * Decides an authorization, and answers where the browser continues. The engine is asked once, however often and in
-   * however many processes this is called; a repeat gets the same address. Throws 404 like `describe`, 409 for another
-   * decision or a user other than the first, and 503 when the engine does not answer.
+   * Decides an authorization, and returns the next address of the browser. The engine is called once over all calls and
+   * processes; a repeat gets the same address. Throws 404 like `describe`, 409 for another decision or a user other
+   * than the first, and 503 when the engine does not answer.
    */
   decide(
     db: Database,
@@ -61,12 +61,12 @@ export interface EngineConsent {
       user: EngineUser
       authorizationId: string
       decision: ConsentDecision
-      /** Scopes that the user leaves to the app; names that open no permission are the engine's and are left out. */
+      /** Scopes that the user grants to the app; names without a permission belong to the engine and are omitted. */
       scopes: readonly string[]
       now: Date
     },
   ): Promise<DecidedConsent>
-  /** Ends the session of the user at the engine that a decision needed. Never rejects. */
+  /** Revokes the user's session at the engine that a decision needed. Never rejects. */
   leave(token: string): Promise<void>
 }
 
@@ -96,7 +96,7 @@ export function buildEngineConsent(deps: {
     return asked
   }
 
-  /** The engine says what it has approved by itself in its list of grants only. */
+  /** The engine reports its automatic approvals only in its list of grants. */
   async function recordCovered(db: Database, { userId, token }: EngineUser, now: Date): Promise<void> {
     const listed = checkAnswer(await ask(() => client.listGrants(token)))
     const grants = readListed(listed).map((grant) => ({ ...grant, id: ids.next<'oauth grant'>() }))
@@ -164,7 +164,7 @@ function listApiScopes(scopes: readonly string[]): string[] {
   return listScopeNames(scopes.join(' ')).filter((name) => (findScope(name)?.permissions.length ?? 0) > 0)
 }
 
-/** The answer to an app that the user denies, from the one that approves (RFC 6749 section 4.1.2.1). Pure. */
+/** The denial of an app, derived from the approving answer (RFC 6749 section 4.1.2.1). Pure. */
 function buildDenial(authorizeUrl: string): string {
   const url = new URL(authorizeUrl)
   url.searchParams.delete('code')
@@ -203,14 +203,14 @@ function readAsked(data: Readonly<Record<string, unknown>>): AskedConsent {
   return {
     kind: 'pending',
     clientId: id,
-    // A client without a name has none in the answer.
+    // The answer has no name for an unnamed client.
     clientName: cleanName(name) ?? id,
     redirectUri: data.redirect_uri,
     scopes: typeof data.scope === 'string' ? listScopeNames(data.scope).filter(isStorableText) : [],
   }
 }
 
-/** Most grants of a user that are recorded at once. */
+/** Maximum number of grants of a user recorded at once. */
 const LISTED_LIMIT = 200
 
 /** The grants in an answer of the engine, one of each app. Pure. */

@@ -5,14 +5,14 @@ import { statement } from '../../postgres/statement/statement.ts'
 /** Decision of a user about an authorization. */
 export type ConsentDecision = 'approve' | 'deny'
 
-/** A decision as it is kept. `authorizeUrl` is encrypted; null while the engine is asked. */
+/** A stored decision. `authorizeUrl` is encrypted; null during the call of the engine. */
 export interface EngineDecision {
   userId: UserId
   decision: ConsentDecision
   authorizeUrl: string | null
-  /** The app; null until the engine has named it. */
+  /** The app; null until the engine names it. */
   clientId: string | null
-  /** Whether this call may ask the engine. */
+  /** Whether this call may call the engine. */
   isClaimed: boolean
 }
 
@@ -51,8 +51,8 @@ const claim = statement<
   where authorization_id = $authorizationId and not exists (select from claimed)`)
 
 /**
- * Claims an authorization for one question to the engine. Of several calls at once one gets it. A claim from before
- * `staleBefore` whose answer was not kept may be claimed again. Undefined when another call has just claimed it.
+ * Claims an authorization for one call of the engine. Of concurrent calls one gets it. A claim from before
+ * `staleBefore` without a stored answer may be claimed again. Undefined when another call has just claimed it.
  */
 export async function claimDecision(db: Database, row: DecisionClaim): Promise<EngineDecision | undefined> {
   const [kept] = await claim(db, row)
@@ -71,7 +71,7 @@ const keep = statement<never, { authorizationId: string; clientId: string | null
   update oauth_engine_decision set client_id = $clientId, authorize_url = $authorizeUrl, decided_at = $now
   where authorization_id = $authorizationId`)
 
-/** Keeps the answer of the engine. */
+/** Stores the answer of the engine. */
 export async function keepDecision(
   db: Database,
   row: { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date },

@@ -6,10 +6,10 @@ import type { IssuerKeys } from '../signing-key/issuer-keys.ts'
 const DEFAULT_AUDIENCE = 'authenticated'
 
 /**
- * The issuer of Supabase Auth with its OAuth server. Its access tokens have no class of their own: an app's token is one
- * with a `client_id`, and an ID token has the client as its `aud`. It has no grants of its own in a token: the session of
- * the app there is the grant. That session is asked for online, because nothing else says that it ended or that the
- * user is banned.
+ * The issuer of Supabase Auth with its OAuth server. Its access tokens have no class of their own: an app's token is
+ * one with a `client_id`, and an ID token has the client as its `aud`. It has no grants of its own in a token: the
+ * session of the app there is the grant. That session is checked online, since nothing else reports its end or a ban of
+ * the user.
  */
 export function buildSupabaseIssuer(parts: {
   client: SupabaseClient

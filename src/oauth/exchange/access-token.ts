@@ -23,7 +23,7 @@ const TOKEN_LIFETIME_SECONDS = 24 * 3600
 const NAME_LENGTH_LIMIT = 255
 const SCOPE_LENGTH_LIMIT = 2048
 
-/** Most methods of a sign-in that are read of a token. */
+/** Maximum number of sign-in methods read from a token. */
 const AMR_LIMIT = 32
 
 /** The reason of a refusal. For the log and the audit trail; not sent to the caller. */
@@ -50,7 +50,7 @@ export type TokenRefusal =
 
 /** Claims of a genuine access token. Its grant may be revoked: the database decides, or the engine. */
 export interface AccessToken {
-  /** Of the issuer: whether `subject` is a user of ours, and whether the database keeps the token. */
+  /** Facts of the issuer: whether `subject` is a local user, and whether the database stores the token. */
   isOwn: boolean
   isKept: boolean
   subject: string
@@ -59,9 +59,9 @@ export interface AccessToken {
   /** Null when the issuer names none. */
   grantId: string | null
   tokenId: string | null
-  /** When the user proved its identity, if the token says it. */
+  /** Time of the user's authentication, if in the token. */
   authTime: Date | null
-  /** When its session began, as far as the token says it: a refresh of the token changes nothing about it. */
+  /** Start of its session, if in the token; a refresh of the token does not change it. */
   beganAt: Date
   expiresAt: Date
 }
@@ -71,7 +71,7 @@ export type AccessTokenResult =
   | { ok: true; token: AccessToken; issuer: TokenIssuer }
   | { ok: false; reason: TokenRefusal }
 
-/** A signature that is valid under a key (RFC 7515 appendix A.3): what is refused early costs a verification, too. */
+/** A signature that is valid under a key (RFC 7515 appendix A.3), so that early refusals also cost a verification. */
 const STAND_IN = {
   token:
     'eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q',
@@ -86,9 +86,9 @@ const STAND_IN = {
 const standInKey = createPublicKey({ key: STAND_IN.jwk, format: 'jwk' })
 
 /**
- * Verifies an access token of one of `issuers` (docs/contract/oauth-exchange.md#exchange-checks). The order is: size, form,
- * header, issuer, key, signature, and only then the claims: audience, times, subject, client, scope, grant, binding.
- * Verifies exactly one signature whatever the text is. Never rejects.
+ * Verifies an access token of one of `issuers` (docs/contract/oauth-exchange.md#exchange-checks). The order is: size,
+ * form, header, issuer, key, signature, and only then the claims: audience, times, subject, client, scope, grant,
+ * binding. Verifies exactly one signature for every text. Never rejects.
  */
 export async function verifyAccessToken(
   issuers: readonly TokenIssuer[],
@@ -169,7 +169,7 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
   if (!scopes.every((scope) => typeof scope === 'string' && scope.length <= SCOPE_LENGTH_LIMIT)) return 'scope'
   const [grantId, tokenId] = [readClaim(claims, issuer.grantClaim), readClaim(claims, 'jti')]
   if (!isOptionalName(grantId) || !isOptionalName(tokenId)) return 'grant'
-  // A token that is bound to a key (RFC 9449) is of no use to who only holds the token.
+  // A token bound to a key (RFC 9449) is useless without the key.
   if (Object.hasOwn(claims, 'cnf')) return 'bound_token'
   const authTime = readClaim(claims, 'auth_time')
   return {
@@ -187,8 +187,8 @@ function readToken(claims: Claims, issuer: TokenIssuer, now: Date): AccessToken 
 }
 
 /**
- * When the session of a token of a managed engine began, in seconds since 1970: at its latest sign-in, which the engine
- * writes to `amr`. Undefined when the claims do not say it. Pure.
+ * Start of the session of a managed engine's token, in seconds since 1970: its latest sign-in, which the engine writes
+ * to `amr`. Undefined if the claims lack it. Pure.
  */
 export function readBeginning(claims: Readonly<Record<string, unknown>>): number | undefined {
   const amr = readClaim(claims, 'amr')
@@ -199,7 +199,7 @@ export function readBeginning(claims: Readonly<Record<string, unknown>>): number
   return seconds.length > 0 ? Math.max(...seconds) : undefined
 }
 
-/** Whether every audience is accepted: a token that another service takes as well could have been sent on by it. */
+/** Whether every audience is accepted: another service in the audience could have forwarded the token. */
 function isForAudience(aud: unknown, accepted: readonly string[]): boolean {
   const named = Array.isArray(aud) ? aud : [aud]
   return named.length > 0 && named.every((name) => typeof name === 'string' && accepted.includes(name))

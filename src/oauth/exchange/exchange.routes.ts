@@ -91,7 +91,7 @@ function readAsked({ tokenIssuers }: ExchangeDeps, { body, isForm }: { body: unk
 
 const DETAIL = 'The access token is not valid here. Get a new one from the token endpoint, or ask the user again.'
 
-/** One answer for every reason, which stands in the log and the audit entry only. */
+/** One answer for every reason, which is only in the log and the audit entry. */
 function buildRefusal({ reason, token, userId }: RefusedExchange, kind: 'json' | 'form'): RefusalOutcome {
   const facts = {
     actor: { userId, sessionId: null, account: null, clientId: token?.clientId ?? null },

@@ -13,7 +13,7 @@ export interface TokenClaim {
   clientId: string
   grantId: string | null
   tokenId: string | null
-  /** When the session of the token began, at a managed engine. */
+  /** Start of the token's session at a managed engine. */
   beganAt: Date | null
   now: Date
 }
@@ -27,9 +27,9 @@ export interface ClaimedToken {
   fault: string | null
   /** The accounts of the user, the longest membership first. */
   accounts: AccountName[]
-  /** The scopes that the grant of a kept token has by now; null when the database does not keep the token. */
+  /** The current scopes of the grant of a stored token; null when the database does not store the token. */
   allowedScopes: string[] | null
-  /** The session of the browser that a kept token ends with; null for one that outlives it. */
+  /** The browser session that a stored token ends with; null for one that outlives it. */
   browserSession: SessionId | null
   /** The grant here of the app at a managed engine; null when none is known, and when the database keeps the token. */
   engineGrant: string | null
@@ -48,7 +48,7 @@ const claim = statement<
   TokenClaim
 >('select * from claim_exchange($userId, $subject, $isKept, $clientId, $grantId, $tokenId, $now, $beganAt)')
 
-/** Locks the grant and the user of an access token until the transaction ends, and reads what decides. */
+/** Locks the grant and the user of an access token until the transaction ends, and reads the facts for the exchange. */
 export async function claimExchange(db: Database, token: TokenClaim): Promise<ClaimedToken> {
   const [row] = await claim(db, token)
   if (!row) throw new Error('claim_exchange returns one row')
@@ -61,7 +61,7 @@ const endGrant = statement<{ document_id: SessionId }, { grantId: string; isFina
   'select end_grant($grantId, $isFinal, $now) as document_id',
 )
 
-/** Ends the sessions of a grant, and with `isFinal` the grant. Returns those that this call ends. */
+/** Revokes the sessions of a grant, and with `isFinal` the grant. Returns those revoked by this call. */
 export async function endGrantRows(
   db: Database,
   end: { grantId: string; isFinal: boolean; now: Date },
@@ -71,14 +71,14 @@ export async function endGrantRows(
 
 const endGrantAhead = aheadStatement<{ grantId: string; now: Date }>('select from end_grant($grantId, true, $now)')
 
-/** Ends a grant with its sessions, in the round trip of the next statement of the transaction. */
+/** Revokes a grant with its sessions, in the round trip of the next statement of the transaction. */
 export async function endGrantWithNext(db: Database, grantId: string, now: Date): Promise<void> {
   await endGrantAhead(db, { grantId, now })
 }
 
 const endClientAhead = aheadStatement<{ clientId: string; now: Date }>('select from end_client($clientId, $now)')
 
-/** Ends the sessions of the apps of a locked client, in the round trip of the next statement of the transaction. */
+/** Revokes the sessions of the apps of a locked client, in the round trip of the next statement of the transaction. */
 export async function endClientWithNext(db: Database, clientId: string, now: Date): Promise<void> {
   await endClientAhead(db, { clientId, now })
 }

@@ -18,7 +18,7 @@ export interface ExchangeDeps extends SessionDeps {
   tokenIssuers: readonly TokenIssuer[]
 }
 
-/** Why an exchange is refused. For the log and the audit trail only: the caller gets one answer for all of them. */
+/** Reason of a refused exchange. For the log and the audit log only: the answer is the same for all. */
 export type ExchangeRefusal =
   | TokenRefusal
   | 'user_unknown'
@@ -43,7 +43,7 @@ export interface Exchanged {
   scope: string
 }
 
-/** A refused exchange. `token` is what a genuine token says. */
+/** A refused exchange. `token` has the claims of a genuine token. */
 export interface RefusedExchange {
   kind: 'refused'
   reason: ExchangeRefusal
@@ -52,7 +52,7 @@ export interface RefusedExchange {
 }
 
 /**
- * Verifies an access token, and asks a managed engine whether its session lives. Runs outside any transaction. Throws 503
+ * Verifies an access token, and checks its session at a managed engine. Runs outside any transaction. Throws 503
  * `dependency_unavailable` when that engine does not answer.
  */
 export async function presentToken(
@@ -71,7 +71,7 @@ export async function presentToken(
   return answer.isLiving ? { ok: true, token } : { ok: false, reason: answer.reason, token }
 }
 
-/** Names nothing in the database: a token that is refused is looked for there like any other. */
+/** Matches nothing in the database: a refused token is looked up there like any other. */
 const NOBODY: Pick<AccessToken, 'isOwn' | 'isKept' | 'subject' | 'clientId' | 'grantId' | 'tokenId' | 'beganAt'> = {
   isOwn: true,
   isKept: false,
@@ -83,9 +83,10 @@ const NOBODY: Pick<AccessToken, 'isOwn' | 'isKept' | 'subject' | 'clientId' | 'g
 }
 
 /**
- * Exchanges a presented access token for a session of its own (docs/contract/oauth-exchange.md#exchange), in the caller's
- * transaction, which must be committed also for a refusal. The session is that of the app, within `scope` when the caller
- * asks for less than the token has. It ends with the token and cannot be refreshed. Every refusal does the same work.
+ * Exchanges a presented access token for a session of its own (docs/contract/oauth-exchange.md#exchange), in the
+ * caller's transaction, which must be committed also for a refusal. The session belongs to the app, limited to `scope`
+ * if the caller requests fewer scopes than the token has. It expires with the token and cannot be refreshed. Every
+ * refusal does the same work.
  */
 export async function exchangeToken(
   deps: SessionDeps,
@@ -94,7 +95,7 @@ export async function exchangeToken(
     presented: Presented
     /** Requested scope; default: all of the token's. */
     scope?: string | undefined
-    /** Who the caller says it is. */
+    /** The claimed client of the caller. */
     clientId?: string | undefined
     origin: SessionOrigin
     now: Date
@@ -130,7 +131,7 @@ export async function exchangeToken(
   return { kind: 'exchanged', issued, token: presented.token, userId, scope }
 }
 
-/** Why a genuine token opens no session; undefined when it does. Pure. */
+/** The reason for which a genuine token opens no session; undefined when it does. Pure. */
 function findRefusal(
   found: ClaimedToken,
   token: AccessToken,
@@ -153,9 +154,9 @@ function limitScope(scope: string, allowed: readonly string[] | null): string {
 }
 
 /**
- * Ends a grant (docs/contract/oauth-exchange.md#end-of-a-grant), in the caller's transaction: its sessions end in every
- * process, and no access token of it opens another one, also not in a transaction under way. Returns the sessions that this
- * call ends.
+ * Revokes a grant (docs/contract/oauth-exchange.md#end-of-a-grant), in the caller's transaction: its sessions are
+ * revoked in every process, and none of its access tokens opens another one, also not in a concurrent transaction.
+ * Returns the sessions revoked by this call.
  */
 export function endSessionsOfGrant(
   db: Database,
@@ -166,7 +167,7 @@ export function endSessionsOfGrant(
   }: {
     grantId: string
     now: Date
-    /** False when only tokens of the grant end, which may still issue others. Default true. */
+    /** False when only tokens of the grant are revoked, which may still issue others. Default true. */
     isFinal?: boolean
   },
 ): Promise<SessionId[]> {

@@ -23,8 +23,8 @@ export interface TokenIssuer {
   grantClaim: string
   scopeClaims: readonly string[]
   /**
-   * Asks the issuer whether the session of a genuine token lives. Where it is left out, the database knows. Rejects when
-   * the issuer does not answer.
+   * Checks the session of a genuine token at the issuer; absent if the database has the session. Rejects when the
+   * issuer does not answer.
    */
   askOnline?: (token: string) => Promise<OnlineAnswer>
 }

@@ -15,7 +15,7 @@ export interface AppWithAccess {
   logoHash: string | null
   scopes: string[]
   since: Date
-  /** When a token was issued or the session of the app was used, to the hour; null before the first time. */
+  /** Last issue of a token or use of the app's session, to the hour; null before the first. */
   lastUsedAt: Date | null
 }
 
@@ -31,7 +31,7 @@ const selectApps = statement<AppWithAccess, { userId: UserId; limit: number }>(`
   where g."user" = $userId and g.revoked_at is null
   order by "lastUsedAt" desc nulls last, g.created_at desc limit $limit`)
 
-/** The apps that a user allows something, the one that was used last first. */
+/** The apps with a grant of a user, the most recently used first. */
 export async function listApps(db: Database, userId: UserId): Promise<AppWithAccess[]> {
   return selectApps(db, { userId, limit: APPS_LIMIT })
 }

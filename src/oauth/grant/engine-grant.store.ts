@@ -56,7 +56,7 @@ const upsert = statement<{ document_id: GrantId }, WrittenGrant>(`
     updated_at = excluded.updated_at, revoked_at = null, is_ended_there = false
   returning document_id`)
 
-/** Writes what a user allows an app: a new grant, or the scopes of the one that there is. Returns its id. */
+/** Writes a user's grant to an app: a new one, or the scopes of the existing one. Returns its id. */
 export async function upsertEngineGrant(db: Database, row: WrittenGrant): Promise<GrantId> {
   const [kept] = await upsert(db, row)
   if (!kept) throw new Error('a grant was not written')
@@ -85,9 +85,8 @@ const record = statement<never, { userId: UserId; rows: string; readAt: Date }>(
     or (g.revoked_at < $readAt and g.is_ended_there)`)
 
 /**
- * Records what the engine lists: a user may have allowed an app there alone. `readAt` is a time before the engine was
- * asked: what was taken back here since stays so. A grant that was taken back before, and that the engine had ended, was given
- * anew.
+ * Records the engine's list of grants: a user may have granted an app access only there. `readAt` is before the call of
+ * the engine: grants revoked here since stay revoked. A grant revoked before, also at the engine, was granted again.
  */
 export async function recordEngineGrants(
   db: Database,
@@ -106,7 +105,7 @@ const endAhead = aheadStatement<{ userId: UserId; clientId: ClientId; now: Date 
   'select from end_engine_grant($userId, $clientId, $now)',
 )
 
-/** Ends a grant with the sessions of its app, in the round trip of the next statement of the transaction. */
+/** Revokes a grant with the sessions of its app, in the round trip of the next statement of the transaction. */
 export function endEngineGrantWithNext(
   db: Database,
   grant: Pick<GrantRecord, 'userId' | 'clientId'>,

@@ -7,10 +7,7 @@ import type { ClientId } from '../client/client.store.ts'
 
 export type GrantId = Id<'oauth grant'>
 
-/**
- * Grant of a user to a client. `refusedScopes` were asked for and not given; `redirectUris` are those that the consent
- * was given for.
- */
+/** Grant of a user to a client. `refusedScopes` were requested and refused; `redirectUris` are those of the consent. */
 export const grant = defineRecord(
   'oauth_grant',
   ['document_id', 'user', 'client', 'scopes', 'refused_scopes', 'redirect_uris', 'created_at', 'updated_at'],
@@ -18,7 +15,7 @@ export const grant = defineRecord(
 )
 export type GrantRecord = RecordOf<typeof grant>
 
-/** A grant with the names that users see of its client. */
+/** A grant with the display names of its client. */
 export type NamedGrant = GrantRecord & { clientName: string; publisher: string | null }
 
 /** The grants that are not revoked, with the names of their clients, as the base of a list: of one user, or of all. */
@@ -75,7 +72,7 @@ const lockSilent = statement<{ may_grant: boolean }, { userId: UserId; clientId:
 
 /**
  * Locks the user and the first-party client of a grant without a question until the transaction ends. False when the
- * user is not active, or the client is deleted or not first-party any more.
+ * user is inactive, or the client is deleted or no longer first-party.
  */
 export async function lockSilentGrant(
   db: Database,
@@ -85,16 +82,14 @@ export async function lockSilentGrant(
   return row?.may_grant === true
 }
 
-/**
- * Adds scopes to what a user allows a client, both locked, to whatever it is by then; a new row where there is none.
- */
+/** Adds scopes to the current grant of a user to a client, both locked; inserts a new row if missing. */
 export async function widenGrant(db: Database, row: WrittenGrant): Promise<GrantRecord> {
   const [kept] = await widen(db, row)
   if (!kept) throw new Error('a grant was not written')
   return kept
 }
 
-/** Writes what a user allows a client: a new row, or what the one that there is says, which the caller has locked. */
+/** Writes the grant of a user to a client: a new row, or the existing one, which the caller has locked. */
 export async function upsertGrant(
   db: Database,
   row: WrittenGrant & Pick<GrantRecord, 'redirectUris'>,
@@ -118,7 +113,7 @@ export async function lockGrant(db: Database, id: string): Promise<NamedGrant | 
 const revoke = closingStatement<{ id: GrantId; now: Date }>(`
   ended_grant as (update oauth_grant set revoked_at = $now, updated_at = $now where document_id = $id)`)
 
-/** Revokes a locked grant, whose codes and tokens `end_grant` ends, with the last statement of the transaction. */
+/** Revokes a locked grant, whose codes and tokens `end_grant` revokes, with the last statement of the transaction. */
 export function revokeGrantRow(db: Database, id: GrantId, now: Date): Promise<void> {
   return revoke(db, { id, now })
 }

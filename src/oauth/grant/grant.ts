@@ -47,7 +47,7 @@ async function endGrant({ isManaged }: GrantDeps, db: Database, grant: LockedGra
   return grant
 }
 
-/** As `revokeGrant`, for the page of a user: its own grants alone, whatever it may do at the API. Throws 404. */
+/** As `revokeGrant`, for the page of a user: only its own grants, whatever its permissions. Throws 404. */
 export async function revokeUsersGrant(
   deps: GrantDeps,
   db: Database,
@@ -58,7 +58,7 @@ export async function revokeUsersGrant(
   return endGrant(deps, db, grant, now)
 }
 
-/** The apps that a user allows something, the one that was used last first. */
+/** The apps with a grant of a user, the most recently used first. */
 export function listUsersApps({ isManaged }: GrantDeps, db: Database, userId: UserId): Promise<AppWithAccess[]> {
   return isManaged ? listEngineApps(db, userId) : listApps(db, userId)
 }

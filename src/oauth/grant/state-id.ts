@@ -15,7 +15,7 @@ export function findGrantIdOf(tokenFamilyId: string): string {
   return tokenFamilyId.split('.', 1)[0] ?? ''
 }
 
-/** The parts of an access token that is a JWT: its id, and the hash that tells it from a forged one with the same id. */
+/** The parts of a JWT access token: its id, and the hash that distinguishes it from a forged one with the same id. */
 export interface JwtTokenId {
   jti: string
   tokenHash: string
@@ -42,7 +42,7 @@ export function disguiseJwt(token: string): string {
   return token.split('.').length === 3 ? `${token}.` : token
 }
 
-/** The JWT behind `disguiseJwt`; any other text as it is. */
+/** The JWT behind `disguiseJwt`; any other text unchanged. */
 export function revealJwt(text: string): string {
   return text.endsWith('.') && text.split('.').length === 4 ? text.slice(0, -1) : text
 }

@@ -2,10 +2,10 @@ import type { Random } from '../../base/random.ts'
 import { listClaimsOf } from '../claims/asked-claims.ts'
 import type { GrantRecord } from './grant.store.ts'
 
-/** How long a family of tokens lives, in seconds: as long as a session (docs/contract/sessions.md#refresh-tokens). */
+/** Lifetime of a token family, in seconds: that of a session (docs/contract/sessions.md#refresh-tokens). */
 export const FAMILY_SECONDS = 90 * 24 * 3600
 
-/** The scopes of a grant as the provider's model holds them. */
+/** The scopes of a grant in the provider's model. */
 export interface GrantMembers {
   openid: { scope: string; claims: string[] }
   resources: Record<string, string>
@@ -29,7 +29,7 @@ function describe(scopes: readonly string[], apiResource: string) {
   return { openid: { scope, claims: listClaimsOf(scopes) }, resources: { [apiResource]: scope } }
 }
 
-/** A part of a family id that nobody guesses. */
+/** The unguessable part of a family id. */
 export function createTokenFamilyPart(random: Random): string {
   return random.bytes(16).toString('base64url')
 }

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { SIGNATURE_TOLERANCE_SECONDS } from '../../outbound/signature.ts'
 
-/** Most signatures of one message: a sender has one for each of its secrets. */
+/** Maximum number of signatures of one message: a sender has one for each of its secrets. */
 const SIGNATURES_LIMIT = 16
 
 const HEADER_LENGTH_LIMIT = 4096
@@ -13,8 +13,8 @@ export type HookKeys = readonly Buffer[]
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 /**
- * The keys that secrets stand for: the bytes of the base64 after `whsec_`, or of a secret without that prefix; a text that
- * is no base64 stands for itself.
+ * The keys of secrets: the bytes of the base64 after `whsec_`, or of a secret without that prefix; other text is its
+ * own bytes.
  */
 export function readHookKeys(secrets: readonly string[]): HookKeys {
   return secrets.map((secret) => {
@@ -23,7 +23,7 @@ export function readHookKeys(secrets: readonly string[]): HookKeys {
   })
 }
 
-/** Why a message is refused. For the log. */
+/** Reason of a refused message. For the log. */
 export type HookFault = 'header_missing' | 'header_malformed' | 'stale' | 'mismatch'
 
 /** A message with its headers. */

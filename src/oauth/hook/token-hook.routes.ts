@@ -20,7 +20,7 @@ export interface TokenHookDeps {
 /** Bytes of a body: the claims of a user with much metadata. */
 const BODY_LIMIT_BYTES = 262_144
 
-/** Body that Supabase Auth sends. Open: a newer server may send more. */
+/** Body of Supabase Auth. Open: a newer server may send more members. */
 const HookBody = named(
   'AccessTokenHookCall',
   Type.Object(
@@ -83,7 +83,7 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
         if (decision.kind === 'refuse')
           return buildRefusal(decision.reason, { userId, sessionId: null, account: null, clientId })
         const own = client ? { ...decision.claims, aud: buildApiAudience(baseUrl()) } : decision.claims
-        // Nothing changes: no event, and no audit entry for each token of each user.
+        // Nothing changes, so there is no event and no audit entry for each token.
         return { data: { claims: { ...claims, ...own } }, message: 'Issued.', changed: [] }
       },
     },

@@ -7,9 +7,9 @@ import type { TokenSubject } from './token-hook.ts'
 export interface FoundSubject {
   subject: TokenSubject
   apiScope: string | null
-  /** Whether it took back what it allowed the app. */
+  /** Whether it revoked the grant of the app. */
   isRevoked: boolean
-  /** When the sessions of its apps were ended last. */
+  /** Time of the last revocation of its apps' sessions. */
   appsEndedAt: Date | null
 }
 

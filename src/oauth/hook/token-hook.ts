@@ -1,7 +1,7 @@
 import type { AccountId, UserId } from '../../base/id.ts'
 import { listScopeNames } from '../scope/scope.ts'
 
-/** The user for whom a token is asked. */
+/** The user of the requested token. */
 export interface TokenSubject {
   userId: UserId
   isActive: boolean
@@ -11,16 +11,16 @@ export interface TokenSubject {
 
 /** Requested token: for an app, or with `client` null for the user itself at a managed engine. */
 export interface TokenRequest {
-  /** Undefined for somebody who is not known here. */
+  /** Undefined for an unknown user. */
   subject: TokenSubject | undefined
   client: { id: string; scope: string } | null
   /** Scopes of the API that the user granted the app, where the engine knows none of them. */
   apiScope?: string | null
-  /** Whether the user took back what it allowed the app. */
+  /** Whether the user revoked the grant of the app. */
   isRevoked?: boolean
-  /** When the sessions of the user's apps were ended last. */
+  /** Time of the last revocation of the sessions of the user's apps. */
   appsEndedAt?: Date | null
-  /** When the session of the token began, in seconds since 1970; undefined where the engine does not say it. */
+  /** Start of the token's session, in seconds since 1970; undefined if the engine does not send it. */
   beganAtSeconds?: number | undefined
 }
 

@@ -31,7 +31,7 @@ const LIFETIMES = {
   RefreshToken: 30 * 24 * 3600,
 }
 
-/** A session of the provider that nobody has signed in to: it holds what a form needs. */
+/** A provider session without a user: it has the data of a form. */
 const STRANGER_SESSION_SECONDS = 1800
 
 /** The paths below the issuer (docs/contract/oauth.md#entry-points). */
@@ -61,7 +61,7 @@ export interface ProviderDeps extends StateDeps, TokenFamilyDeps {
   fetch: GuardedFetch
   /** Whether a client may register itself (RFC 7591). */
   isRegistrationOpen: boolean
-  /** Whether a confidential client may leave PKCE out: for the certification plans only. */
+  /** Whether a confidential client may omit PKCE: for the certification plans only. */
   isPkceOptional: boolean
 }
 
@@ -125,7 +125,7 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     pkce: { required: (_ctx, client) => !deps.isPkceOptional || client.tokenEndpointAuthMethod === 'none' },
     allowOmittingSingleRegisteredRedirectUri: false,
     rotateRefreshToken: ({ oidc }) => !isBound(oidc.client),
-    // A revoked access token, too, ends its family and the session of the app (RFC 7009 section 2.1).
+    // Revoking an access token also revokes its family and the session of the app (RFC 7009 section 2.1).
     revokeGrantPolicy: async () => true,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     expiresWithSession: async (_ctx, source) => !source.scopes.has('offline_access'),
@@ -168,7 +168,7 @@ function buildFeatures(deps: ProviderDeps): NonNullable<Configuration['features'
     dPoP: { enabled: true },
     introspection: {
       enabled: true,
-      // Nothing of a user who is disabled or deleted is active.
+      // No token of a disabled or deleted user is active.
       allowedPolicy: async (ctx, client, token) =>
         token.clientId === client.clientId && (await isOfActiveUser(deps, ctx, token)),
     },
@@ -215,7 +215,7 @@ function refuseReserved(ctx: KoaContextWithOIDC | undefined, key: string, value:
 }
 
 /**
- * Keeps of the parameter `claims` what the client may ask for. A class of sign-in (`acr`) that the service does not have fails
+ * Reduces the parameter `claims` to the claims that the client may request. An unknown class of sign-in (`acr`) fails
  * at once, since no sign-in could meet it (OpenID Connect Core section 5.5.1.1).
  */
 async function takeClaims(
@@ -235,8 +235,8 @@ async function takeClaims(
 }
 
 /**
- * Whether a client proves itself by a key and has its tokens bound to one: a refresh token is then worth nothing to anybody
- * else, and does not rotate (FAPI 2.0 Security Profile section 5.3.2.1).
+ * Whether a client authenticates by a key and has its tokens bound to one: a refresh token is then useless to others,
+ * and does not rotate (FAPI 2.0 Security Profile section 5.3.2.1).
  */
 const isBound = (client: KoaContextWithOIDC['oidc']['client']): boolean =>
   client?.tokenEndpointAuthMethod === 'private_key_jwt' && client.dpopBoundAccessTokens === true

@@ -2,21 +2,21 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { buildTimedCache } from '../../base/cache.ts'
 import type { FetchOptions, GuardedFetch } from '../../outbound/guarded-fetch.ts'
 
-/** For how long the answer of a `jwks_uri` serves, in milliseconds: keys, and that there were none. */
+/** Cache lifetime of the answer of a `jwks_uri`, in milliseconds: of keys, and of none. */
 const KEYS_MS = 60_000
 const FAULT_MS = 10_000
 
-/** Most addresses of keys in one process. */
+/** Maximum number of cached key addresses in one process. */
 const ADDRESSES_LIMIT = 1_000
 
-/** For how long the JWT of a client may be valid, in seconds: so long its id is kept, which serves once. */
+/** Maximum lifetime of a client's JWT, in seconds; its single-use id is stored for this time. */
 const ASSERTION_SECONDS = 600
 
 type KeysAnswer = Promise<{ status: number; text: string } | { fault: unknown }>
 
 /**
- * A `fetch` that reads an address of keys at most once in a while, whatever the answer says of its age: anybody may name a
- * client with a `jwks_uri`, and so cause requests. Other requests than GET pass.
+ * A `fetch` that limits the reads of a key address, whatever its cache headers: a stranger may name a client with a
+ * `jwks_uri`, and so cause requests. Other requests than GET pass.
  */
 export function keepClientKeys(fetch: GuardedFetch, nowMs: () => number): GuardedFetch {
   const kept = buildTimedCache<string, KeysAnswer>({ limit: ADDRESSES_LIMIT, clock: { now: nowMs } })
@@ -44,7 +44,7 @@ export function keepClientKeys(fetch: GuardedFetch, nowMs: () => number): Guarde
   }
 }
 
-/** Refuses the JWT of a client that is valid for longer than its id is kept. */
+/** Refuses a client's JWT with a longer lifetime than its id is stored. */
 export function refuseLongAssertion(nowMs: () => number) {
   return async (_ctx: KoaContextWithOIDC, claims: { exp?: unknown }): Promise<void> => {
     if (Number(claims.exp) > Math.floor(nowMs() / 1000) + ASSERTION_SECONDS)

@@ -7,8 +7,8 @@ import type { SigningJwk } from '../signing-key/signing-key.ts'
 const signInThread = promisify<string, Uint8Array, KeyObject, Buffer>(sign)
 
 /**
- * A signing key that signs with `node:crypto`. The library signs by Web Crypto, which copies key and data and waits for a
- * thread: for ES256 that takes longer than the signature. RS256, which takes a millisecond, is left to a thread.
+ * A signing key that signs with `node:crypto`. The library signs by Web Crypto, which copies key and data and waits for
+ * a thread: for ES256 that takes longer than the signature. RS256, which takes a millisecond, runs in a thread.
  */
 export class LocalSigningKey extends ExternalSigningKey {
   readonly #kid: string
@@ -36,7 +36,7 @@ export class LocalSigningKey extends ExternalSigningKey {
     return this.#publicKey
   }
 
-  /** The signature as a JWS holds it (RFC 7518 sections 3.3 and 3.4). */
+  /** The signature in the form of JWS (RFC 7518 sections 3.3 and 3.4). */
   override sign(data: Uint8Array): Buffer | Promise<Buffer> {
     if (this.#alg === 'RS256') return signInThread('sha256', data, this.#privateKey)
     return sign('sha256', data, { key: this.#privateKey, dsaEncoding: 'ieee-p1363' })

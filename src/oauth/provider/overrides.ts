@@ -134,8 +134,8 @@ export function applyOverrides(provider: Provider, deps: OverrideDeps): void {
 }
 
 /**
- * Hands out the client that was built from a kept payload. A payload is cached only while changes are reported
- * (`InvalidatedCache`), and a changed client has another one: so what was built is dropped with it.
+ * Returns the client built from a cached payload. A payload is cached only while changes are reported
+ * (`InvalidatedCache`), and a changed client has another one: so the built client is dropped with it.
  */
 function keepBuiltClients({ Client }: Models, { findKeptClient }: OverrideDeps): void {
   const findOwn = Client.find.bind(Client)
@@ -158,12 +158,12 @@ function compareSecrets({ Client }: Models, { machineClock }: OverrideDeps): voi
 }
 
 /**
- * Keeps the access tokens for the API, which are JWTs, in the state of the provider too, under their `jti` and with a hash
- * of the whole token. So revocation, introspection and userinfo take what a client holds, and a token that was revoked is
- * found to be so at once (docs/contract/oauth.md#access-token).
+ * Stores the access tokens for the API, which are JWTs, in the state of the provider too, under their `jti` and with a
+ * hash of the whole token. So revocation, introspection and userinfo accept them, and a revoked token is detected at
+ * once (docs/contract/oauth.md#access-token).
  */
 function keepApiTokens({ AccessToken }: Models, { findContext }: OverrideDeps): void {
-  // A getter, which builds the list anew at each use.
+  // A getter, which builds the list at each use.
   const members = AccessToken.IN_PAYLOAD
   const buildOwn = AccessToken.prototype.getValueAndPayload
   AccessToken.prototype.getValueAndPayload = async function () {

@@ -3,17 +3,17 @@ import { disguiseJwt } from '../grant/state-id.ts'
 import { handOver } from './overrides.ts'
 import { PROVIDER_PATH, type ProviderSource } from './provider-source.ts'
 
-/** Largest body and longest target of a request: what a stranger sends is kept until it expires. */
+/** Limits of the body and the target of a request: data of strangers is stored until it expires. */
 const BODY_LIMIT_BYTES = 8_192
 const TARGET_LIMIT = 8_192
 
-/** The forms that name a token, whose handlers refuse a JWT as it is. */
+/** The forms with a token, whose handlers refuse a plain JWT. */
 const TOKEN_FORMS = new Set(['/revoke', '/introspect'])
 
 /** The request as Koa reads it. */
 type ProviderRequest = IncomingMessage & { originalUrl?: string }
 
-/** The address of the service as it was last read: it changes once, when the service listens. */
+/** The last read address of the service: it changes once, when the service listens. */
 let lastBase = { text: '', protocol: '', host: '' }
 
 function readBase(text: string): { protocol: string; host: string } {
@@ -61,7 +61,7 @@ export async function serveProvider(
 const isForm = ({ headers }: IncomingMessage) =>
   /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')
 
-/** The body of a request; undefined when it is too large, or its client has gone. */
+/** The body of a request; undefined when it is too large, or its client has disconnected. */
 function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
@@ -79,8 +79,8 @@ function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
 }
 
 /**
- * An authorization request by POST (OpenID Connect Core section 3.1.2.1) goes on as the same request by GET: browsers send
- * the cookies of the user only with that one.
+ * An authorization request by POST (OpenID Connect Core section 3.1.2.1) continues as the same request by GET: browsers
+ * send the cookies of the user only with that.
  */
 function redirectForm(form: Buffer | undefined, response: ServerResponse, baseUrl: string): void {
   const location = form && `${baseUrl}${PROVIDER_PATH}/authorize?${new URLSearchParams(form.toString())}`
@@ -99,7 +99,7 @@ function refuseForm(response: ServerResponse): void {
   )
 }
 
-/** The same form with its token as the handler of the provider takes it. */
+/** The form with its token in the form that the provider's handler accepts. */
 function disguiseTokens(form: Buffer): Buffer {
   const fields = new URLSearchParams(form.toString())
   const given = fields.getAll('token')

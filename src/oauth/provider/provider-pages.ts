@@ -130,7 +130,7 @@ const CODE_ERRORS: Readonly<Record<string, TextKey>> = {
   AbortedError: 'code.aborted',
 }
 
-/** Asks for the code of a device; `error` is what was wrong with the last one. */
+/** Asks for the code of a device; `error` is the fault of the last one. */
 function buildCodePage(texts: Texts, ctx: KoaContextWithOIDC, error: unknown): Shown {
   const { name, userCode } = (error ?? {}) as { name?: string; userCode?: string }
   const problem = name === undefined ? undefined : renderText(texts, CODE_ERRORS[name] ?? 'code.failed')

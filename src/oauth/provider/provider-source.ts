@@ -3,7 +3,7 @@ import { keepSigningKeys, loadSigningKeys } from '../signing-key/signing-key.ts'
 import type { ProviderDeps } from './build-provider.ts'
 import { loadWithoutRuntimeLine } from './overrides.ts'
 
-/** How long a process signs and publishes the keys that it has read. Shorter than any key is published before its use. */
+/** Time for which a process uses the keys that it has read. Shorter than the publication of a key before its use. */
 export const KEYS_CACHE_MS = 10_000
 
 /** Builds the provider when it is first needed, and again when the signing keys change. */

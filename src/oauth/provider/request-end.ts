@@ -26,9 +26,9 @@ export interface RequestEndDeps {
 }
 
 /**
- * Ends a request that the library has answered, before the answer is sent: a page of the library becomes one of the service,
- * the state is written, what ended with a family is awaited, and a repeat gets its first answer. Most requests need nothing
- * of it.
+ * Completes a request that the library has answered, before the answer is sent: a page of the library becomes one of
+ * the service, the state is written, revocations of a family are awaited, and a repeat gets its first answer. Most
+ * requests need none of these.
  */
 export async function finishRequest(deps: RequestEndDeps, ctx: KoaContextWithOIDC): Promise<void> {
   deps.pages.replaceSubmitPage(ctx)
@@ -39,8 +39,8 @@ export async function finishRequest(deps: RequestEndDeps, ctx: KoaContextWithOID
 }
 
 /**
- * Writes what a request leaves to its end, in one statement and before it is answered: the code or token that it spends,
- * the tokens that it issues, and of a refresh the answer that a repeat gets again.
+ * Makes the deferred writes of a request, in one statement before the answer: the spent code or token, the issued
+ * tokens, and for a refresh the answer for a repeat.
  */
 export async function writeAtRequestEnd(
   deps: RequestEndDeps,

@@ -8,7 +8,7 @@ interface EndedSession {
   destroy(): Promise<void>
 }
 
-/** A client of the provider that may be told of sign-outs. */
+/** A client of the provider that may be notified of sign-outs. */
 interface NotifiedClient {
   clientId: string
   backchannelLogoutUri?: string
@@ -16,9 +16,9 @@ interface NotifiedClient {
 }
 
 /**
- * Ends the session of the provider in a browser that has signed out of the service, and posts a logout token to each client
- * that registered an address for it (OpenID Connect Back-Channel Logout section 2.5), as a sign-out by a client does.
- * `onFailure` hears of clients that did not take it.
+ * Ends the provider session of a browser that has signed out of the service, and posts a logout token to each client
+ * with a registered address (OpenID Connect Back-Channel Logout section 2.5), as a sign-out by a client does.
+ * `onFailure` is called for clients that refused it.
  */
 export async function noticeSignOut(
   provider: Provider,

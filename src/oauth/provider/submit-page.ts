@@ -75,14 +75,14 @@ export function replaceSubmitPage(ctx: KoaContextWithOIDC, { brand, texts }: { b
   const { status } = ctx
   const built = buildPage({ brand, ...buildSubmitPage(texts, form), formTargets: listTargets(ctx, form) })
   for (const [name, value] of Object.entries(built.headers ?? {})) ctx.set(name, value)
-  // The receiver of a form of another origin may ask where it comes from; the address holds the request.
+  // A receiver of another origin may check the origin of the form; the full address contains the request.
   ctx.set('referrer-policy', 'strict-origin')
   ctx.body = built.html
   ctx.type = 'html'
   ctx.status = status
 }
 
-/** Where the form goes, and where its answer may redirect to, since browsers check that too. */
+/** Destination of the form, and of redirects of its answer, since browsers check both. */
 function listTargets(ctx: KoaContextWithOIDC, { action }: HandedForm): string[] {
   const { session, params, entities } = ctx.oidc as unknown as {
     session?: { state?: { postLogoutRedirectUri?: unknown } }

@@ -1,10 +1,10 @@
-/** A scope that an app may ask for (docs/contract/oauth-exchange.md#scopes). Its words are texts, `scope.<name>`. */
+/** A scope that an app may request (docs/contract/oauth-exchange.md#scopes). Its texts are `scope.<name>`. */
 export interface Scope {
   /** As in the parameter `scope` (RFC 6749 section 3.3). */
   name: string
-  /** The permissions that the scope opens, as far as the user holds them. */
+  /** The permissions that the scope opens, if the user has them. */
   permissions: readonly string[]
-  /** Whether the user may leave it out and still allow the rest. */
+  /** Whether the user may decline it and grant the rest. */
   isOptional: boolean
 }
 
@@ -13,8 +13,8 @@ function api(name: string, permissions: readonly string[]): Scope {
 }
 
 /**
- * Every scope of the service, in the order in which a consent page shows them. A scope holds whole permissions and no
- * pattern: a new route is opened to apps only by a change of this list.
+ * Every scope of the service, in the order in which a consent page shows them. A scope contains permissions, not
+ * patterns: only a change of this list opens a new route to apps.
  */
 export const SCOPES: readonly Scope[] = [
   {

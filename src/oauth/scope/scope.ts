@@ -6,16 +6,16 @@ export function listScopeNames(scope: string): string[] {
 }
 
 /**
- * The names that the catalogue has. A grant holds no other one: a scope of a later release must not be allowed before the
- * user could read what it means, and a request must not make the row of a grant grow. Pure.
+ * The names in the catalogue. A grant has no others: a scope of a later release must not be granted before the user
+ * could read its description, and a request must not grow the row of a grant. Pure.
  */
 export function keepKnownScopes(names: Iterable<string>): string[] {
   return [...new Set(names)].filter((name) => findScope(name) !== undefined)
 }
 
 /**
- * The ceiling of an app (docs/contract/oauth-exchange.md#scope-ceiling): the permissions that the scopes open, each once. What the
- * user does not hold stays closed, whatever the ceiling says. A name that the catalogue does not have opens nothing. Pure.
+ * The ceiling of an app (docs/contract/oauth-exchange.md#scope-ceiling): the permissions that the scopes open, each
+ * once. Permissions that the user lacks stay closed. An unknown name opens nothing. Pure.
  */
 export function findPermissionsOf(scope: string): string[] {
   const opened = listScopeNames(scope).flatMap((name) => findScope(name)?.permissions ?? [])

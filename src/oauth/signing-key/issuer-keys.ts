@@ -2,20 +2,20 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 
-/** When the keys of an issuer are read, in ms. */
+/** Read times of an issuer's keys, in ms. */
 export interface KeyTimes {
-  /** Keys are used without a question for this long; then they are read again, beside the requests. */
+  /** Cache lifetime of keys; then they are refreshed in the background. */
   freshMs: number
   /** Keys are used for this long while the issuer does not answer. */
   keptMs: number
-  /** The shortest time between two reads, whatever tokens arrive. */
+  /** Minimum interval between two reads, whatever tokens arrive. */
   pauseMs: number
 }
 
-/** The times for an issuer that is asked over the network. */
+/** The times for an issuer over the network. */
 const REMOTE_KEYS: KeyTimes = { freshMs: 10 * 60_000, keptMs: 60 * 60_000, pauseMs: 60_000 }
 
-/** Most keys of one issuer. */
+/** Maximum number of keys of one issuer. */
 const KEYS_LIMIT = 32
 
 /** The longest `kid`, in characters. */
@@ -33,13 +33,13 @@ export interface IssuerKeysDeps {
   load: () => Promise<unknown>
   clock: Pick<Clock, 'now'>
   logger: Pick<Logger, 'warn'>
-  /** Default: those for an issuer that is asked over the network. */
+  /** Default: those for an issuer over the network. */
   times?: KeyTimes
 }
 
 /**
- * Keeps the keys of an issuer (docs/contract/oauth-exchange.md#issuer-keys). An unknown `kid` causes a read at most once in
- * `pauseMs`, which concurrent calls share. Unknown ids are not remembered, so that they need no memory.
+ * Caches the keys of an issuer (docs/contract/oauth-exchange.md#issuer-keys). An unknown `kid` causes a read at most
+ * once in `pauseMs`, which concurrent calls share. Unknown ids are not stored, so they need no memory.
  */
 export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: IssuerKeysDeps): IssuerKeys {
   let cached: { keys: ReadonlyMap<string, KeyObject>; readAtMs: number } | undefined
@@ -78,7 +78,7 @@ export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: Is
   }
 }
 
-/** The ES256 keys of a JWK set by their ids. Others are left out, and so are all keys of an id that occurs twice. */
+/** The ES256 keys of a JWK set by their ids. Others are omitted, and so are all keys of a repeated id. */
 function readKeySet(value: unknown): Map<string, KeyObject> {
   const set = asObject(value).keys
   if (!Array.isArray(set)) throw new Error('the answer is no JWK set')

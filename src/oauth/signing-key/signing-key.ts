@@ -17,16 +17,19 @@ import {
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** How long a key signs before the schedule replaces it. */
+/** Signing period of a key before the schedule replaces it. */
 export const KEY_USE_MS = 90 * DAY_MS
 
-/** How long a key is published before the schedule lets it sign: clients and processes have read it by then. */
+/** Publication of a key before it signs by schedule, in which clients and processes read it. */
 export const KEY_LEAD_MS = DAY_MS
 
-/** The same for the command: longer than a process holds its keys (`KEYS_HELD_MS`) and than the key set is cached. */
+/**
+ * Publication before signing by the command: longer than a process caches its keys (`KEYS_HELD_MS`) and clients the key
+ * set.
+ */
 export const COMMAND_LEAD_MS = 600_000
 
-/** How long a key is published after the last signature: ID tokens serve as hints at sign-out. */
+/** Publication of a key after its last signature, since ID tokens serve as hints at sign-out. */
 export const KEY_KEPT_MS = 30 * DAY_MS
 
 const makeKeyPair = promisify(generateKeyPair)
@@ -65,7 +68,7 @@ export interface PlannedKey {
 }
 
 /**
- * Which keys the schedule creates now. Pure. The first key of an algorithm signs at once; a key that has signed for
+ * The keys that the schedule creates now. Pure. The first key of an algorithm signs at once; a key that has signed for
  * `KEY_USE_MS` less the lead gets a successor, which is published for the lead before it signs.
  */
 export function planScheduledKeys(
@@ -88,8 +91,8 @@ function findNewest<Key extends Pick<SigningKeyRecord, 'alg' | 'activeAt'>>(
 }
 
 /**
- * The keys in the order in which the provider selects them: for each algorithm the one that signs now first, then all that
- * are only published. Pure.
+ * The keys in the order in which the provider selects them: for each algorithm the signing one first, then the
+ * published ones. Pure.
  */
 export function orderKeys<Key extends Pick<SigningKeyRecord, 'alg' | 'activeAt'>>(
   keys: readonly Key[],

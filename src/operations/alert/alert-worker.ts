@@ -7,16 +7,16 @@ import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 
-/** How often incidents to post are looked for. */
+/** Interval between polls for incidents to post. */
 const POLL_MS = 1_000
 
-/** How often the checks run, in polls. */
+/** Interval between the checks, in polls. */
 const CHECK_EVERY_POLLS = 10
 
 /** Incidents claimed at once; they are posted one after the other. */
 const BATCH_SIZE = 10
 
-/** For how long a claim holds: longer than a batch takes whose receiver does not answer. */
+/** Lease of a claim: longer than a batch with a receiver that does not answer. */
 const LEASE_MS = 120_000
 
 /** The wait after the first failed POST; it doubles with each further one, up to the second number. */
@@ -24,7 +24,7 @@ const WAIT_MS = { first: 10_000, longest: 600_000 }
 
 export interface AlertWorkerDeps {
   ids: IdMaker
-  /** Checks that find incidents, apart from the transactions that begin them. */
+  /** Checks for incidents that no transaction begins. */
   checks: readonly IncidentCheck[]
   db: Database
   clock: Clock
@@ -39,9 +39,9 @@ export interface AlertWorkerDeps {
   userAgent: string
 }
 
-/** Posts the beginning and the end of incidents (docs/contract/delivery.md#alerts). */
+/** Posts the begin and the end of incidents (docs/contract/delivery.md#alerts). */
 export interface AlertWorker {
-  /** Looks for incidents that begin or end. */
+  /** Checks for begins and ends of incidents. */
   check(): Promise<void>
   /** Posts what is due. Returns the number of POSTs. */
   drain(): Promise<number>
@@ -86,7 +86,7 @@ export function buildAlertWorker(deps: AlertWorkerDeps): AlertWorker {
   }
 }
 
-/** Posts one incident and records what came of it. */
+/** Posts one incident and records the result. */
 async function post(deps: AlertWorkerDeps, url: string, incident: DueIncident, signal: AbortSignal): Promise<void> {
   const { db, clock, logger } = deps
   const body = buildAlertBody(incident, deps.baseUrl())

@@ -7,7 +7,7 @@ import { selectSignIns } from './sign-in-log.store.ts'
 
 const SIGN_IN_FIELDS = { created_at: { type: 'timestamp', sortable: true } } as const
 
-/** When and from where a user signed in, or tried to (docs/contract/identity.md#sign-in-log). */
+/** Sign-ins and refused sign-ins of a user (docs/contract/identity.md#sign-in-log). */
 export const signInLogRoutes: Routes<object> = [
   defineRoute(
     {

@@ -23,7 +23,7 @@ const SOURCES = [
 
 const BUILDER = join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js')
 
-/** Holds the hash of the sources that a build was made of. */
+/** File with the hash of a build's sources. */
 const MARK = 'sources'
 
 /** Result of a build. `no sources`: this is an installation that brings the console built, or without it. */
@@ -51,7 +51,7 @@ export async function buildConsole({ stop }: { stop?: AbortSignal } = {}): Promi
   }
 }
 
-/** The same for a service that runs: a failure is logged, unless the service stops. */
+/** Builds in a running service: a failure is logged, unless the service stops. */
 export async function buildConsoleInBackground(logger: Logger, stop: AbortSignal): Promise<void> {
   await buildConsole({ stop }).catch((error: unknown) => {
     if (!stop.aborted) logger.warn({ err: error }, 'console not built: see docs/operations.md, console')

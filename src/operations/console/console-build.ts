@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Where the console is built. */
+/** Directory of the build. */
 export const CONSOLE_FOLDER = fileURLToPath(new URL('../../../console/dist', import.meta.url))
 
 /** A file of the built console. */
@@ -91,7 +91,7 @@ function listImports(manifest: Record<string, Chunk>, chunk: Chunk): Chunk[] {
 /** Reads the build; undefined while there is none. */
 export type ConsoleReader = () => ConsoleBuild | undefined
 
-/** Reads the build once, and again when a newer one has taken its place. */
+/** Reads the build once, and again after a newer build. */
 export function buildConsoleReader(folder: string): ConsoleReader {
   let kept: { build: ConsoleBuild | undefined; builtAtMs: number } | undefined
   return () => {

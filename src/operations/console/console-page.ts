@@ -39,8 +39,8 @@ ${preloads.map((name) => html`<link rel="modulepreload" href="${ASSETS_PATH}${na
 }
 
 /**
- * Renders what stands there without a build. In development the service builds one, and the page looks again by itself;
- * elsewhere it says what is missing.
+ * Renders the page without a build. In development the service builds one, and the page reloads by itself; elsewhere it
+ * shows the remedy.
  */
 export function renderUnbuiltPage(
   texts: Texts,

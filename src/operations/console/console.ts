@@ -19,7 +19,7 @@ export interface ConsoleDeps extends BrowserDeps {
   limit: (request: FastifyRequest, reply: FastifyReply) => void
 }
 
-/** Longest time that a browser keeps a file, in seconds: its name changes with its content. */
+/** Cache lifetime of a file, in seconds; its name changes with its content. */
 const YEAR_SECONDS = 31_536_000
 
 const NONCE_BYTES = 16

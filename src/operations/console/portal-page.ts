@@ -23,8 +23,8 @@ export function renderPortalPage(entry: PageEntry, settings: ConsoleSettings, po
 }
 
 /**
- * The headers of the page (docs/contract/portal.md#page): those of the console, with the pages that may frame it. It has no
- * `X-Frame-Options` where some may, which cannot name them (RFC 7034 section 2.1).
+ * The headers of the page (docs/contract/portal.md#page): those of the console, with the pages that may frame it. It
+ * has no `X-Frame-Options` if pages may frame it, since that header cannot list them (RFC 7034 section 2.1).
  */
 export function buildPortalHeaders(nonce: string, ancestors: readonly string[]): Record<string, string> {
   const {

@@ -25,8 +25,8 @@ export interface PortalDeps {
 const NONCE_BYTES = 16
 
 /**
- * Serves the tenants' portal at `/portal` (docs/contract/portal.md): one page, the same for everybody. It looks at no cookie
- * and sets none: its script opens a session by the link in the fragment, and keeps the token of it in memory.
+ * Serves the tenants' portal at `/portal` (docs/contract/portal.md): one page, the same for every visitor. It reads no
+ * cookie and sets none: its script opens a session by the link in the fragment, and keeps the token in memory.
  */
 export function mountPortal(server: FastifyInstance, deps: PortalDeps): void {
   const { brand, ancestors, readBuild } = deps

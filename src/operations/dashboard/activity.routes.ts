@@ -5,7 +5,7 @@ import { readActivity, readMeasured, type WebhookActivity } from './activity.sto
 import { RangeQuery, RangeSchema } from './range.schema.ts'
 import { buildSeries, findStart, RANGES } from './series.ts'
 
-/** Webhooks of one request: the most that a page of a list holds. */
+/** Maximum number of webhooks in one request: a full page of a list. */
 const WEBHOOKS_LIMIT = 200
 
 const Count = Type.Integer()

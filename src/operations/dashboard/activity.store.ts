@@ -28,7 +28,7 @@ export function readMeasured(
 /** Activity of a webhook in the last 24 hours. */
 export interface WebhookActivity {
   webhook: WebhookId
-  /** When the newest attempt ended that is known of. */
+  /** End of the newest known attempt. */
   lastAttemptAt: Date | null
   /** The hours with attempts, oldest first. */
   hours: { hour: Date; success: number; retrying: number; failed: number }[]
@@ -64,8 +64,7 @@ const selectActivity = statement<
   order by x.place`)
 
 /**
- * Activity of these webhooks in the 24 hours that end with that of `now`. Leaves out those that are deleted or out of
- * `scope`.
+ * Activity of these webhooks in the 24 hours that end with that of `now`. Omits deleted ones and those outside `scope`.
  */
 export async function readActivity(
   db: Database,

@@ -35,8 +35,8 @@ export interface Summary {
 }
 
 /**
- * The deliveries of the last 24 hours, by the hour in which they were made and by status: from the counts of minutes, so it
- * costs the same at any size of the ledger. The window begins with the minute that holds its first instant.
+ * The deliveries of the last 24 hours, by the hour of their creation and by status: from the counts of minutes, so the
+ * cost does not depend on the size of the ledger. The window starts with the minute of its first instant.
  */
 const RECENT = `
   recent as materialized (
@@ -55,10 +55,10 @@ const DELIVERIES_LIMIT = 2_000
 const OWNED = `d.account = own.account and (
     select not w.is_global and w.account = any($accounts::uuid[]) from webhook w where w.document_id = d.webhook)`
 
-/** The hour in which the series begins. */
+/** The first hour of the series. */
 const FIRST_HOUR = "date_trunc('hour', $now::timestamptz) - interval '23 hours'"
 
-/** The open or ended deliveries of each account since the series begins, the newest first, up to a limit. */
+/** The open or ended deliveries of each account since the start of the series, the newest first, up to a limit. */
 const newestOf = (table: string) => `
   select made.* from unnest($accounts::uuid[]) as own (account) cross join lateral (
     select d.created_at, d.status from ${table} d
@@ -67,8 +67,9 @@ const newestOf = (table: string) => `
   limit ${DELIVERIES_LIMIT + 1}`
 
 /**
- * The same of the deliveries of `$accounts`, which the counts of minutes do not tell apart: one by one up to a limit; of more,
- * those that ended from the sums of hours. Each table is read by itself: PostgreSQL before 18 may sort all of both together.
+ * Counts the deliveries of `$accounts`, which the counts of minutes do not distinguish: one by one up to a limit;
+ * beyond it, ended ones from the sums of hours. Each table is read separately: for both together PostgreSQL before 18
+ * may sort all.
  */
 const RECENT_OF_ACCOUNTS = `
   ended as materialized (${newestOf('webhook_dispatch_ended')}),
@@ -151,9 +152,9 @@ type SummaryRow = Omit<Summary, 'recentFailures' | 'hours'> & {
 
 interface SummaryParams {
   now: Date
-  /** Where the last 24 hours begin. */
+  /** Start of the last 24 hours. */
   since: Date
-  /** Recent failures at most. */
+  /** Maximum number of recent failures. */
   failures: number
 }
 
@@ -178,8 +179,8 @@ const selectSummaryOfAccounts = statement<SummaryRow, SummaryParams & { accounts
     array(${FAILURES_OF_ACCOUNTS}) as "recentFailures", array(${HOURS}) as hours`)
 
 /**
- * Reads the facts of the dashboard within `scope` in one statement, with at most `failures` recent failures. The event types
- * are those of everybody, and empty for a caller of some accounts.
+ * Reads the facts of the dashboard within `scope` in one statement, with at most `failures` recent failures. The event
+ * types are global, and empty for a caller limited to some accounts.
  */
 export async function readSummary(
   db: Database,

@@ -1,6 +1,6 @@
 import { DURATION_BOUNDS_MS } from '../../webhook/activity/outcome-keys.ts'
 
-/** How the ranges of the dashboard are drawn: `count` buckets of `stepMs`, from sums of this width. */
+/** Ranges of the dashboard: `count` buckets of `stepMs`, from sums of this width. */
 export const RANGES = {
   '1h': { width: 'minute', stepMs: 60_000, count: 60 },
   '24h': { width: 'hour', stepMs: 3_600_000, count: 24 },
@@ -17,7 +17,7 @@ export interface Measured {
   count: number
 }
 
-/** Attempts of a bucket by what they came to, and how long those took that got an answer; null when none did. */
+/** Attempts of a bucket by result, with the durations of answered ones; null without any. */
 interface Bucket {
   at: Date
   success: number
@@ -35,7 +35,7 @@ export interface Series extends Omit<Bucket, 'at'> {
   causes: { cause: string; attempts: number }[]
 }
 
-/** The beginning of the first bucket of a range that ends with the bucket of `now`. Pure. */
+/** Start of the first bucket of a range that ends with the bucket of `now`. Pure. */
 export function findStart(range: Range, now: Date): Date {
   const { stepMs, count } = RANGES[range]
   return new Date((Math.floor(now.getTime() / stepMs) - count + 1) * stepMs)
@@ -84,8 +84,8 @@ function sumByName(measured: readonly Measured[], prefix: string): Map<string, n
 const TIMEOUT_MS = 15_000
 
 /**
- * The duration in whole milliseconds that the share `share` of the attempts did not exceed, from their counts by place: within
- * its place the attempts are taken to be spread evenly. Null without attempts. Pure.
+ * Percentile `share` of the durations in whole milliseconds, from the counts by bucket, interpolated within a bucket.
+ * Null without attempts. Pure.
  */
 export function findPercentile(places: readonly number[], share: number): number | null {
   const wanted = places.reduce((sum, count) => sum + count, 0) * share

@@ -9,7 +9,7 @@ export interface DatabaseFacts {
   encoding: string
   /** A standby, or a database whose transactions are read-only. */
   isReadOnly: boolean
-  /** Whether our user may create tables in the schema `public`. */
+  /** Whether the service's user may create tables in the schema `public`. */
   mayCreate: boolean
   /** Tables of the schema `public` that our user does not own, and so cannot migrate. */
   foreignTables: number
@@ -19,7 +19,7 @@ export interface DatabaseFacts {
   maxConnections: number
   /** Connections that only superusers and other reserved roles get. */
   reservedConnections: number
-  /** Open connections of the server, ours excluded. */
+  /** Open connections of the server, without the service's own. */
   usedConnections: number
   /** The time of the database, in milliseconds since the Unix epoch. */
   now: number

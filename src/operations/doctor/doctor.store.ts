@@ -23,7 +23,7 @@ const selectServer = statement<ServerRow>(`
     (select sum(numbackends) - 1 from pg_stat_database)::int as "usedConnections",
     (extract(epoch from clock_timestamp()) * 1000)::float8 as now`)
 
-/** Reads what the database says of itself. */
+/** Reads the facts of the database. */
 export async function readDatabaseFacts(db: Database): Promise<DatabaseFacts> {
   const [row] = await selectServer(db)
   if (!row) throw new Error('a select without a table has one row')

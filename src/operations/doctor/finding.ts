@@ -62,7 +62,7 @@ export interface Finding {
   code: FindingCode
   /** A failure stops the service or loses data; a warning does not. */
   severity: 'failure' | 'warning'
-  /** Finding, with its figures. Never holds a secret. */
+  /** Finding, with its figures. Never contains a secret. */
   detail: string
   /** Remedy. */
   remedy: string

@@ -1,6 +1,6 @@
 import { type Finding, fail, warn } from './finding.ts'
 
-/** A name of a configured server, and what the look-up gave. */
+/** A name of a configured server, and the result of the look-up. */
 export interface NameFacts {
   setting: string
   host: string
@@ -8,7 +8,7 @@ export interface NameFacts {
   error: string | undefined
 }
 
-/** Classifies the name service. `servers`: how many name servers the machine has configured. */
+/** Classifies the name service. `servers`: number of configured name servers. */
 export function classifyNames({ servers, names }: { servers: number; names: readonly NameFacts[] }): Finding[] {
   const findings: Finding[] = []
   if (servers === 0)
@@ -67,9 +67,9 @@ export interface PortFacts {
   host: string
   /** The code of a failed listen. Undefined when the port is free. */
   error: string | undefined
-  /** The process that listens, where the system says it. */
+  /** The listening process, if the system reports it. */
   holder: { pid: number; command: string } | undefined
-  /** Whether a holder that the system does not name answers as a Signalbox. */
+  /** Whether an unreported process answers as a Signalbox. */
   isOurs?: boolean
 }
 

@@ -2,7 +2,7 @@ import { NODE_RANGE } from '../../base/version.ts'
 import { type Finding, warn } from './finding.ts'
 
 /**
- * Whether a version of Node is in the range of `config.runtime` in package.json, which leaves out releases with known
+ * Whether a version of Node is in the range of `config.runtime` in package.json, which excludes releases with known
  * vulnerabilities. Pure. `range`: `^24.18.1 || >=26.12.1`; `^` keeps the major version.
  */
 export function isSupportedNode(version: string, range: string = NODE_RANGE): boolean {

@@ -1,7 +1,7 @@
 /** Rows of keys and of the alphabet: a walk along one of them is no secret. */
 const ROWS = ['qwertyuiop', 'asdfghjkl', 'zxcvbnm', '1234567890']
 
-/** Characters that stand beside each other in a row, in either direction. */
+/** Neighbouring characters in a row, in either direction. */
 const NEIGHBOURS = new Set(
   ROWS.flatMap((row) =>
     Array.from(row.slice(1), (next, index) => [`${row[index]}${next}`, `${next}${row[index]}`]).flat(),
@@ -12,8 +12,8 @@ const NEIGHBOURS = new Set(
 const PIECE = 3
 
 /**
- * The bits that a guesser has to try at least, as an upper estimate: each character counts as drawn from the characters
- * in use, unless it repeats an earlier piece or goes on with a sequence (`aaaa`, `abcd`, `9876`, `qwerty`). Linear in the length. Pure.
+ * Upper estimate of the entropy in bits: each character counts as drawn from the characters in use, unless it repeats
+ * an earlier piece or continues a sequence (`aaaa`, `abcd`, `9876`, `qwerty`). Linear in the length. Pure.
  */
 export function estimateBits(secret: string): number {
   const text = secret.toLowerCase()
@@ -27,7 +27,7 @@ export function estimateBits(secret: string): number {
   return novel * Math.log2(new Set(secret).size)
 }
 
-/** Whether the character goes on with a sequence of one step, up, down or standing still, or along a row of keys. */
+/** Whether the character continues a sequence of step one, minus one or zero, or along a keyboard row. */
 function isSequence(text: string, index: number): boolean {
   if (index === 0) return false
   const step = text.charCodeAt(index) - text.charCodeAt(index - 1)
@@ -41,12 +41,11 @@ function isSequence(text: string, index: number): boolean {
 const SECRET_BITS = 48
 
 /**
- * The same of a token, each guess of which is a request. Of 3,000,000 random texts of 16 characters 11 are below it, the
- * lowest with 17.
+ * Minimum for a token, each guess of which is a request. Of 3,000,000 random texts of 16 characters 11 are below it.
  */
 const TOKEN_BITS = 24
 
-/** Whether a secret of the service can be guessed from what it protects. */
+/** Whether a secret of the service can be guessed offline. */
 export function isGuessableSecret(secret: string): boolean {
   return estimateBits(secret) < SECRET_BITS
 }

@@ -1,7 +1,7 @@
 import { type Finding, fail, warn } from './finding.ts'
 import { buildGuessable, findRefusedCode, judgeBaseUrl, listGuessable } from './setting-rules.ts'
 
-/** Beginnings of the names of our settings, none of them common in other programs. */
+/** Prefixes of the names of settings, none of them common in other programs. */
 const OWN_NAMES =
   /^(?:WEBHOOK_|SSO_|INTEGRATION_REALTIME_|RATE_LIMIT_|PROVISIONING_|OAUTH_|HTTP_MAX_|ALERT_WEBHOOK_|DATABASE_(?:POOL|WORKER|LISTEN)_)/
 
@@ -13,7 +13,7 @@ export interface SettingFacts {
   given: readonly string[]
   appEnv: string
   baseUrl: string | undefined
-  /** Those that are accepted without effect, and where they have none. */
+  /** Settings accepted without effect, with the reason. */
   idle: readonly { name: string; where: string }[]
 }
 

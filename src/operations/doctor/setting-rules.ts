@@ -11,7 +11,7 @@ export interface RefusedSetting {
   remedy: string
 }
 
-/** Settings under judgement, as given. */
+/** Given settings to check. */
 export interface JudgedSettings {
   appEnv: string
   /** `NODE_ENV`, which this program does not read otherwise. */
@@ -23,7 +23,7 @@ export interface JudgedSettings {
 }
 
 /**
- * The one set of rules of the start and of `signalbox doctor` on what an environment may be served with
+ * The rules of the start and of `signalbox doctor` for the settings of an environment
  * (docs/contract/configuration.md#environments). Pure.
  */
 export function findRefusedSettings(given: JudgedSettings): RefusedSetting[] {
@@ -64,7 +64,7 @@ export function judgeBaseUrl({ appEnv, baseUrl }: Pick<JudgedSettings, 'appEnv' 
   return []
 }
 
-/** Names that no public name service answers: RFC 6761, RFC 6762, RFC 8375, and `internal`, which ICANN has reserved. */
+/** Suffixes without public DNS: RFC 6761, RFC 6762, RFC 8375, and `internal`, which ICANN has reserved. */
 const PRIVATE_NAMES = /(?:^|\.)(?:localhost|test|local|internal|home\.arpa)\.?$/
 
 /** Whether a host can be reached from outside: not loopback, no private address, no name of a private network. */
@@ -91,7 +91,7 @@ export function listGuessable(secrets: Readonly<Record<string, readonly string[]
     .map(([name]) => name)
 }
 
-/** The refusal of a setting that holds a secret that can be guessed. */
+/** The refusal of a guessable secret. */
 export function buildGuessable(name: string): RefusedSetting {
   return {
     code: 'secret_guessable',

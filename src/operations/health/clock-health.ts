@@ -5,16 +5,16 @@ import { listProcessSkews, type ProcessSkew } from './process-skew.store.ts'
 /** A process that has not reported itself for this long has stopped, or its machine has the right time again. */
 const SKEW_KNOWN_MS = 30_000
 
-/** Processes that the component lists at most. */
+/** Maximum number of processes in the component. */
 const PROCESS_LIMIT = 100
 
 /** The facts of the component. */
 export interface ClockFacts {
-  /** Processes whose machine is more than two seconds off the database's clock; 100 stands for that many or more. */
+  /** Processes whose machine is more than two seconds off the database's clock; 100 means that many or more. */
   skewed_processes: number
-  /** Those of them that claim and delete nothing, because they are more than ten seconds off. */
+  /** Those of them that claim and delete nothing, being more than ten seconds off. */
   resting_processes: number
-  /** The furthest of them: seconds ahead of the database, negative behind. 0 when none is. */
+  /** Largest skew: seconds ahead of the database, negative behind. 0 without any. */
   largest_skew_s: number
   /** Remedy; null while none is needed. */
   remedy: string | null
@@ -23,7 +23,7 @@ export interface ClockFacts {
 const REMEDY =
   'Synchronize the clocks of all machines, that of the database among them (chrony, systemd-timesyncd): see docs/operations.md, clock skew.'
 
-/** Decides what reports come to. Pure. */
+/** Evaluates the reports. Pure. */
 export function decideClockFacts(skews: readonly ProcessSkew[]): ClockFacts {
   const off = skews.filter(({ skewMs }) => Math.abs(skewMs) > SKEW_REPORTED_MS)
   const furthestMs = off.reduce((most, { skewMs }) => (Math.abs(skewMs) > Math.abs(most) ? skewMs : most), 0)

@@ -39,10 +39,10 @@ const selectFacts = statement<WebhookOutFacts, { now: Date; since: Date; limit: 
   from longest, unrouted`)
 
 /**
- * Reads the facts for the health of outbound webhooks. Auto-disabled webhooks are those that the service disabled. Events
- * without routing count as waiting, because without a running dispatcher there are no due dispatches.
+ * Reads the facts for the health of outbound webhooks. Unrouted events count as waiting, because without a running
+ * dispatcher there are no due dispatches.
  *
- * Each count ends at `limit`, and each reads a partial index of exactly these rows, so the statement reads a small multiple
+ * Each count stops at `limit` and reads a partial index of exactly these rows, so the statement reads a small multiple
  * of `limit` rows for any backlog.
  */
 export async function readWebhookOutFacts(db: Database, now: Date, limit = COUNT_LIMIT): Promise<WebhookOutFacts> {

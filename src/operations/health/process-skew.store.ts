@@ -6,7 +6,7 @@ import { sweepOld } from '../../postgres/sweep.ts'
 /** A process whose machine has another time than the database. */
 export interface ProcessSkew {
   process: string
-  /** How far the machine is ahead of the database; negative: behind. */
+  /** Lead of the machine over the database; negative: behind. */
   skewMs: number
 }
 
@@ -14,7 +14,7 @@ const save = statement<never, { process: string; skewMs: number; now: Date }>(`
   insert into process_skew (process, skew_ms, seen_at) values ($process, $skewMs, $now)
   on conflict (process) do update set skew_ms = excluded.skew_ms, seen_at = excluded.seen_at`)
 
-/** Keeps what a process measured of itself, for the health and the alerts of all. */
+/** Stores a process's own measurement, for the health and alerts of all processes. */
 export async function saveProcessSkew(db: Database, { process, skewMs }: ProcessSkew, now: Date): Promise<void> {
   await save(db, { process, skewMs: Math.round(skewMs), now })
 }
@@ -44,5 +44,5 @@ const deleteOldSkews = deletionOfOld('process_skew', { key: 'process', time: 'se
 /** Retention of the skew of a process after its last report. */
 const SKEW_KEPT_MS = 3_600_000
 
-/** Deletes what processes that are gone said of their clocks. */
+/** Deletes the clock reports of ended processes. */
 export const skewSweep = sweepOld('processSkews', SKEW_KEPT_MS, deleteOldSkews)

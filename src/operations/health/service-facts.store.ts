@@ -9,7 +9,7 @@ export interface RanMigration {
 
 const select = statement<RanMigration>('select name, ran_at from schema_migration order by name')
 
-/** The migrations that ran, by name. */
+/** The applied migrations, by name. */
 export function listRanMigrations(db: Database): Promise<RanMigration[]> {
   return select(db)
 }

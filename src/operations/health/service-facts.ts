@@ -7,7 +7,7 @@ import { AUTO_DISABLE_AFTER_FAILURES } from '../../webhook/delivery/failure-coun
 import { RETRY_DELAYS_MS } from '../../webhook/delivery/outcome.ts'
 import { listRanMigrations, type RanMigration } from './service-facts.store.ts'
 
-/** How realtime messages are published. */
+/** Mode of realtime publishing. */
 export type RealtimeMode = 'provider' | 'embedded' | 'log-only'
 
 /** Facts of a process about itself. */

@@ -4,7 +4,7 @@ const DEGRADED_AT_EXHAUSTED = 10
 /** The window of the health component and the dashboard, in milliseconds (docs/contract/delivery.md#fixed-constants). */
 export const HEALTH_WINDOW_MS = 24 * 3_600_000
 
-/** Wait of the oldest due dispatch from which on the component is degraded: the dispatcher is down or far behind. */
+/** Wait of the oldest due dispatch at which the component is degraded: the dispatcher is down or far behind. */
 const DEGRADED_AT_LAG_SECONDS = 300
 
 /** Upper bound of each count: this many, or more. */
@@ -13,7 +13,7 @@ export const COUNT_LIMIT = 10_000
 /** Cache lifetime of the facts in a process, in milliseconds: health and metrics are at most this old. */
 export const FACTS_LIFETIME_MS = 5_000
 
-/** The facts of the component. Counts end at `COUNT_LIMIT`. */
+/** The facts of the component. Counts stop at `COUNT_LIMIT`. */
 export interface WebhookOutFacts {
   exhausted_24h: number
   auto_disabled: number

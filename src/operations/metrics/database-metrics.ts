@@ -5,7 +5,7 @@ import type { PoolState } from '../../postgres/connection/pool-guard.ts'
 export interface DatabaseMetricsDeps {
   /** The pools of this process by name. */
   pools: Readonly<Record<string, () => PoolState>>
-  /** How often the listening connection was opened again. */
+  /** Number of replacements of the listening connection. */
   countListenReconnects: () => number
 }
 

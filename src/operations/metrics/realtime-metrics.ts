@@ -14,7 +14,7 @@ export interface RealtimeMetrics {
   countMessages(messages: readonly CountedMessage[]): void
   /** Counts messages that log-only mode did not publish. */
   countUnpublished(messages: number): void
-  /** Counts a request to the provider, by what came of it. */
+  /** Counts a request to the provider, by its result. */
   countRequest(request: { source: string; outcome: string }): void
   /** Counts an authorization of a channel, by its answer. */
   countAuthorization(answer: 'granted' | 'refused'): void

@@ -60,7 +60,7 @@ export function buildSharedMetrics(deps: {
   }
 }
 
-/** The statuses in which a delivery of provisioning ends. */
+/** End statuses of a provisioning delivery. */
 const PROVISIONING_ENDS = ['delivered', 'failed', 'dead_letter', 'cancelled'] as const
 
 /** The metrics of provisioning of all processes. */

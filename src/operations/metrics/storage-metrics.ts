@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type DiskSource, readStorageForecast, type StorageRetention } from '../storage/storage.ts'
 
-/** Where the room of the database is known from, and how long what it holds is kept. */
+/** Source of the database's disk space, and the retention of its rows. */
 export interface StorageMetricsDeps {
   disk: DiskSource
   retention: StorageRetention
@@ -20,7 +20,7 @@ export function buildStorageMetrics(db: Database, clock: Clock, deps: StorageMet
   const registry = new Registry()
   const registers = [registry]
   const size = new Gauge({ name: 'database_size_bytes', help: 'What the database takes on its disk.', registers })
-  // With a label, so that it is left out while it is not known.
+  // With a label, so that it is omitted while unknown.
   const source = deps.disk.diskBytes === undefined ? 'disk' : 'setting'
   const free = new Gauge({
     name: 'database_disk_free_bytes',

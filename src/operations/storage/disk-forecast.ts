@@ -10,14 +10,14 @@ export interface KeptRows {
   retentionDays: number
 }
 
-/** Beyond this no rate of today says anything. */
+/** Horizon of the forecast: today's rate means nothing beyond. */
 const HORIZON_DAYS = 3_650
 
 /**
- * The days until `freeBytes` are used up, when rows go on to come as they do; null when they are not within ten years, which
- * is when deletions keep up with what comes, or nothing comes. Until rows reach their retention nothing of them is deleted;
- * then those that are there go as they came, on average, and from the retention on what comes and what goes is the same.
- * PostgreSQL gives no freed space back: the forecast is of the first time that the disk would be full.
+ * Days until `freeBytes` are used up at the current rate; null beyond ten years, when deletions keep up with inserts,
+ * or without inserts. Until rows reach their retention none is deleted; then the existing ones are deleted at their
+ * average rate, and from the retention on inserts and deletions are equal. PostgreSQL does not return freed space: the
+ * forecast is for the first time at which the disk is full.
  */
 export function forecastFullDisk(freeBytes: number, kept: readonly KeptRows[]): number | null {
   const usedAt = (day: number) => kept.reduce((sum, rows) => sum + growthOf(rows, day), 0)
@@ -36,7 +36,7 @@ export function forecastFullDisk(freeBytes: number, kept: readonly KeptRows[]): 
   return null
 }
 
-/** When the last of the rows that are there now is deleted. */
+/** Deletion of the last of the current rows. */
 const endOfOld = (ageDays: number, retentionDays: number) => Math.max(0, retentionDays - ageDays) + ageDays
 
 /** By how much these rows grow until `day`. */

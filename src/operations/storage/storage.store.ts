@@ -5,9 +5,9 @@ import { statement } from '../../postgres/statement/statement.ts'
 export interface StorageFacts {
   /** All of this database. */
   databaseBytes: number
-  /** Events with their deliveries and attempts: what `WEBHOOK_LEDGER_RETENTION_DAYS` holds. */
+  /** Events with their deliveries and attempts, retained for `WEBHOOK_LEDGER_RETENTION_DAYS`. */
   ledgerBytes: number
-  /** The events that are kept, as they were numbered: those that nobody recorded in the end among them. */
+  /** Number of stored events by their ordinals, including rolled-back ones. */
   events: number
   /** The time from the oldest event to now; 0 without one. */
   ledgerDays: number
@@ -19,7 +19,7 @@ export interface StorageFacts {
   auditDays: number
 }
 
-/** Reads each end of the events and of the audit log by an index, whatever there is between. */
+/** Reads the first and last rows of events and audit log by an index. */
 const selectStorage = statement<StorageFacts, { now: Date }>(`
   with oldest as materialized (
     select created_at, coalesce(ordinal, 0) as ordinal from event_occurrence order by created_at limit 1
@@ -39,7 +39,7 @@ const selectStorage = statement<StorageFacts, { now: Date }>(`
     pg_total_relation_size('audit_log')::float8 as "auditBytes",
     coalesce(extract(epoch from $now - (select min(created_at) from audit_log)), 0)::float8 / 86400 as "auditDays"`)
 
-/** Reads the size of the database and the ends of what it keeps. */
+/** Reads the size of the database and its first and last rows. */
 export async function readStorageFacts(db: Database, now: Date): Promise<StorageFacts> {
   const [row] = await selectStorage(db, { now })
   if (!row) throw new Error('a select without a table has one row')

@@ -7,15 +7,15 @@ import { readStorageFacts, type StorageFacts } from './storage.store.ts'
 const LEAST_EVENTS = 1_000
 const LEAST_DAYS = 1 / 24
 
-/** Where the room of the database is known from. */
+/** Source of the database's disk space. */
 export interface DiskSource {
   /** The directory of the embedded PostgreSQL; undefined for another one, whose disk the service does not see. */
   dataDir: string | undefined
-  /** `DATABASE_DISK_BYTES`: what the database may take. */
+  /** `DATABASE_DISK_BYTES`: space available to the database. */
   diskBytes: number | undefined
 }
 
-/** How long what is stored is kept, in days; 0: for ever. */
+/** Retention in days; 0: forever. */
 export interface StorageRetention {
   webhookLedgerRetentionDays: number
   auditRetentionDays: number
@@ -26,7 +26,7 @@ export interface StorageForecast {
   databaseBytes: number
   /** Free bytes; undefined where unknown. */
   freeBytes: number | undefined
-  /** Bytes of an event with its deliveries and attempts; undefined while too few are kept. */
+  /** Bytes of an event with its deliveries and attempts; undefined while too few are stored. */
   bytesPerEvent: number | undefined
   /** Daily growth over the last days; undefined with `bytesPerEvent`. */
   growthPerDay: number | undefined
@@ -34,7 +34,7 @@ export interface StorageForecast {
   fullInDays: number | null | undefined
 }
 
-/** Judges the facts. Pure. */
+/** Evaluates the facts. Pure. */
 export function buildStorageForecast(
   facts: StorageFacts,
   { freeBytes, retention }: { freeBytes: number | undefined; retention: StorageRetention },
@@ -75,7 +75,7 @@ async function findFreeBytes({ dataDir, diskBytes }: DiskSource, databaseBytes: 
   return ofSetting === undefined ? ofDisk : Math.min(ofSetting, ofDisk ?? ofSetting)
 }
 
-/** Undefined where the directory cannot be looked at: figures are no reason to fail. */
+/** Undefined if the directory cannot be read: missing figures are not a failure. */
 async function findFreeOfDisk(directory: string): Promise<number | undefined> {
   return statfs(directory).then(
     ({ bavail, bsize }) => bavail * bsize,

@@ -6,9 +6,9 @@ interface RotationStatus {
   lines: string[]
   /** Secrets under an older key of SECRET_KEY. */
   stale: number
-  /** Secrets that no key opens. */
+  /** Secrets that no key decrypts. */
   unreadable: number
-  /** Whether every secret is sealed under the first key. */
+  /** Whether every secret is encrypted under the first key. */
   isEnded: boolean
 }
 
@@ -43,7 +43,7 @@ function describeEnd(endsAt: Date | null): string {
   return endsAt === null ? '' : `, expires by ${endsAt.toISOString()}`
 }
 
-/** When the last expiring secret under an older key ends; null when there is none. */
+/** Expiry of the last expiring secret under an older key; null without one. */
 function findLastEnd(counts: readonly SecretCount[], older: readonly string[]): Date | null {
   const ends = counts.flatMap(({ keyId, endsAt }) => (older.includes(keyId) && endsAt ? [endsAt.getTime()] : []))
   return ends.length > 0 ? new Date(Math.max(...ends)) : null

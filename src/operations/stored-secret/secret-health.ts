@@ -6,13 +6,13 @@ const COUNT_LIMIT = 10_000
 
 /** The facts of the component. */
 export interface SecretFacts {
-  /** Secrets that no key of SECRET_KEY opens. */
+  /** Secrets that no key of SECRET_KEY decrypts. */
   unreadable: number
   /** The same by table. */
   unreadable_by_table: Partial<Record<SecretPlace, number>>
   /** The ids of the keys that are missing. An id is a hash: it does not reveal the key. */
   missing_keys: string[]
-  /** Whether some secrets are still sealed under another key than the first one. */
+  /** Whether some secrets are encrypted under another key than the first one. */
   is_rotating: boolean
   /** Remedy; null while none is needed. */
   remedy: string | null
@@ -21,7 +21,7 @@ export interface SecretFacts {
 const REMEDY =
   'Add the missing keys to SECRET_KEY again, after the first one, and restart every process. If they are lost, rotate the secrets, and set the headers of webhooks again.'
 
-/** Decides what used keys come to. `keyIds`: those of SECRET_KEY, the first one first. Pure. */
+/** Evaluates the used keys. `keyIds`: those of SECRET_KEY, the first one first. Pure. */
 function decideSecretFacts(used: readonly UsedKey[], keyIds: readonly string[]): SecretFacts {
   const missing = used.filter((item) => !item.isListed)
   const byTable: Partial<Record<SecretPlace, number>> = {}
@@ -40,12 +40,12 @@ export async function readSecretFacts(db: Database, keyIds: readonly string[]): 
   return decideSecretFacts(await listUsedKeys(db, keyIds, COUNT_LIMIT), keyIds)
 }
 
-/** `degraded` while a stored secret opens under no key (docs/contract/configuration.md#secret-encryption). */
+/** `degraded` while no key decrypts a stored secret (docs/contract/configuration.md#secret-encryption). */
 export function decideSecretHealth(facts: SecretFacts): 'operational' | 'degraded' {
   return facts.unreadable > 0 ? 'degraded' : 'operational'
 }
 
-/** The sentence that stops a start: secrets are stored, and SECRET_KEY opens none of them. Undefined when it may go on. */
+/** The error of a start whose SECRET_KEY decrypts none of the stored secrets. Undefined otherwise. */
 export async function findLostKey(db: Database, keyIds: readonly string[]): Promise<string | undefined> {
   const used = await listUsedKeys(db, keyIds, COUNT_LIMIT)
   if (used.length === 0 || used.some(({ isListed }) => isListed)) return undefined

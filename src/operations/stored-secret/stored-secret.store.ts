@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** The tables that keep secrets until somebody replaces them, with the column that has the ciphertext. */
+/** The tables with permanent secrets, and their ciphertext columns. */
 const LASTING = [
   ['webhook', 'secret_encrypted'],
   ['webhook', 'headers_encrypted'],
@@ -50,7 +50,7 @@ export interface UsedKey {
   secrets: number
 }
 
-/** The key ids that lasting secrets are sealed under. Reads a few index entries, and counts what no key opens. */
+/** The key ids of permanent secrets. Reads a few index entries, and counts unreadable ones. */
 export async function listUsedKeys(db: Database, keyIds: readonly string[], limit: number): Promise<UsedKey[]> {
   const rows = await selectUnlisted(db, { keyIds, limit })
   return rows.map((row) => ({
@@ -61,7 +61,7 @@ export async function listUsedKeys(db: Database, keyIds: readonly string[], limi
   }))
 }
 
-/** Ciphertexts that end by themselves: `oauth_state` has them as members of a payload. */
+/** Expiring ciphertexts: `oauth_state` has them as members of a payload. */
 const PASSING = `
   select 'mail_outbox' as place, content as sealed, expires_at from mail_outbox
     where status = 'waiting' and content is not null and expires_at > $now
@@ -87,13 +87,13 @@ const countByKey = statement<{ place: string; key_id: string; secrets: number; e
   ) every
   group by 1, 2 order by 1, 2`)
 
-/** How many secrets of a table are sealed under a key. */
+/** Number of secrets of a table under a key. */
 export interface SecretCount {
   /** The table. */
   place: string
   keyId: string
   secrets: number
-  /** When the last of them expires; null for secrets that last. */
+  /** Expiry of the last of them; null for permanent ones. */
   endsAt: Date | null
 }
 

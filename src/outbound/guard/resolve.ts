@@ -25,10 +25,10 @@ export type Resolution =
   | { ok: false; errorClass: 'dns' | 'blocked_address'; errorCode: string }
 
 /**
- * Resolves the host of a checked callback URL and classifies every address (docs/contract/webhooks.md#callback-guard). One
- * forbidden address refuses the whole answer. The name is resolved once, as an absolute name, so search domains do not
- * apply, and only the returned addresses are dialled. An exempt target uses the machine's name service and may have any
- * address. Rejects with an `OwnFault` where this process could not ask.
+ * Resolves the host of a checked callback URL and classifies every address (docs/contract/webhooks.md#callback-guard).
+ * One forbidden address refuses the whole answer. The name is resolved once, as an absolute name, so search domains do
+ * not apply, and only the returned addresses are dialled. An exempt target uses the machine's name service and may have
+ * any address. Rejects with an `OwnFault` where this process could not query.
  */
 export async function resolveTarget(
   deps: { lookup: Lookup; watch?: LoopWatch | undefined },

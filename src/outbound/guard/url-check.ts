@@ -2,14 +2,14 @@ import { buildCache } from '../../base/cache.ts'
 import { type CallbackRefusal, type CallbackRules, checkCallbackUrl, findLiteral } from './callback-url.ts'
 import { type Resolution, resolveLiteral } from './resolve.ts'
 
-/** URLs whose checks are held at most. */
+/** Maximum number of cached checks. */
 const CACHE_LIMIT = 4_096
 
 /** A callback URL that passed its check. */
 export interface CheckedUrl {
   ok: true
   url: URL
-  /** The address that its host is, without brackets; undefined for a name. */
+  /** The address of a literal host, without brackets; undefined for a name. */
   literal: string | undefined
   /** Address of a literal; undefined for a name, which is looked up each time. */
   literalResolution: Resolution | undefined
@@ -19,8 +19,8 @@ export interface CheckedUrl {
 export type UrlCheck = (text: string) => CheckedUrl | CallbackRefusal
 
 /**
- * Builds the check of URLs that are posted to again and again: what depends on text and rules alone is held, and dropped
- * when the rules change (the sink's URL is known once the service listens). Names are looked up for each POST all the same.
+ * Builds the check of URLs for repeated POSTs: results that depend on text and rules alone are cached, and dropped when
+ * the rules change (the sink's URL is known once the service listens). Names are still resolved for each POST.
  */
 export function buildUrlCheck(rules: CallbackRules): UrlCheck {
   const cache = buildCache<string, CheckedUrl | CallbackRefusal>({ limit: CACHE_LIMIT })

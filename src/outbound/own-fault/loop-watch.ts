@@ -1,11 +1,11 @@
-/** How often the event loop is looked at, in milliseconds. */
+/** Interval between checks of the event loop, in milliseconds. */
 const TICK_MS = 100
-/** A delay of a tick below this is none: timers are late by some milliseconds under any load. */
+/** Delays below this are ignored: timers are late by some milliseconds under any load. */
 const NOTICED_MS = 100
 
-/** Tells for how long the event loop of this process has stood still. */
+/** Measures stalls of the event loop of this process. */
 export interface LoopWatch {
-  /** Milliseconds of all stalls since the start, the one that has just ended included. */
+  /** Total milliseconds of stalls since the start, including the latest. */
   stalledMs(): number
   stop(): void
 }
@@ -26,17 +26,17 @@ export function watchLoop(now: () => number = () => performance.now()): LoopWatc
   return { stalledMs: () => totalMs + measure(), stop: () => clearInterval(timer) }
 }
 
-/** A limit of time that stalls of this process do not shorten. */
+/** A deadline that stalls of this process do not shorten. */
 export interface LiveDeadline {
   cancel(): void
-  /** For how long the loop has stood still since the start of the deadline, in milliseconds. */
+  /** Stall time since the start of the deadline, in milliseconds. */
   stalledMs(): number
 }
 
 /**
- * Calls `onOver` when `limitMs` have gone by in which the event loop ran, at the latest after twice the time. What came
- * while the loop stood still is read first: timers run before sockets are read, so an answer that lies there would count as
- * none. Without a watch it is a plain limit, for what nobody is blamed for.
+ * Calls `onOver` after `limitMs` in which the event loop ran, at the latest after twice the time. Data that arrived
+ * during a stall is read first: timers run before sockets are read, so a waiting answer would be missed. Without a
+ * watch it is a plain timeout.
  */
 export function startDeadline(watch: LoopWatch | undefined, limitMs: number, onOver: () => void): LiveDeadline {
   if (!watch) {
@@ -53,7 +53,7 @@ export function startDeadline(watch: LoopWatch | undefined, limitMs: number, onO
     timer = setTimeout(() => {
       const missedMs = Math.min(stalledMs(), limitMs) - givenMs
       if (missedMs <= 0) {
-        // After the next look at the sockets.
+        // After the next read of the sockets.
         turn = setImmediate(onOver)
         return
       }

@@ -3,7 +3,7 @@ import { isIPv4 } from 'node:net'
 import { devNull } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 
-/** Resource that this process lacked, as a constant for log and metric. */
+/** Missing resource of this process, as a constant for log and metric. */
 export type OwnFaultCode = 'EMFILE' | 'ENFILE' | 'ENOBUFS' | 'ENOMEM' | 'EADDRNOTAVAIL' | 'STALLED'
 
 /** Every code, for a metric whose series start at 0. */
@@ -16,16 +16,16 @@ export const OWN_FAULT_CODES: readonly OwnFaultCode[] = [
   'STALLED',
 ]
 
-/** Descriptors and memory are lacking for every receiver; a local port or address only towards one. */
+/** A lack of descriptors or memory affects every receiver; a lack of a local port or address only one. */
 const OF_THE_PROCESS: readonly string[] = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'STALLED']
 
 /**
- * A request that was not made, because this process or its machine lacked something: no byte of it was sent, and it says
- * nothing of the receiver (docs/contract/delivery.md#whose-fault).
+ * A request that was not made, because this process or its machine lacked a resource: no byte of it was sent, and it
+ * does not count against the receiver (docs/contract/delivery.md#whose-fault).
  */
 export class OwnFault extends Error {
   readonly code: OwnFaultCode
-  /** Whether no other request of the process can be made either. */
+  /** Whether the fault affects every request of the process. */
   readonly isOfProcess: boolean
   constructor(code: OwnFaultCode) {
     super(`not sent for a fault of this process: ${code}`)
@@ -38,12 +38,12 @@ export class OwnFault extends Error {
 const codeOf = (error: unknown) => (error as { code?: unknown } | null)?.code
 
 /**
- * The fault of this process that made dialling fail; undefined when it was none. `isIpv4`: only IPv4 addresses were dialled.
- * `EADDRNOTAVAIL` is a lack of local ports there; a machine without IPv6 says it of each IPv6 address, which a receiver
- * chooses.
+ * The fault of this process that made dialling fail; undefined for none. `isIpv4`: only IPv4 addresses were dialled.
+ * There `EADDRNOTAVAIL` is a lack of local ports; a machine without IPv6 reports it for each IPv6 address, which the
+ * receiver chooses.
  */
 export function findDialFault(error: unknown, isIpv4: boolean): OwnFaultCode | undefined {
-  // Several addresses: one error with the error of each.
+  // With several addresses: one error that contains the error of each.
   const nested = (error as { errors?: unknown } | null)?.errors
   const codes = Array.isArray(nested) && nested.length > 0 ? nested.map(codeOf) : [codeOf(error)]
   const ofProcess = codes.find((code) => OF_THE_PROCESS.includes(code as string))
@@ -52,8 +52,8 @@ export function findDialFault(error: unknown, isIpv4: boolean): OwnFaultCode | u
 }
 
 /**
- * The fault of this process that made a look-up fail; undefined when it was none. Resolvers without a descriptor say that
- * the name server refused, or that there is no such name, so one is tried.
+ * The fault of this process that made a look-up fail; undefined for none. Resolvers without a descriptor report a
+ * refused query or an unknown name, so the check opens one.
  */
 export function findLookupFault(error: unknown, openDescriptor: () => void = openAny): OwnFaultCode | undefined {
   const own = findDialFault(error, false)
@@ -66,7 +66,7 @@ export function findLookupFault(error: unknown, openDescriptor: () => void = ope
   }
 }
 
-/** The stage at which a request of a client that dials by itself failed: with the name of the error, or with its number. */
+/** The failed stage of a request of a client with its own dialling, by the name or the number of the error. */
 interface ClientError {
   code?: unknown
   errno?: unknown
@@ -76,9 +76,9 @@ interface ClientError {
 }
 
 /**
- * The fault of this process that made a client of the operator's own server fail, which looks names up and dials by itself
- * (the realtime provider, the mail server); undefined when it was none. Libraries hide the code of the system behind one of
- * their own; its number stays.
+ * The fault of this process that made a client of the operator's own server fail, which resolves and dials itself (the
+ * realtime provider, the mail server); undefined for none. Libraries replace the system's code with their own; its
+ * number stays.
  */
 export function findClientFault(error: unknown, openDescriptor?: () => void): OwnFaultCode | undefined {
   for (let at = error as ClientError | null | undefined, depth = 0; at && depth < 5; depth += 1) {

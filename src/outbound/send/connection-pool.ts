@@ -13,7 +13,7 @@ export interface IdleCaps {
 /** The limits for the POSTs of deliveries. */
 const DELIVERY_CAPS: IdleCaps = { perTarget: 256, total: 1_024 }
 
-/** A connection that was idle for less than this was read of last in this turn of the event loop or shortly before. */
+/** A connection that was idle for less than this was last read in this turn of the event loop or shortly before. */
 const UNREAD_MS = 100
 
 /** Key of a reusable connection: the origin and the checked addresses, in no order. */
@@ -27,7 +27,9 @@ function buildKey({ origin, addresses }: ConnectionTarget): string {
 export interface PooledConnection extends Connection {
   key: string
   origin: string
-  /** Since when it has been idle; while it is in use, for how long it had been. Null before its first use ended. */
+  /**
+   * Start of its idle time; while in use, the length of the previous idle time. Null before its first use has ended.
+   */
   idle: { sinceMs: number | null; beforeMs: number | null }
 }
 
@@ -36,30 +38,30 @@ export interface ConnectionPool {
   /** An idle connection to exactly this target, the most recently used first; else a new one. */
   take(target: ConnectionTarget): PooledConnection
   /**
-   * Resolves once what has arrived on the connection that `take` would reuse is read, when that was idle for a while: a close
-   * that waits there unread would meet the POST. Undefined where nothing is to be waited for.
+   * Resolves once pending data of the connection that `take` would reuse is read, if that was idle for a while: an
+   * unread close would break the POST. Undefined if there is nothing to wait for.
    */
   settle(target: ConnectionTarget): Promise<void> | undefined
-  /** Returns a connection whose response was read to its end; over the limits, closes the one that was idle the longest. */
+  /** Returns a connection whose response was read to its end; over the limits, closes the longest idle one. */
   giveBack(connection: PooledConnection): void
-  /** Ends a connection that is in use. */
+  /** Closes a connection in use. */
   drop(connection: PooledConnection): void
-  /** The receiver closed a reused connection before an answer: it was idle for too long. */
+  /** Reports that the receiver closed a reused connection before an answer: it was idle for too long. */
   noteReset(connection: PooledConnection): void
   /** Idle limit that the receiver announced, in milliseconds. */
   noteAnnounced(connection: PooledConnection, limitMs: number): void
   /** The number of idle connections. */
   idleCount(): number
-  /** Ends every idle connection. */
+  /** Closes every idle connection. */
   clear(): void
 }
 
 /**
- * Builds the pool. The key consists of the origin and the checked addresses: a connection is reused only for a request whose
- * own look-up returned the addresses it was opened with. Receivers of one origin share connections also when their owners
- * differ: the server behind the origin sees all of their POSTs, and a connection carries one POST at a time. An idle
- * connection that closes, by its time limit or by the receiver, leaves the pool. For how long it was open says for how
- * long others of its origin may be reused; one that is too old for that stays open to tell.
+ * Builds the pool. The key consists of the origin and the checked addresses: a connection is reused only for a request
+ * whose own look-up returned the addresses it was opened with. Receivers of one origin share connections also when
+ * their owners differ: the server behind the origin sees all of their POSTs, and a connection carries one POST at a
+ * time. An idle connection that closes, by its time limit or by the receiver, leaves the pool. Its idle time teaches
+ * for how long others of its origin may be reused; one that is too old for reuse stays open for this measurement.
  */
 export function buildConnectionPool(options: ConnectionOptions, caps: IdleCaps = DELIVERY_CAPS): ConnectionPool {
   const idleByKey = new Map<string, PooledConnection[]>()
@@ -107,7 +109,7 @@ export function buildConnectionPool(options: ConnectionOptions, caps: IdleCaps =
     },
     take(target) {
       const key = buildKey(target)
-      // The one that was used last, so the others are older still.
+      // The most recently used one, so the others are older still.
       const kept = idleByKey.get(key)?.at(-1)
       if (kept === undefined || measureIdle(kept) > limits.reuseMs(target.origin)) return open(target, key)
       kept.idle.beforeMs = measureIdle(kept)
@@ -122,7 +124,8 @@ export function buildConnectionPool(options: ConnectionOptions, caps: IdleCaps =
       idleByKey.set(connection.key, siblings)
       siblings.push(connection)
       idle.add(connection)
-      // The one that was used last is the one to reuse: without this, those too old for that would keep their places.
+      // The most recently used one is reused first: without this, connections too old for reuse would keep their
+      // places.
       if (siblings.length > caps.perTarget) drop(siblings[0]!)
       if (idle.size > caps.total) drop(idle.values().next().value!)
     },

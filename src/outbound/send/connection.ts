@@ -151,7 +151,7 @@ function dialSocket(
     if (!isTls) end(null)
   })
   if (isTls) socket.once('secureConnect', () => end(null))
-  // Both come again when a connection that was in use ends; an error costs its stack.
+  // Both events repeat when a connection in use closes; creating an error costs a stack trace.
   socket.on('error', (error: NodeJS.ErrnoException) => {
     if (!isOver) end(toDialError(error, { stage, target }))
   })

@@ -26,7 +26,7 @@ export interface HttpSenderOptions {
   ca?: string | undefined
   /** Monotonic milliseconds, for the measured durations. */
   now?: (() => number) | undefined
-  /** Tells how long this process stood still. */
+  /** Measures stalls of this process. */
   watch?: LoopWatch | undefined
 }
 
@@ -39,7 +39,10 @@ export interface HttpSender {
   post(request: PostRequest): Promise<PostResult>
   /** The number of idle connections. */
   idleConnectionCount(): number
-  /** Interrupts POSTs in flight, ends every connection and refuses further POSTs. Resolves when all POSTs have results. */
+  /**
+   * Interrupts POSTs in flight, closes every connection and refuses further POSTs. Resolves when all POSTs have
+   * results.
+   */
   close(): Promise<void>
 }
 

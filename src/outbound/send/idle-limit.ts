@@ -1,25 +1,25 @@
 import { buildCache } from '../../base/cache.ts'
 
-/** Reuse of a connection to an origin of which nothing is known ends after this, in milliseconds. */
+/** Limit of reuse for an unknown origin, in milliseconds. */
 const UNKNOWN_REUSE_MS = 1_000
 /** No connection is reused after this: common servers close at 5 s. */
 const LONGEST_REUSE_MS = 4_000
-/** The share of a known idle limit after which a connection is not reused: the receiver's clock started before ours. */
+/** Fraction of a known idle limit after which a connection is not reused: the receiver's timer started earlier. */
 const REUSED_SHARE = 0.5
-/** How fast a limit that a receiver has raised, or that was taken too low, is raised. */
+/** Rate at which a limit that is too low is raised. */
 const RAISE = 1.5
-/** Most origins that are remembered. */
+/** Maximum number of remembered origins. */
 const ORIGINS = 4_096
 
-/** Learns for how long each receiver keeps a connection that nobody uses, so that a POST does not meet a closing one. */
+/** Learns the idle limit of each receiver, so that a POST does not meet a closing connection. */
 export interface IdleLimits {
-  /** For how long an idle connection to this origin may be reused, in milliseconds. */
+  /** Idle time up to which a connection to this origin may be reused, in milliseconds. */
   reuseMs(origin: string): number
-  /** The receiver closed a connection after this many idle milliseconds, or reset a POST that came after them. */
+  /** Reports that the receiver closed a connection after this many idle milliseconds, or reset a POST after them. */
   noteClosed(origin: string, idleMs: number): void
-  /** A connection that was idle for this long was open. */
+  /** Reports that a connection idle for this long was still open. */
   noteOpen(origin: string, idleMs: number): void
-  /** The receiver said how long it keeps connections (`Keep-Alive: timeout`). */
+  /** Reports the idle limit that the receiver announced (`Keep-Alive: timeout`). */
   noteAnnounced(origin: string, limitMs: number): void
 }
 
@@ -33,13 +33,13 @@ export function buildIdleLimits(): IdleLimits {
       return limitMs === undefined ? UNKNOWN_REUSE_MS : Math.min(LONGEST_REUSE_MS, REUSED_SHARE * limitMs)
     },
     noteClosed: (origin, idleMs) => {
-      // A low one counts at once; several servers behind one origin differ, and the lowest decides.
+      // A lower limit counts at once; several servers behind one origin differ, and the lowest decides.
       const limitMs = learned.find(origin) ?? Number.POSITIVE_INFINITY
       learned.put(origin, Math.min(idleMs, limitMs * RAISE))
     },
     noteOpen: (origin, idleMs) => {
       const limitMs = learned.find(origin)
-      // Of an origin that nothing is known of it says something only beyond what is taken for granted.
+      // For an unknown origin it is informative only beyond the default.
       const known = limitMs ?? UNKNOWN_REUSE_MS / REUSED_SHARE
       if (idleMs > known) learned.put(origin, limitMs === undefined ? idleMs : Math.min(idleMs, known * RAISE))
     },

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 
-/** Interim responses, and their bytes, that are passed over before one answer. */
+/** Limits of skipped interim responses, and of their bytes, before one answer. */
 const MAX_INTERIM_RESPONSES = 100
 const MAX_INTERIM_BYTES = 65_536
 /**
- * Bytes of one answer with its framing. The readers of bodies have limits far below; this one ends what is no body:
- * extensions of chunks and trailers.
+ * Bytes of one answer with its framing. Readers of bodies have far lower limits; this one bounds chunk extensions and
+ * trailers.
  */
 const MAX_ANSWER_BYTES = 2_097_152
 /** `HTTP/1.1 100` */
@@ -42,11 +42,11 @@ function startScan(): Scan {
 }
 
 /**
- * Removes interim (1xx) responses, except 101, from the bytes that the socket reads. RFC 9110 section 15.2 lets a client
- * discard unexpected ones, and some servers send `100 Continue` to every POST; undici 8 (client-h1.js) ends the connection
- * then. 101 stays, because it is an error here. Each byte is looked at once and none of them is kept; over the limits the
- * socket is destroyed with an `AnswerFloodError`. The returned function marks the start of a response at the next bytes;
- * only that start is inspected.
+ * Removes interim (1xx) responses, except 101, from the bytes that the socket reads. RFC 9110 section 15.2 lets a
+ * client discard unexpected ones, and some servers send `100 Continue` to every POST; undici 8 (client-h1.js) ends the
+ * connection then. 101 stays, because it is an error here. Each byte is inspected once and not stored; over the limits
+ * the socket is destroyed with an `AnswerFloodError`. The returned function marks the start of a response at the next
+ * bytes; only that start is inspected.
  */
 export function passOverInterim(socket: Socket): () => void {
   const read = socket.read.bind(socket)

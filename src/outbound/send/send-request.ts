@@ -33,7 +33,7 @@ export interface PostRun {
   startedAt: number
   /** Monotonic milliseconds. */
   now: () => number
-  /** Aborts with the reason `deadline`, `stalled` (a deadline of which this process missed more than it had), or `stop`. */
+  /** Aborts with the reason `deadline`, `stalled` (this process was stalled for longer than the limit), or `stop`. */
   signal: AbortSignal
   dnsMs: number | null
 }

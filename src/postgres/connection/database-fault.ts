@@ -1,6 +1,6 @@
 import { endClient, openClient } from './listener.ts'
 
-/** Why the database cannot be worked with now: it cannot be reached, or takes no changes. Undefined when it can. */
+/** The fault of the database: it cannot be reached, or refuses changes. Undefined without one. */
 export async function findDatabaseFault(connectionString: string): Promise<unknown> {
   const client = openClient(connectionString, 'signalbox start')
   try {

@@ -7,7 +7,7 @@ import { buildCache } from '../../base/cache.ts'
  */
 export type Invalidation = '*' | 'r' | 't' | 'p' | `${'s' | 'k' | 'v' | 'u' | 'c' | 'l'}:${string}`
 
-/** Reads what triggers report: names of changes, separated by commas; none is the empty text. */
+/** Parses the report of triggers: names of changes, comma-separated; the empty text for none. */
 export function readInvalidations(text: string): Invalidation[] {
   return text === '' ? [] : (text.split(',') as Invalidation[])
 }
@@ -27,13 +27,13 @@ export interface InvalidatedCache<Value> {
 
 /** Options of a cache. */
 export interface InvalidatedCacheOptions<Value> {
-  /** Most entries; beyond it the one that was used longest ago makes room. */
+  /** Maximum number of entries; beyond it the least recently used one is evicted. */
   limit: number
-  /** Asked at each use. */
+  /** Called at each use. */
   isLive: () => boolean
   /** The changes that make an entry out of date. */
   changesOf: (key: string, value: Value) => readonly Invalidation[]
-  /** When an entry ends by itself. */
+  /** Expiry of an entry. */
   expiryOf?: (value: Value) => Date | null
 }
 

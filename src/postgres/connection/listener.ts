@@ -15,8 +15,8 @@ const QUERY_LIMIT_MS = 5_000
 const KEEP_ALIVE_MS = 10_000
 
 /**
- * How often the connection is asked whether it is alive. Nothing else is sent on it: without an answer to this within
- * `QUERY_LIMIT_MS`, what was lost on the way would never be missed, since a peer in between may still acknowledge.
+ * Interval of liveness queries on the connection. Nothing else is sent on it: without this check a lost connection
+ * would go undetected, since a middlebox may still acknowledge.
  */
 const PROBE_EVERY_MS = 1_000
 
@@ -27,7 +27,7 @@ const CLOSE_LIMIT_MS = 500
 export interface Listener {
   /** Listens until stopped. */
   run(): Promise<void>
-  /** Opens a new connection in place of this one, which does not report what it should. */
+  /** Replaces this connection, which fails to deliver notifications. */
   reconnect(): void
   stop(): Promise<void>
 }
@@ -39,7 +39,7 @@ export interface ListenerOptions {
   applicationName: string
   clock: Clock
   channels: readonly string[]
-  /** Name of an advisory lock that is held, shared, for as long as the connection lives. */
+  /** Name of an advisory lock, held shared while the connection is open. */
   lock?: string
   onNotification: (channel: string, payload: string) => void
   /** Runs when LISTEN is in effect, after the start and after each reconnect; earlier notifications were missed. */
@@ -65,7 +65,7 @@ export function buildListener(options: ListenerOptions): Listener {
     return true
   }
 
-  /** Asks until the signal. Rejects when there is no answer. */
+  /** Queries until the signal. Rejects without an answer. */
   async function probe(opened: pg.Client, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await clock.sleep(PROBE_EVERY_MS, signal)
@@ -120,9 +120,9 @@ export function buildListener(options: ListenerOptions): Listener {
 }
 
 /**
- * A connection outside the pool, with settings of the server's command line syntax (`-c name=value`). Its `error` event is
- * handled, so that a lost connection never ends the process. Statements may overlap: notifications of work are sent beside
- * each other and beside proofs.
+ * A connection outside the pool, with settings of the server's command line syntax (`-c name=value`). Its `error` event
+ * is handled, so that a lost connection never ends the process. Statements may overlap: notifications of work and
+ * proofs are sent concurrently.
  */
 export function openClient(connectionString: string, applicationName: string, settings = ''): pg.Client {
   const client = new pg.Client({
@@ -139,7 +139,9 @@ export function openClient(connectionString: string, applicationName: string, se
   return client
 }
 
-/** Ends a connection whether its peer answers or not: a half-open one would stay for as long as somebody acknowledges. */
+/**
+ * Closes a connection whether or not its peer answers: a half-open one would stay as long as a middlebox acknowledges.
+ */
 export function endClient(client: pg.Client): void {
   const { connection } = client as unknown as ClientInternals
   const ended = client.end().catch(() => {})

@@ -22,7 +22,7 @@ const PROOF_EVERY_MS = 250
 /** Validity of a proof, from the time it was sent. */
 const PROOF_HOLDS_MS = 1_000
 
-/** How long a listening connection may go without a proof, while proofs are sent, before a new one is opened. */
+/** Time without a received proof, while proofs are sent, after which the listening connection is replaced. */
 const UNPROVEN_LIMIT_MS = 5_000
 
 /** Best-effort notifications between the processes of one database; workers also poll. */
@@ -30,13 +30,13 @@ export interface Notifier {
   /** Notifies the workers of this process now and those of others within milliseconds. Never throws. */
   notify(): void
   /**
-   * Whether a notification that was sent within the last `withinMs` (one second unless said) has arrived here.
-   * Notifications arrive in the order of their commits, so every change committed before that was reported to `onChange`.
+   * Whether a notification sent within the last `withinMs` (default one second) has arrived here. Notifications arrive
+   * in the order of their commits, so every change committed before that was reported to `onChange`.
    */
   isLive(withinMs?: number): boolean
-  /** Whether the listening connection is alive, as far as is known here; it holds the lock of the worker. */
+  /** Whether the listening connection, which holds the lock of the worker, is believed to be open. */
   isListening(): boolean
-  /** How often a listening connection was opened in place of one that ended or was silent. */
+  /** Number of replacements of an ended or silent listening connection. */
   countReconnects(): number
   /** Listens until stopped; reconnects by itself. */
   run(): Promise<void>
@@ -56,9 +56,9 @@ export interface NotifierOptions {
    * LISTEN for work.
    */
   onWork?: () => void
-  /** The worker of this process, which holds a lock of this name for as long as the listening connection lives. */
+  /** The worker of this process, which holds a lock of this name while the listening connection is open. */
   workerId?: string
-  /** Whether others may have to do what this process is notified of; yes unless said. */
+  /** Whether other processes must be notified; default yes. */
   hasPeers?: () => boolean
   /** Runs for each change that a trigger reports; with `*` when notifications may have been missed. */
   onChange?: (change: Invalidation) => void
@@ -176,7 +176,7 @@ function buildSender({ connectionString, clock }: NotifierOptions) {
   let isStopped = false
 
   function connect(): Promise<pg.Client> {
-    // Nothing is lost with a notification, so its commit need not wait for the disk.
+    // A lost notification loses no data, so its commit need not wait for the disk.
     const client = openClient(connectionString, 'signalbox notify', '-c synchronous_commit=off')
     const forget = () => {
       connecting = undefined

@@ -5,13 +5,13 @@ import { systemClock } from '../../base/clock.ts'
 /** After how much silence TCP asks whether the other side is there, and keeps the connection known on the way. */
 export const KEEP_ALIVE_MS = 60_000
 
-/** The server asks sooner: the locks of a session whose process or path is gone end within some 20 s. */
+/** Keep-alive of the server: locks of a session whose process or path is lost are released within some 20 s. */
 export const SERVER_KEEP_ALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3 -c tcp_keepalives_count=3'
 
 /** After a limit has passed, how long the answer may still lie unread: the timer of a process that stood still fires first. */
 const READ_FIRST_MS = 50
 
-/** How long a connection to a server that takes no changes is used at most: then the next one may reach another server. */
+/** Maximum use of a connection to a read-only server: the next one may reach another server. */
 const READ_ONLY_LIFE_MS = 1_000
 
 /**
@@ -50,13 +50,13 @@ export interface ClientInternals {
 /** Options of a client class. */
 export interface ClientOptions {
   silenceLimitMs: number
-  /** Whether nothing uses the connection: then its silence means nothing. */
+  /** Whether the connection is idle: then its silence means nothing. */
   isResting: (client: pg.ClientBase) => boolean
   /** Runs when a connection was found dead, before its statements fail. */
   onSilent: () => void
 }
 
-/** The driver's client, on a socket that ends when a server says nothing for so long while a statement waits for it. */
+/** The driver's client, on a socket that closes when the server is silent for too long while a statement waits. */
 export function buildClient({ silenceLimitMs, isResting, onSilent }: ClientOptions): typeof pg.Client {
   return class extends pg.Client {
     constructor(config?: string | pg.ClientConfig) {
@@ -79,7 +79,7 @@ export function buildClient({ silenceLimitMs, isResting, onSilent }: ClientOptio
   }
 }
 
-/** Ends a socket that received nothing for `limitMs`, where `judge` says so. */
+/** Closes a socket that received nothing for `limitMs`, if `judge` agrees. */
 function endWhenSilent(socket: Socket, limitMs: number, judge: () => boolean): void {
   socket.setTimeout(limitMs, () => {
     const { bytesRead } = socket
@@ -90,10 +90,10 @@ function endWhenSilent(socket: Socket, limitMs: number, judge: () => boolean): v
   })
 }
 
-/** Ends a socket with the error of a database that did not answer. */
+/** Closes a socket with the error of a database that did not answer. */
 export function endSilent(socket: Socket): void {
   socket.emit('error', Object.assign(new Error('the database did not answer'), { code: 'ETIMEDOUT' }))
-  // With a reset: what was not sent must not reach the server later, when nobody waits for its answer. Only TCP has one.
+  // With a reset: unsent data must not reach the server later, without a waiting caller. TCP only.
   if (socket.remotePort === undefined) socket.destroy()
   else socket.resetAndDestroy()
 }

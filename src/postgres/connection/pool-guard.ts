@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { ClientInternals } from './pool-client.ts'
 
-/** Connections that failed one after the other, after which the breaker opens. */
+/** Number of consecutive failed connections that opens the breaker. */
 const FAILURES_LIMIT = 3
 
 /** Callers that wait for a connection of a pool at most; further ones are refused at once. */
@@ -15,22 +15,22 @@ export interface PoolState {
   refused: number
   /** Connections whose server did not answer within the silence limit. */
   silent: number
-  /** Connections that are open. */
+  /** Open connections. */
   connections: number
   /** Callers that wait for one. */
   waiting: number
 }
 
-/** Pools whose connections go the same way: what is learned of one holds for all. */
+/** Pools on the same network path: a fault of one applies to all. */
 export type Siblings = Set<(sinceMs: number) => void>
 
-/** Hands out the connections of a pool. */
+/** Provides the connections of a pool. */
 export interface PoolGuard {
   /** A connection of the pool. Rejects at once, with a `RefusedError`, while the breaker is open or too many wait. */
   connect(): Promise<pg.PoolClient>
-  /** Whether nothing uses the connection. */
+  /** Whether the connection is idle. */
   isResting(client: pg.ClientBase): boolean
-  /** A connection was found dead: it said nothing for so long. */
+  /** Reports a dead connection, with the length of its silence. */
   noteSilent(silenceMs: number): void
   read(): PoolState
 }
@@ -54,9 +54,9 @@ export function guardPool(
   pool: pg.Pool,
   { siblings = new Set(), isUnavailable }: { siblings?: Siblings; isUnavailable: (error: unknown) => boolean },
 ): PoolGuard {
-  /** Since when each connection is used by nothing. */
+  /** Start of the idle time of each connection. */
   const resting = new Map<pg.ClientBase, number>()
-  /** Since when each other connection is used, and what it had received before. */
+  /** Start of the use of each other connection, and the bytes it had received before. */
   const used = new Map<pg.ClientBase, { sinceMs: number; bytesRead: number }>()
   const dead = new WeakSet<pg.ClientBase>()
   let failures = 0

@@ -96,7 +96,7 @@ export interface InitializeInput {
   isDurable: boolean
   /** The directory for error messages. */
   shownDir: string
-  /** Ends initdb at once. */
+  /** Kills initdb at once. */
   stop?: AbortSignal | undefined
 }
 
@@ -201,7 +201,7 @@ async function runInitdb(input: InitializeInput, draft: ClusterPlace): Promise<v
   }
 }
 
-/** Kills a program that leads a process group, with the programs that it started. Its draft is of no use to anybody. */
+/** Kills a program that leads a process group, with its children. Its draft is discarded. */
 function killGroup(pid: number | undefined): void {
   if (pid === undefined) return
   try {

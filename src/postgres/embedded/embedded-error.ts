@@ -75,7 +75,7 @@ export interface FailedRun {
   /** The program that failed: `initdb` or `postgres`. */
   program: string
   dataDir: string
-  /** How it ended: `exit code 1`, `signal SIGKILL`. */
+  /** Result of the program: `exit code 1`, `signal SIGKILL`. */
   ending: string
   /** Everything it wrote. */
   output: string

@@ -3,7 +3,7 @@ import { buildClusterPlace, buildConnectionString, loadPassword } from './embedd
 import { EmbeddedPostgresError, findSystemErrorCode } from './embedded-error.ts'
 import { findClusterProcesses, findPostmaster, waitUntil } from './embedded-orphan.ts'
 
-/** How long a server that another process has just begun to start is waited for. */
+/** Wait for a server that another process is starting. */
 const READY_LIMIT_MS = 10_000
 
 /**
@@ -27,7 +27,7 @@ export async function findRunningPostgres(dataDir: string, platform = process.pl
   }
 }
 
-/** Whether the process of the file is the server of the cluster: the file of one that was killed stays. */
+/** Whether the process of the file is the server of the cluster: a killed server leaves its file. */
 async function isServing(clusterDir: string, pid: number, platform: NodeJS.Platform): Promise<boolean> {
   return platform === 'win32' || (await findClusterProcesses(clusterDir, platform)).includes(pid)
 }

@@ -57,7 +57,9 @@ export interface EmbeddedPostgresOptions {
   settings?: Record<string, string>
   /** A folder in which the server also listens, on a Unix-domain socket. Its user can write there. Default: none. */
   socketDir?: string
-  /** Ends the start: what it began is stopped and removed, and the call rejects with the reason of the signal. */
+  /**
+   * Aborts the start: everything started is stopped and removed, and the call rejects with the reason of the signal.
+   */
   stop?: AbortSignal
 }
 

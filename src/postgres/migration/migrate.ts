@@ -10,7 +10,7 @@ import { MigrationError, type MigrationErrorCode } from './migration-error.ts'
 /** The folder of the numbered SQL files. */
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, '..', '..', '..', 'migrations')
 
-/** How long a process waits for the lock of migrations before it says so and waits on. */
+/** Wait for the lock of migrations before a log line. */
 const LOCK_STEP_MS = 5_000
 
 /** One numbered file of `migrations/`. */
@@ -20,7 +20,7 @@ export interface Migration {
   sql: string
   /** SHA-256 of the file without its mark, hex. Detects edits of a migration that ran. */
   hash: string
-  /** Whether code that does not know the migration runs on the schema behind it, with nothing lost: `-- additive`. */
+  /** Whether code without the migration runs on the new schema, without loss of data: `-- additive`. */
   isAdditive: boolean
 }
 
@@ -28,7 +28,7 @@ export interface Migration {
 export interface DoneMigration {
   name: string
   hash: string
-  /** As the file said that ran. */
+  /** As declared in the applied file. */
   isAdditive: boolean
 }
 
@@ -76,10 +76,10 @@ export interface MigrateOptions {
 }
 
 /**
- * Migrates the database. Returns the migrations that ran now, and those that a newer release ran (`ahead`), which are
+ * Migrates the database. Returns the migrations applied now, and those of a newer release (`ahead`), which are
  * additive. Forward only; each runs in a transaction of its own. Safe in concurrent processes: one migrates, the others
- * wait for it. Throws a `MigrationError` when the database is older than PostgreSQL 15, holds an edited migration, or
- * one that this program lacks and that is not additive.
+ * wait for it. Throws a `MigrationError` when the database is older than PostgreSQL 15, has an edited migration, or one
+ * that this program lacks and that is not additive.
  */
 export async function migrateSchema(
   connectionString: string,
@@ -143,7 +143,7 @@ async function takeLock(client: pg.Client, { stop, onWait }: MigrateOptions): Pr
   return Promise.race([taken, stopped]).finally(() => stop.removeEventListener('abort', leave))
 }
 
-/** Waits in statements that end, so that the server is heard of and each of them can be told of. */
+/** Waits in short statements, so that a dead server is detected and each wait is logged. */
 async function takeInSteps(client: pg.Client, { stop, onWait }: MigrateOptions): Promise<boolean> {
   await client.query(`set lock_timeout = ${LOCK_STEP_MS}`)
   while (!stop?.aborted) {
@@ -181,7 +181,7 @@ async function readDone(client: pg.Client): Promise<DoneMigration[]> {
   return rows
 }
 
-/** Records what the files say of migrations that ran and said something else then. */
+/** Updates the declarations of applied migrations whose files have changed them. */
 async function recordMarks(client: pg.Client, migrations: Migration[]): Promise<void> {
   await client.query(
     `update schema_migration m set is_additive = f.is_additive

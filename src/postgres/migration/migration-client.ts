@@ -4,7 +4,7 @@ import { systemClock } from '../../base/clock.ts'
 import { endClient, openClient } from '../connection/listener.ts'
 import { type ClientInternals, endSilent, SERVER_KEEP_ALIVE } from '../connection/pool-client.ts'
 
-/** Before how much silence nobody asks whether the connection of a migration is dead. */
+/** Silence after which the connection of a migration is checked. */
 const SILENCE_MS = 10_000
 
 /** TCP asks whether the other side is there. */
@@ -13,7 +13,7 @@ const KEEP_ALIVE_MS = 10_000
 /** Looks in a row that reached no server, after which the connection counts as dead. */
 const LOST_LOOKS = 6
 
-/** How long the server keeps a migration, with its locks, whose process says nothing. */
+/** Server timeout of a migration, with its locks, whose process is silent. */
 const IDLE_IN_TRANSACTION_MS = 60_000
 
 /** A connection for migrations. */
@@ -23,8 +23,8 @@ export interface MigrationClient {
 }
 
 /**
- * Connects for migrations. A statement may take hours, so its silence alone says nothing: a second connection asks the server
- * whether it still works on it, and where it does not, the connection is dead and its statement fails.
+ * Connects for migrations. A statement may take hours, so silence alone means nothing: a second connection asks the
+ * server whether the statement is running; if not, the connection is dead and its statement fails.
  */
 export async function openMigrationClient(
   connectionString: string,
@@ -75,7 +75,7 @@ async function watch(
 
 const isSilentStill = (socket: Socket, heard: number) => socket.bytesRead === heard
 
-/** Whether the server process of a connection works on a statement; undefined when no server can be asked. */
+/** Whether the server process of a connection works on a statement; undefined when the server cannot be reached. */
 async function isBackendWorking(client: pg.Client, connectionString: string): Promise<boolean | undefined> {
   const asking = openClient(connectionString, 'signalbox migrate')
   try {

@@ -1,4 +1,4 @@
-/** Why a schema cannot be used or migrated. Stable; each has a section in docs/operations.md. */
+/** Reason for which a schema cannot be used or migrated. Stable; each has a section in docs/operations.md. */
 export type MigrationErrorCode =
   | 'postgres_too_old'
   | 'schema_ahead'

@@ -35,7 +35,7 @@ function writeElement(value: unknown): string | undefined {
 
 function writeText(text: string): string {
   if (PLAIN.test(text)) return text.length === 4 && text.toUpperCase() === 'NULL' ? `"${text}"` : text
-  // Of any other text JSON escapes quotes and backslashes alone, in the same way and much faster.
+  // In any other text JSON escapes only quotes and backslashes, in the same way and much faster.
   return JSON_ESCAPED.test(text) ? `"${text.replace(/[\\"]/g, '\\$&')}"` : JSON.stringify(text)
 }
 

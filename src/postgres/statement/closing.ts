@@ -10,11 +10,11 @@ export interface ClosingWrite {
   /** Its text is a list of parts of `with`: `one as (update ...), other as (insert ...)`. */
   parts: Fragment
   /**
-   * The invalidations that its triggers send (`note_change` in the migrations), comma-separated, for the caches of this process:
-   * a trigger runs behind the end of its statement, which therefore cannot return them.
+   * The invalidations that its triggers send (`note_change` in the migrations), comma-separated, for the caches of this
+   * process: a trigger runs after its statement, which therefore cannot return them.
    */
   invalidations?: string
-  /** The problem that an error of the statement stands for, such as a taken name; other errors are returned as they are. */
+  /** Maps an error of the statement to its problem, such as a taken name; other errors are returned unchanged. */
   explain?: (error: unknown) => unknown
 }
 
@@ -22,11 +22,10 @@ export interface ClosingWrite {
 const waiting = new WeakMap<Database, ClosingWrite[]>()
 
 /**
- * Leaves a write to the last statement of the transaction `db`, which is also the one that records the change: it costs
- * no statement of its own. What it finds must be locked by an earlier statement of the transaction, since it may wait for
- * a lock itself and then reads what was there before. No later statement sees it, and two of them must not write the same
- * row.
- * Written at once outside a transaction; where the same write waits already, that one is made first.
+ * Defers a write to the last statement of the transaction `db`, which also records the change: it costs no statement of
+ * its own. Its rows must be locked by an earlier statement of the transaction, since it may wait for a lock itself and
+ * would then read the state before. No later statement sees it, and two of them must not write the same row. Outside a
+ * transaction it is written at once; an equal deferred write is made first.
  */
 export async function writeAtEnd(db: Database, write: ClosingWrite): Promise<void> {
   if (!db.isTransaction) return runWrites(db, [write])
@@ -44,7 +43,7 @@ export function takeWrites(tx: Database): readonly ClosingWrite[] {
   return writes
 }
 
-/** Makes the writes that no statement of `tx` has taken. Its last statement, if there are any. */
+/** Makes the deferred writes of `tx` that no statement has included. Its last statement, if any. */
 export async function writeRest(tx: Database): Promise<void> {
   const writes = takeWrites(tx)
   if (writes.length > 0) await runWrites(tx, writes, markLast)

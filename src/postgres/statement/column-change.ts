@@ -5,9 +5,9 @@ import { compileNames, valuesOf } from './named-text.ts'
 export type ChangedColumns<Change> = { readonly [Member in keyof Required<Change>]: string }
 
 /**
- * A write of some columns of the row `document_id` of a table: of those whose members the change has. Members that are left
- * out or undefined stay as they are; of others nothing is taken. Each combination of members is one constant text, compiled
- * once. `returned` is what it returns of the row, as SQL.
+ * A write of the columns of the row `document_id` of a table whose members the change contains. Omitted and undefined
+ * members are unchanged; unknown ones are ignored. Each combination of members is one constant text, compiled once.
+ * `returned` is the returning list, as SQL.
  */
 export function columnChange<Change extends object>(
   table: string,

@@ -5,7 +5,7 @@ import { aheadStatement, statement } from './statement.ts'
 /** A lock of the register: of rows of a table, or an advisory lock by its name. */
 export type LockName = (typeof LOCK_ORDER)[number] | keyof typeof ADVISORY_LOCKS
 
-/** How a limit is counted: each way takes the lock before the snapshot of the count. */
+/** Forms of counting a limit: each takes the lock before the snapshot of the count. */
 type Counting =
   /** One statement. `rows` selects what is locked, as the part `locked`; `read` counts by volatile functions of its columns. */
   | { rows: string; before?: string; read: string }
@@ -34,11 +34,11 @@ const limits: CountedLimit[] = []
 export const listCountedLimits = (): readonly CountedLimit[] => limits
 
 /**
- * Defines a limit that counts rows, and returns the function that counts it. A statement that waits for a lock reads as of
- * before its wait; each way of `Counting` reads after it, so of parallel requests none sees fewer rows than there are
- * (docs/decisions/0030-locks.md). The function takes the lock itself, also where the transaction holds it already, and throws
- * outside a transaction: the lock would end before the row is added. Both of two statements take their values from `params`.
- * Returns the rows.
+ * Defines a limit that counts rows, and returns the function that counts it. A statement that waits for a lock reads
+ * the state before its wait; each form of `Counting` reads after it, so no parallel request sees too few rows
+ * (docs/decisions/0030-locks.md). The function takes the lock itself, even if the transaction already holds it, and
+ * throws outside a transaction, where the lock would be released before the row is added. Both of two statements take
+ * their values from `params`. Returns the rows.
  */
 export function countBehindLock<Row, Params extends object>(
   limit: Pick<CountedLimit, 'counts' | 'lock'> & Counting,

@@ -44,7 +44,7 @@ export const REQUEST_LOCK_LIMIT_MS = 5_000
 /** Timeout of a statement of the pool of reads that may be long (docs/contract/api.md#expensive-reads). */
 export const READ_LIMIT_MS = 2_000
 
-/** Lock timeout of a worker's statement: what it waits for holds back the work of everybody, and it tries again. */
+/** Lock timeout of a worker's statement: its wait would delay all other work, and it retries. */
 export const WORKER_LOCK_LIMIT_MS = 3_000
 
 /** The time limits of the statements of a pool, in milliseconds. */
@@ -56,7 +56,7 @@ export interface StatementLimits {
    * server that disappeared, and their callers get an error; TCP alone needs about 15 minutes.
    */
   silenceMs: number
-  /** How long the server keeps a transaction, with its locks, whose client says nothing. */
+  /** Server timeout of a transaction, with its locks, whose client is silent. */
   idleInTransactionMs: number
 }
 
@@ -70,8 +70,8 @@ export const READ_LIMITS: StatementLimits = { ...SHORT_LIMITS, statementMs: READ
 const LONG_LIMITS: StatementLimits = { statementMs: 30_000, silenceMs: 35_000, idleInTransactionMs: 60_000 }
 
 /**
- * How long a connection that nothing uses stays open. A new one costs PostgreSQL a process, and each statement the 10 to
- * 20 ms of its first plan, which the requests of the next burst would wait for.
+ * Idle time after which a connection is closed. A new one costs PostgreSQL a process, and each statement the 10 to 20
+ * ms of its first plan, which the requests of the next burst would wait for.
  */
 const UNUSED_LIMIT_MS = 600_000
 
@@ -90,10 +90,10 @@ const PARALLEL_COSTS = [
 const listSettings = (settings: readonly string[]) => settings.map((setting) => `-c ${setting}`).join(' ')
 
 /**
- * Settings for requests: rows are found by index, also in a plan that was made while a table was empty or small. Such a plan
- * is kept until the table is analysed, and would read all that was written meanwhile. A list that no index serves is read
- * through all the same; what that would cost by the planner must not start its compiler. Each connection plans a statement
- * once, for any values: to plan most of them takes longer than to run them, and PostgreSQL would plan the first five anew.
+ * Settings for requests: rows are found by index, also in a plan that was made while a table was empty or small. Such a
+ * plan is kept until the table is analysed, and would read all rows written meanwhile. A list without an index is still
+ * scanned; its estimated cost must not start the JIT compiler. Each connection plans a statement once, generically:
+ * planning most of them takes longer than running them, and PostgreSQL would plan the first five executions.
  */
 export const INDEX_PLANS = listSettings([
   'enable_seqscan=off',
@@ -105,15 +105,15 @@ export const INDEX_PLANS = listSettings([
 ])
 
 /**
- * Settings for lists and other reads that may be long, beside those for requests: a statement with filters is planned for
- * their values. What an average value finds says little: one account may hold most rows of a table. So rows are also read in
- * the order of an index, to the limit of a page, and not all of an account to be sorted.
+ * Settings for lists and other reads that may be long, beside those for requests: a statement with filters is planned
+ * for their values. Average selectivity is misleading: one account may have most rows of a table. So rows are also read
+ * in the order of an index, up to a page, instead of sorting all rows of an account.
  */
 export const READ_PLANS = `${INDEX_PLANS} ${listSettings(['plan_cache_mode=force_custom_plan', 'enable_bitmapscan=off'])}`
 
 /**
- * Settings for the workers, beside those for requests: their statements read and write a few rows by index, whatever statistics say. A plan that was
- * made while a table was empty would otherwise read all of it for as long as the plan is kept.
+ * Settings for the workers, beside those for requests: their statements read and write a few rows by index, whatever
+ * statistics say. A plan made on an empty table would otherwise read all of it as long as the plan is kept.
  */
 export const INDEX_ONLY_PLANS = `${INDEX_PLANS} ${listSettings([
   'enable_hashjoin=off',
@@ -195,7 +195,7 @@ export function inTransaction<Result>(db: Database, work: (tx: Transaction<DB>) 
 /** Result of a check of the database; the text is that of `/readyz`. */
 export type DatabaseState = 'ok' | 'database read-only' | 'database unavailable'
 
-/** Whether the database answers within the timeout, and takes changes. Never throws. */
+/** Whether the database answers within the timeout, and accepts changes. Never throws. */
 export async function readDatabaseState(db: Database): Promise<DatabaseState> {
   const answered = sql<{
     is_read_only: boolean
@@ -212,13 +212,13 @@ export async function readDatabaseState(db: Database): Promise<DatabaseState> {
   return state
 }
 
-/** Whether the database answers and takes changes. Never throws. */
+/** Whether the database answers and accepts changes. Never throws. */
 export async function isDatabaseReady(db: Database): Promise<boolean> {
   return (await readDatabaseState(db)) === 'ok'
 }
 
 /**
- * Whether `error` reports that the database is unreachable, shutting down or read-only, so that the caller may try again.
+ * Whether `error` reports that the database is unreachable, shutting down or read-only, so that the caller may retry.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code
@@ -279,7 +279,7 @@ export function isUniqueViolation(error: unknown, name: string): boolean {
   return code === '23505' && constraint === name
 }
 
-/** Whether the database refused data (class 22) or a rule of the schema was broken (class 23): the same again fails again. */
+/** Whether the database refused data (class 22) or a rule of the schema was broken (class 23): a retry fails again. */
 export function isDataRefused(error: unknown): boolean {
   return /^2[23]/.test(String((error as { code?: unknown } | null)?.code))
 }

@@ -79,7 +79,7 @@ export async function runDetached<DB, Row>(db: Kysely<DB>, query: CompiledQuery<
   return detached === undefined ? rows : ((await detached) as Row[])
 }
 
-/** Where connections come from: a pool, or its guard. */
+/** Source of connections: a pool, or its guard. */
 export interface ConnectionSource {
   connect(): Promise<pg.PoolClient>
   end(): Promise<void>
@@ -89,9 +89,8 @@ export interface ConnectionSource {
  * The Kysely dialect of the service. Beside the one of Kysely it
  * - prepares every statement under a name made from its text, so that PostgreSQL parses and plans it once a connection;
  * - sends `begin` together with the first statement of a transaction, `commit` together with the last one where that is
- *   marked, and a statement whose answer nobody reads together with the next one; a transaction whose first statement is
- *   marked as its last is that statement alone. The pool's connections must have the
- *   driver's option `pipeline`.
+ *   marked, and a statement whose answer is not needed together with the next one; a transaction whose first statement
+ *   is marked as its last is that statement alone. The pool's connections must have the driver's option `pipeline`.
  */
 export function buildDialect(pool: ConnectionSource): Dialect {
   const nameOf = buildStatementNames()
@@ -270,7 +269,7 @@ class PreparingConnection implements DatabaseConnection {
     if (!this.#isInTransaction || this.#begin !== undefined) return this.#forgetBegin()
     this.#isInTransaction = false
     try {
-      // Behind a last statement the transaction has ended already, one way or the other.
+      // After a last statement the transaction has already ended.
       const ended = this.#commit ?? this.#client.query('rollback')
       this.#flush()
       await ended

@@ -2,8 +2,8 @@ import { CompiledQuery } from 'kysely'
 import { compileNames, valuesOf } from './named-text.ts'
 
 /**
- * A part of a statement with its values, compiled: `$1`, `$2`, ... take them in order. A name has one text, so a statement of
- * several parts is put together once for each combination of names (`buildJoin`).
+ * A part of a statement with its values, compiled: `$1`, `$2`, ... take them in order. A name has one text, so a
+ * statement of several parts is composed once for each combination of names (`buildJoin`).
  */
 export interface Fragment {
   name: string
@@ -14,13 +14,13 @@ export interface Fragment {
 /** Numbers the texts of fragments. */
 let fragmentTexts = 0
 
-/** Makes the name of a constant text unique: no other text takes the place of it in a statement that was put together. */
+/** Makes the name of a constant text unique: no other text replaces it in a composed statement. */
 export function nameText(name: string): string {
   fragmentTexts += 1
   return `${name} ${fragmentTexts}`
 }
 
-/** A part with a constant text, in which `$name` takes the value of that name. Returns what fills it. */
+/** A part with a constant text, in which `$name` takes the value of that name. Returns a function of the values. */
 export function fragment<Params extends object>(name: string, text: string): (params: Params) => Fragment {
   const compiled = compileNames(text)
   const unique = nameText(name)

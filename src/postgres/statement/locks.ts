@@ -1,6 +1,6 @@
 /** An advisory lock of the service. */
 interface AdvisoryLock {
-  /** The number that is locked, or how the text begins whose hash is locked. */
+  /** The locked number, or the prefix of the text whose hash is locked. */
   key: number | string
   /** Waiting statements. */
   serializes: string
@@ -34,9 +34,9 @@ export const ADVISORY_LOCKS = {
 } as const satisfies Record<string, AdvisoryLock>
 
 /**
- * The order in which a transaction takes its locks: rows of tables, and advisory locks by their names above. Whoever holds a
- * lock waits for none that comes before it, so that no two transactions wait for each other. Rows of one table are locked in
- * the order of their ids. A table that is not named comes last. (`docs/decisions/0030-locks.md`, `lock-order.test.ts`)
+ * The order in which a transaction takes its locks: rows of tables, and advisory locks by their names above. The holder
+ * of a lock waits for no earlier one, so that no two transactions deadlock. Rows of one table are locked in the order
+ * of their ids. An unlisted table comes last. (`docs/decisions/0030-locks.md`, `lock-order.test.ts`)
  */
 export const LOCK_ORDER = [
   'account',

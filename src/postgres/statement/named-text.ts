@@ -1,12 +1,12 @@
-/** A text as PostgreSQL takes it, and the names of its placeholders `$1`, `$2`, ... in their order. */
+/** A text in PostgreSQL's form, and the names of its placeholders `$1`, `$2`, ... in their order. */
 export interface CompiledText {
   text: string
   names: readonly string[]
 }
 
 /**
- * Turns the placeholders `$name` of a text into `$1`, `$2`, ... A name that stands in it twice is one value. Throws for a
- * placeholder that has a number already, because it would take the value of another name.
+ * Turns the placeholders `$name` of a text into `$1`, `$2`, ... A repeated name is one value. Throws for a numbered
+ * placeholder, because it would take the value of another name.
  */
 export function compileNames(text: string): CompiledText {
   const numbered = /\$\d+/.exec(text)

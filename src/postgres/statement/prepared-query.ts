@@ -15,7 +15,7 @@ export type KnownColumns = Map<string, RowDescription | undefined>
 
 type Callback = (error: Error | null, result: pg.QueryResult) => void
 
-/** The driver's connection, as far as it is used here. The driver's types leave it out, and `Query` as it is. */
+/** The used part of the driver's connection. The driver's types omit it, and the real `Query`. */
 interface DriverConnection {
   parsedStatements: Record<string, string>
   describe(what: object): void

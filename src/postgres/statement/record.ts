@@ -45,7 +45,7 @@ export interface RecordColumns<Column extends string, Given, Found> {
 /** The record that a statement returns for `members()`. */
 export type RecordOf<Declared> = Declared extends RecordColumns<string, infer _Given, infer Found> ? Found : never
 
-/** Declares the record of a table by its columns, once. `given` has the members that are named otherwise. */
+/** Declares the record of a table by its columns, once. `given` has the members with other names. */
 export function defineRecord<
   const Table extends keyof DB,
   const Column extends Columns<Table>,

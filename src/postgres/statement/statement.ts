@@ -8,9 +8,7 @@ import { type CompiledText, compileNames, valuesOf } from './named-text.ts'
 /** The columns of an outer join: all of them null where nothing was joined. */
 export type Joined<Columns> = { [Name in keyof Columns]: Columns[Name] | null }
 
-/**
- * Arguments of a call after the database: the values of the placeholders by name, none where there are no placeholders.
- */
+/** Arguments of a call after the database: the values of the placeholders by name; none without placeholders. */
 type Given<Params> = Params extends object ? [params: Params] : []
 
 /**
@@ -24,7 +22,7 @@ export function statement<Row, Params extends object | undefined = undefined>(
   return async (db, ...[params]) => (await db.executeQuery<Row>(fill(compiled, params))).rows
 }
 
-/** The same for a write without a result. Returns how many rows it inserted, updated or deleted. */
+/** A write without a result. Returns the number of inserted, updated or deleted rows. */
 export function changeStatement<Params extends object | undefined = undefined>(
   text: string,
 ): (db: Database, ...given: Given<Params>) => Promise<number> {
@@ -33,15 +31,15 @@ export function changeStatement<Params extends object | undefined = undefined>(
 }
 
 /**
- * The condition that `column` is null, for rows that are looked up by a key. As long as PostgreSQL knows nothing of a table,
- * it prefers an index that holds only the rows with `column is null` to that of the key, and reads it through; in this form
- * it does not see that the index holds what is asked for.
+ * The condition that `column` is null, for rows that are looked up by a key. Without statistics of a table, PostgreSQL
+ * prefers a partial index of the rows with `column is null` to that of the key, and reads all of it; in this form it
+ * does not recognize that index as usable.
  */
 export const isNull = (column: string) => `num_nonnulls(${column}) = 0`
 
 /**
- * The condition that the instant `column` is after `instant`, for rows that are looked up by a key. The indexes of what
- * expires serve its deletion; in this form PostgreSQL cannot use them, and reads no row that merely lives.
+ * The condition that the instant `column` is after `instant`, for rows that are looked up by a key. The indexes on
+ * expiries are for deletions; in this form PostgreSQL cannot use them, and does not read all unexpired rows.
  */
 export const isAfter = (column: string, instant: string) => `(${column} > ${instant}) is true`
 
@@ -62,12 +60,12 @@ function fill<Row>(compiled: CompiledText, params: object | undefined): Compiled
   return CompiledQuery.raw(compiled.text, valuesOf(compiled, params))
 }
 
-/** Ends statements of the transaction, from here on, as those of the pool of reads that may be long. */
+/** Sets the statement timeout of the pool of long reads for the rest of the transaction. */
 export function limitReads(db: Database): Promise<void> {
   return setReadLimit(db, { limit: `${READ_LIMIT_MS}` })
 }
 
-/** Ends the limit of `limitReads`: a change that waits for a lock is no long read. */
+/** Reverts `limitReads`: a change that waits for a lock is not a long read. */
 export function endReadLimit(db: Database): Promise<void> {
   return setReadLimit(db, { limit: `${SHORT_LIMITS.statementMs}` })
 }

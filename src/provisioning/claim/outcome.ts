@@ -16,7 +16,7 @@ import { type AttemptResult, classifyResult, type ErrorClass } from '../../deliv
  */
 export type DeliveryStatus = 'pending' | 'retrying' | 'delivered' | 'failed' | 'dead_letter' | 'cancelled'
 
-/** Who asked for an attempt. */
+/** Trigger of an attempt. */
 export type DeliveryTrigger = 'schedule' | 'replay'
 
 /** Automatic POSTs of one delivery (docs/contract/provisioning.md#provisioning-delivery). */
@@ -43,20 +43,20 @@ export function chooseWait(random: Random, attempts: number): number {
 /** State of a delivery after an attempt. */
 export interface DeliveryDecision {
   status: DeliveryStatus
-  /** When the next attempt is due; null when there is none. */
+  /** Due time of the next attempt; null without one. */
   nextAttemptAt: Date | null
   lastError: ErrorClass | null
 }
 
 /**
- * Decides what becomes of a delivery. `attempts` counts this attempt too, `waitMs` is what `chooseWait` gave. A redirect
- * is not followed and ends the delivery, as it does for a webhook. An interrupted attempt (our process went down under
- * it) waits for nothing: whether it arrived is not known, so it is made again at once. `retryAfterMs`: the refusal of a SCIM
- * service that is not final.
+ * Decides the next state of a delivery. `attempts` includes this attempt, `waitMs` is the result of `chooseWait`. A
+ * redirect is not followed and fails the delivery, as for a webhook. An attempt interrupted by a stop or crash of the
+ * process is repeated at once, since it is unknown whether it arrived. `retryAfterMs`: the refusal of a SCIM service
+ * that is not final.
  */
 export function decideDelivery(input: {
   trigger: DeliveryTrigger
-  /** A replay of a delivery that waited on its schedule, which goes on after it. Default: false. */
+  /** A replay of a waiting delivery, whose schedule continues after it. Default: false. */
   keepsSchedule?: boolean
   attempts: number
   result: AttemptResult

@@ -26,7 +26,7 @@ export interface ProvisionedUser {
 
 /** One change of a user. */
 export interface ProvisioningChange {
-  /** The same for every target and attempt; targets dedupe on it. */
+  /** The same for every target and attempt; targets deduplicate on it. */
   eventId: EventId
   type: ProvisioningEvent
   createdAt: Date
@@ -34,8 +34,8 @@ export interface ProvisioningChange {
 }
 
 /**
- * The raw body of one attempt, serialized once: these very characters, as UTF-8, are what is signed and sent. The members
- * are named one by one, so that nothing else can get in.
+ * The raw body of one attempt, serialized once: exactly this text, as UTF-8, is signed and sent. The members are listed
+ * one by one, so that nothing else is included.
  */
 export function buildPayload({ eventId, type, createdAt, user }: ProvisioningChange, attempt: number): string {
   return JSON.stringify({

@@ -25,8 +25,8 @@ export interface DeliveryAttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
 }
 
 /**
- * Makes one attempt of a claimed delivery and says what came of it. Rejects with an `OwnFault` where this process could not
- * make it. `signal` interrupts it.
+ * Makes one attempt of a claimed delivery and returns its result. Rejects with an `OwnFault` where this process could
+ * not make it. `signal` interrupts it.
  */
 export async function attemptDelivery(
   deps: DeliveryAttemptDeps,

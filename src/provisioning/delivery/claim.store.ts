@@ -16,13 +16,13 @@ const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS
  * Targets are not visited by a queue of their own (`buildVisitingClaim`), which would make changes of users wait for each other
  * (docs/decisions/0042-no-queue-of-targets.md); turns and slots are those of the other claims.
  *
- * `live`: the active targets, each with its attempts in flight: those of this worker are parameters, those of others are
- * counted. `due`: of each the streams that are due, the longest due first, as many as its cap allows, each with its turn.
- * `placed`: each target gets one before any gets a second; of one turn those come first whose target was served longest ago.
- * `held` passes over streams that another transaction is changing, and reads each by its key: `coalesce` keeps the index of
- * what is due out of it. `head`: the first open delivery of each stream, so that nothing of a user is claimed while an
- * earlier one has not ended. Only the index of open deliveries has the order of the sum: the planner may read all that have
- * ended by the index of the position.
+ * `live`: the active targets, each with its attempts in flight: those of this worker are parameters, those of others
+ * are counted. `due`: the due streams of each, the longest due first, up to its cap, each with its turn. `placed`: each
+ * target gets one before any gets a second; within a turn the least recently served target comes first. `held` skips
+ * streams that another transaction is changing, and reads each by its key: `coalesce` excludes the index of due
+ * streams. `head`: the first open delivery of each stream, so that no delivery of a user is claimed before the previous
+ * one has ended. Only the index of open deliveries has the order of the sum: the planner may read all that have ended
+ * by the index of the position.
  */
 const CLAIM = `
   with busy as materialized (
@@ -102,8 +102,8 @@ interface ClaimParams extends Omit<ClaimRequest, 'inFlight' | 'lateGroups'> {
 const claim = statement<{ work: unknown }, ClaimParams>(CLAIM)
 
 /**
- * Claims due deliveries. Targets take turns, so that a long backlog of one delays no other; of one user at one target the
- * first that has not ended is claimed, and no second one beside it (docs/contract/provisioning.md#order-of-deliveries).
+ * Claims due deliveries. Targets take turns, so that a long backlog of one delays no other; only the first open
+ * delivery of a user at a target is claimed (docs/contract/provisioning.md#order-of-deliveries).
  */
 export async function claimDeliveries(db: Database, request: ClaimRequest): Promise<ClaimedDelivery[]> {
   const { inFlight } = request
@@ -133,7 +133,7 @@ export const releaseDeliveries = releaseStatement(`
     last_attempt_at = (select max(a.started_at) from provisioning_attempt a where a.delivery = d.document_id)
   where d.document_id = any(array(select claimed from s))`)
 
-/** A claim that is taken back: its worker is gone. */
+/** A claim of a lost worker that is taken back. */
 export interface LostDelivery extends Claim {
   id: DeliveryId
   attempt: number
@@ -153,7 +153,7 @@ export const findLostDeliveries = lostStatement<LostDelivery>(`
   cross join lateral (select * from provisioning_delivery d where d.document_id = s.claimed offset 0) d
   where s.lease_owner = $workerId and s.claimed_at <= $claimedBefore limit $limit`)
 
-/** When the next delivery is due that nobody holds and whose target is not blocked; null when none waits. */
+/** Due time of the next unclaimed delivery whose target is not blocked; null when none waits. */
 export const findNextDeliveryAt = nextDueStatement(`
   select min(s.due_at) as due_at from provisioning_target t
   cross join lateral (

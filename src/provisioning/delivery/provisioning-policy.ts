@@ -18,11 +18,11 @@ import {
 export interface ProvisioningPolicyDeps extends DeliveryAttemptDeps, SettleDeliveryDeps {
   db: Database
   logger: Logger
-  /** Attempts in flight in this process at most. */
+  /** Maximum number of attempts in flight in this process. */
   concurrency: number
   /** Attempts in flight for one target at most, over all processes. */
   perTarget: number
-  /** Gets each recorded attempt, for metrics and alerts. */
+  /** Receives each recorded attempt, for metrics and alerts. */
   onRecorded?: (recorded: readonly RecordedDelivery[]) => void
 }
 
@@ -56,8 +56,8 @@ export function buildProvisioningPolicy(
 }
 
 /**
- * Nothing is routed to targets: what they get is written by the transaction that changes the user
- * (docs/decisions/0022-provisioning-queued-with-the-change.md). A router that holds this policy all the same writes nothing.
+ * Nothing is routed to targets: the transaction that changes the user writes their deliveries
+ * (docs/decisions/0022-provisioning-queued-with-the-change.md). In a router this policy writes nothing.
  */
 function buildNoRouting(): RoutingPart {
   const text = `

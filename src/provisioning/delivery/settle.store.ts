@@ -8,9 +8,9 @@ import type { DeliveryId } from '../claim/claimed-delivery.ts'
 import type { DeliveryStatus, DeliveryTrigger } from '../claim/outcome.ts'
 import type { TargetId } from '../target/target.store.ts'
 
-/** A claim that still holds, locked. */
+/** A valid claim, locked. */
 export interface HeldClaim extends Claim {
-  /** A replay of a delivery that waited on its schedule, which goes on after it. */
+  /** A replay of a waiting delivery, whose schedule continues after it. */
   keepsSchedule: boolean
   isTargetDeleted: boolean
 }
@@ -33,7 +33,7 @@ const lock = statement<
       and s.claimed = x.claimed and s.fence = x.fence and num_nulls(s.lease_owner) = 0 offset 0 for update
   ) s`)
 
-/** Locks the streams of those claims that still hold: a claim that was taken back, or that another worker has, is not among them. */
+/** Locks the streams of the valid claims, without those taken back or claimed by another worker. */
 export async function lockHeldClaims(
   db: Database,
   claims: readonly (Claim & { target: TargetId; user: UserId })[],
@@ -68,10 +68,10 @@ export interface DeliveryChange extends AttemptChange {
 }
 
 /**
- * The streams are locked. An attempt without a success leaves it unknown what the target has. What ends makes room for the
- * next delivery of its user, due at once; of a deleted target all that waits is cancelled. A replay that only hurried its
- * delivery is over with its attempt: the delivery is one of the schedule again. What an attempt learned counts for
- * the generation of the target that it was made for.
+ * The streams are locked. After a failed attempt the target's state is unknown. An ended delivery makes the next one of
+ * its user due at once; for a deleted target all waiting ones are cancelled. A replay of a waiting delivery ends with
+ * its attempt: the delivery then follows its schedule again. The result of an attempt counts only for the generation of
+ * the target that it was made for.
  */
 const SETTLE = `
   with change as materialized (

@@ -10,7 +10,7 @@ import { chooseWait, type DeliveryDecision, type DeliveryTrigger, decideDelivery
 import type { TargetId } from '../target/target.store.ts'
 import { type DeliveryChange, lockHeldClaims, settleDeliveries } from './settle.store.ts'
 
-/** An attempt that came to an end. */
+/** An ended attempt. */
 export interface EndedDelivery extends Claim, PostOutcome {
   id: DeliveryId
   attempt: number
@@ -49,7 +49,7 @@ export interface SettleDeliveryDeps {
   ids: IdMaker
   random: Random
   enableApiEventQueue: boolean
-  /** Runs inside the transaction; crash tests end the process there. */
+  /** Runs inside the transaction; crash tests kill the process there. */
   onRecording?: () => void
 }
 
@@ -66,7 +66,7 @@ export async function settleEndedDeliveries(
   return inTransaction(db, async (tx) => {
     const held = new Map((await lockHeldClaims(tx, ended)).map((item) => [nameClaim(item), item]))
     const recorded = ended.map((attempt): RecordedDelivery => {
-      // Of one claim that is given twice the first counts.
+      // For a repeated claim the first result counts.
       const claim = held.get(nameClaim(attempt))
       held.delete(nameClaim(attempt))
       const decision = decideDelivery({
@@ -87,7 +87,7 @@ export async function settleEndedDeliveries(
   })
 }
 
-/** The kinds of incident that an end without success begins, for its target, and the next delivery that it accepts ends. */
+/** The kinds of incident begun by a failed end for its target, and ended by the next accepted delivery. */
 const INCIDENTS = [
   {
     incident: 'provisioning-dead-letter',
@@ -98,7 +98,10 @@ const INCIDENTS = [
   { incident: 'provisioning-refused', status: 'failed', what: 'was refused by', how: ', and is not sent again' },
 ] as const
 
-/** Records the events of dead letters, the incidents of ends without success, and the end of those of targets that accept again. */
+/**
+ * Records the events of dead letters, the incidents of failed ends, and the ends of incidents of targets that accept
+ * again.
+ */
 async function report(
   deps: SettleDeliveryDeps,
   tx: Database,

@@ -8,12 +8,12 @@ export type JobId = Id<'provisioning job'>
  */
 export type JobKind = 'sync' | 'reconcile' | 'redrive'
 
-/** A user as a job finds it. */
+/** A user in a job. */
 export interface UserAtTarget {
   isDeleted: boolean
   /** Deliveries of the user that have not ended. */
   waiting: number
-  /** The present state, and what the target has (null: nothing; `deleted`: its end; `unknown` after a failed attempt). */
+  /** The current state, and the target's (null: none; `deleted`; `unknown` after a failed attempt). */
   digest: string
   deliveredDigest: string | null
 }

@@ -18,7 +18,9 @@ import {
 import { decideSync } from './job.ts'
 import type { JobId } from './job-record.ts'
 
-/** Users that one transaction looks at: short, so that pause and cancel take effect at once and no user is locked for long. */
+/**
+ * Number of users in one transaction: few, so that pause and cancel take effect at once and no user is locked for long.
+ */
 export const JOB_BATCH_SIZE = 200
 
 /** Deliveries of one job that have not ended at most: changes of users are not pushed back by a job. */
@@ -29,9 +31,9 @@ export interface JobWorkerDeps {
   clock: Clock
   logger: Logger
   isEnabled: boolean
-  /** Whether the clock may be trusted. Default: always. */
+  /** Whether the clock is trusted. Default: always. */
   isTrusted?: () => boolean
-  /** Told when deliveries were queued. */
+  /** Called when deliveries were queued. */
   onQueued: () => void
   /** Resolves when there may be jobs, or at the abort. Default: always. */
   latch?: (signal: AbortSignal) => Promise<unknown>
@@ -56,13 +58,16 @@ export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
   )
 }
 
-/** A batch of a job: the users that it looked at, in the order of their ids, and how many deliveries it queued. */
+/** A batch of a job: its users, in the order of their ids, and the number of queued deliveries. */
 interface Batch {
   users: readonly UserId[]
   queued: number
 }
 
-/** Looks at the next users of a job, and queues what its kind asks for. Undefined while it may not, or has enough open. */
+/**
+ * Processes the next users of a job, and queues the deliveries of its kind. Undefined while it must wait, or has enough
+ * open ones.
+ */
 async function queueNext(
   tx: Database,
   claimed: ClaimedJob,
@@ -78,7 +83,7 @@ async function queueNext(
   const progress = {
     processed,
     queued: job.queued + queued,
-    // Users that came since are looked at too.
+    // Users created since are included.
     total: isDone ? processed : Math.max(job.total, processed),
     ...(last && { lastUser: last }),
   }
@@ -120,7 +125,7 @@ async function redriveNext(
   return { users: streams.map(({ user }) => user), queued }
 }
 
-/** How many users a job may look at now. Pure. */
+/** Number of users that a job may process now. Pure. */
 export function findBatchSize({ mayRun, open }: Pick<ClaimedJob, 'mayRun' | 'open'>): number {
   return mayRun ? Math.max(0, Math.min(JOB_BATCH_SIZE, JOB_OPEN_LIMIT - open)) : 0
 }

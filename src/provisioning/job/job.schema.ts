@@ -26,7 +26,7 @@ export const JobRow = named('ProvisioningJob', Type.Object(jobMembers))
 
 const OUTCOMES = ['waiting', 'delivered', 'failed', 'dead_letter', 'cancelled'] as const
 
-/** A job, and what became of its deliveries. */
+/** A job, and the results of its deliveries. */
 export const JobWithOutcomes = named(
   'ProvisioningJobWithOutcomes',
   Type.Object({
@@ -47,7 +47,7 @@ export const JobWithOutcomes = named(
   }),
 )
 
-/** Maps what became of the deliveries of a job. */
+/** Maps the results of a job's deliveries. */
 export function toOutcomesRow(outcomes: Readonly<Record<string, number>>) {
   return Object.fromEntries(OUTCOMES.map((status) => [status, outcomes[status] ?? 0])) as Record<
     (typeof OUTCOMES)[number],

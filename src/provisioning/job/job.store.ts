@@ -19,7 +19,7 @@ export function selectJobs(db: Database) {
   return selectRecord(db.selectFrom('provisioning_job'), job)
 }
 
-/** The target is locked, so that jobs of one target follow each other and none begins while it is being deleted. */
+/** The target is locked, so that jobs of one target are serialized and none starts during its deletion. */
 const insert = statement<JobRecord, { id: JobId; target: string; kind: JobKind; by: UserId | null; now: Date }>(`
   with t as materialized (
     select document_id from provisioning_target where document_id = $target and is_actived and deleted_at is null
@@ -66,10 +66,7 @@ const selectWithOutcomes = statement<JobRecord & { outcomes: Record<string, numb
   ) as outcomes
   from provisioning_job j where document_id = $id`)
 
-/**
- * The job with this id, and how many of its deliveries that the ledger still has came to which status; `waiting` are those
- * that have not ended.
- */
+/** The job with this id, and the numbers of its stored deliveries by status; `waiting` are the open ones. */
 export async function findJobWithOutcomes(
   db: Database,
   id: string,
@@ -91,9 +88,9 @@ export interface ClaimedJob {
 }
 
 /**
- * Whether a transaction that began before the job `j` has changed users and is still open: its changes may not have seen the
- * target. One that changes users later reads the targets then. The snapshot alone would answer for the transactions of all
- * databases of the server, whatever they change, so it is asked first and the locks decide.
+ * Whether a transaction from before the job `j` has changed users and is still open: it may not have seen the target. A
+ * later change of users reads the targets then. The snapshot alone covers transactions of all databases of the server,
+ * whatever they change, so it is checked first and the locks decide.
  */
 const IS_HELD = `
   pg_snapshot_xmin(pg_current_snapshot()) <= j.begun_by and exists (
@@ -113,7 +110,7 @@ const claim = statement<JobRecord & Omit<ClaimedJob, 'job'>, { id: JobId }>(`
       as open
   from j cross join lateral (select * from provisioning_target t where t.document_id = j.target) t`)
 
-/** Locks a running job until the transaction ends; undefined when it runs no more, or another worker has it. */
+/** Locks a running job until the transaction ends; undefined when it is no longer running, or another worker has it. */
 export async function claimJob(db: Database, id: JobId): Promise<ClaimedJob | undefined> {
   const [row] = await claim(db, { id })
   if (!row) return undefined

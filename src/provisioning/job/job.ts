@@ -31,7 +31,7 @@ export async function loadJob(db: Database, id: string): Promise<JobRecord> {
   return job
 }
 
-/** The same with what became of its deliveries. */
+/** The job with the results of its deliveries. */
 export async function loadJobWithOutcomes(
   db: Database,
   id: string,

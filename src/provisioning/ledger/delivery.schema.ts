@@ -35,7 +35,7 @@ const deliveryMembers = {
 /** A row of the ledger. */
 export const DeliveryRow = named('ProvisioningDelivery', Type.Object(deliveryMembers))
 
-/** A row with what it says of the user, and its attempts. */
+/** A row with the user's state, and its attempts. */
 export const DeliveryWithAttempts = named(
   'ProvisioningDeliveryWithAttempts',
   Type.Object({
@@ -58,7 +58,7 @@ export const DeliveryWithAttempts = named(
   }),
 )
 
-/** May be left out altogether. */
+/** Optional body. */
 export const ReplayDeliveryBody = nullable(
   named(
     'ReplayProvisioningDelivery',

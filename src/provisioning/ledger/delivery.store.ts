@@ -21,7 +21,7 @@ const delivery = defineRecord(
 
 /** A row of the ledger of provisioning. */
 export interface DeliveryRecord extends RecordOf<typeof delivery> {
-  /** When a row that was attempted is tried again; null for all others. */
+  /** Due time of a retry; null for all other rows. */
   nextAttemptAt: Date | null
 }
 
@@ -52,7 +52,7 @@ export interface ToldUser {
   status: ProvisionedStatus
 }
 
-/** Maps what a delivery says, as the body of its POST has it. */
+/** Maps the user's state of a delivery, as in the body of its POST. */
 export function toDeliveryData(user: string, { email, name, status }: ToldUser) {
   return { user: { document_id: user, email, name, status } }
 }
@@ -72,7 +72,7 @@ const selectOne = statement<
       from provisioning_attempt a where a.delivery = d.document_id order by a.attempt) as "attemptsLog"
   from provisioning_delivery d where d.document_id = $id`)
 
-/** A delivery with what it says and its attempts, first attempt first. */
+/** A delivery with the user's state and its attempts, first attempt first. */
 export interface DeliveryDetail {
   delivery: DeliveryRecord
   told: ToldUser
@@ -99,7 +99,7 @@ export interface DeliveryReplayFacts {
   isReplayWaiting: boolean
 }
 
-/** Both rows are locked, so both are read as they are behind the lock. */
+/** Both rows are locked, so both are read behind the lock. */
 const lock = statement<DeliveryRecord & DeliveryReplayFacts, { id: string }>(`
   with found as materialized (select target, user_id from provisioning_delivery where document_id = $id),
   s as materialized (
@@ -115,7 +115,7 @@ const lock = statement<DeliveryRecord & DeliveryReplayFacts, { id: string }>(`
     d.status = 'retrying' and d.attempt_trigger = 'replay' as "isReplayWaiting"
   from d join s on s.target = d.target and s.user_id = d.user_id`)
 
-/** A delivery, locked with its stream until the transaction ends, and what decides over its replay. */
+/** A delivery, locked with its stream until the transaction ends, and the facts for its replay. */
 export async function lockForReplay(
   db: Database,
   id: string,
@@ -136,7 +136,7 @@ const schedule = closingStatement<{ id: DeliveryId; target: TargetId; user: User
   )`)
 
 /**
- * Makes a locked delivery due now for one attempt, with the last statement of the transaction. One that is open keeps its
+ * Makes a locked delivery due now for one attempt, with the last statement of the transaction. An open one keeps its
  * schedule.
  */
 export async function scheduleDeliveryReplay(db: Database, locked: DeliveryRecord, now: Date): Promise<void> {

@@ -22,7 +22,7 @@ export async function loadDelivery(db: Database, id: string): Promise<DeliveryDe
   return found
 }
 
-/** Why a delivery is not replayed. */
+/** Reason of a refused replay. */
 type ReplayRefusal = 'target_inactive' | 'superseded' | 'under_way' | 'waits' | 'not_confirmed'
 
 /** Decides over the replay of a delivery (docs/contract/provisioning.md#replay-of-a-delivery). Pure. */
@@ -32,7 +32,7 @@ function decideDeliveryReplay(
 ): 'replay' | ReplayRefusal {
   if (!isTargetActive) return 'target_inactive'
   if (status === 'pending') return 'waits'
-  // A waiting one is the first of its user, whatever is queued behind it.
+  // A waiting one is the first of its user, whatever follows it.
   if (status !== 'retrying' && isSuperseded) return 'superseded'
   if (!isConfirmed && (status === 'delivered' || status === 'retrying')) return 'not_confirmed'
   if (isInFlight) return 'under_way'
@@ -61,10 +61,10 @@ function buildReplayProblem(refusal: ReplayRefusal, status: DeliveryStatus): Pro
 }
 
 /**
- * Makes an attempt of a delivery due now: of one that has ended an extra one, which no automatic retry follows; of one that
- * waits its next one, after which its schedule goes on. `attempts` goes on counting. Throws 404, 409
- * `target_inactive`, `delivery_superseded`, `duplicate_not_confirmed`, or `conflict` when it waits, an attempt is in flight
- * or the event queue is off.
+ * Makes an attempt of a delivery due now: an extra one of an ended delivery, without automatic retries; the next one of
+ * a waiting delivery, whose schedule then continues. `attempts` continues. Throws 404, 409 `target_inactive`,
+ * `delivery_superseded`, `duplicate_not_confirmed`, or `conflict` when it waits, an attempt is in flight or the event
+ * queue is off.
  */
 export async function replayDelivery(
   deps: DeliveryDeps,
@@ -82,7 +82,7 @@ export async function replayDelivery(
   return { ...delivery, status: 'retrying', nextAttemptAt: input.now, updatedAt: input.now }
 }
 
-/** Nothing leaves the service while the event queue is off (docs/contract/events.md#event-queue-switch). Throws 409 `conflict`. */
+/** Nothing is sent while the event queue is off (docs/contract/events.md#event-queue-switch). Throws 409 `conflict`. */
 export function checkQueueOn(deps: DeliveryDeps): void {
   if (deps.enableApiEventQueue) return
   throw new Problem('conflict', 'ENABLE_API_EVENT_QUEUE is false, so nothing leaves the service. Set it to true first.')

@@ -30,9 +30,9 @@ export interface PushDeps {
   fetch: GuardedFetch
   /** Milliseconds, for the measured duration. */
   now: () => number
-  /** Opens the sealed token of a target. Throws when no key does. */
+  /** Decrypts the token of a target. Throws when no key does. */
   openToken: (target: string, sealed: string) => string
-  /** Whether another user holds what was found at the service, or is about to change it. */
+  /** Whether the found user of the service belongs to another user, or is about to be changed by one. */
   isHeldByOther: (held: { target: TargetId; user: UserId; found: FoundUser }) => Promise<boolean>
   /** With the service's version. */
   userAgent: string
@@ -41,7 +41,7 @@ export interface PushDeps {
 /** Result of a push, and the id of the user at the service; undefined where the push learned none. */
 export type PushOutcome = PostOutcome & {
   remoteId?: string | null
-  /** Set: a refusal that ends by itself. It is not final, and the next attempt comes after this many milliseconds at least. */
+  /** Set for a temporary refusal: the minimum delay of the next attempt, in milliseconds. */
   retryAfterMs?: number
 }
 
@@ -54,19 +54,18 @@ interface Pushed extends Pick<PushOutcome, 'remoteId' | 'retryAfterMs'> {
 interface Push {
   service: ScimService
   user: ProvisionedUser
-  /** An earlier attempt may have done something that nobody heard of. */
+  /** An earlier attempt may have succeeded without a received answer. */
   isRepeated: boolean
   isHeldByOther: (found: FoundUser) => Promise<boolean>
 }
 
 /**
- * Brings one user of a SCIM 2.0 service (RFC 7644) to the state of a delivery: creates it, changes it, or deletes it. Some
- * requests, which are one attempt; the last answer is its result. Rejects with an `OwnFault` where this process could not
- * send the first one; between two requests it is an interruption.
+ * Applies the state of a delivery to one user of a SCIM 2.0 service (RFC 7644): creates, updates or deletes it. One
+ * attempt may take several requests; the last answer is its result. Rejects with an `OwnFault` where this process could
+ * not send the first one; between two requests it is an interruption.
  *
- * A user that the service has and this program does not know (its answer was lost, or somebody else made it) is found by
- * `externalId`, then by `userName`, and taken over, unless another user holds it. One that the service has lost is created
- * again.
+ * An unknown user of the service (a lost answer, or one created by others) is found by `externalId`, then by
+ * `userName`, and adopted, unless it belongs to another user. A user that the service has lost is created again.
  */
 export async function pushUser(
   deps: PushDeps,
@@ -113,7 +112,7 @@ export async function pushUser(
   }
 }
 
-/** A token that no key opens. */
+/** A token that no key decrypts. */
 class TokenUnreadable extends Error {}
 
 function openToken(deps: PushDeps, target: ClaimedDelivery['target']): string {
@@ -151,7 +150,7 @@ async function createUser(push: Push, judge: (refusal: ScimAnswer) => Promise<Pu
   return { answer: created, remoteId: id }
 }
 
-/** Changes a user: what a service does not take as a PATCH, which RFC 7644 leaves to it, is put as a whole. */
+/** Updates a user: by PATCH, which RFC 7644 leaves optional, else by PUT of the whole resource. */
 async function changeUser({ service, user }: Push, id: string): Promise<ScimAnswer> {
   const path = `/Users/${encodeURIComponent(id)}`
   const patched = await service('PATCH', path, buildScimPatch(user))
@@ -160,9 +159,9 @@ async function changeUser({ service, user }: Push, id: string): Promise<ScimAnsw
 }
 
 /**
- * The service has another user of this `externalId` or this address. One that belongs to nobody else is taken over; while
- * another user of ours holds it, its own delivery is to come first, so this one is made again. When nobody has it any more,
- * the user is created after all.
+ * The service has another user with this `externalId` or this address. It is adopted unless it belongs to another user
+ * here; then that user's delivery must come first, and this one is retried. When it is gone by now, the user is
+ * created.
  */
 async function judgeTaken(push: Push, refusal: ScimAnswer): Promise<Pushed> {
   let isFree = true
@@ -176,8 +175,8 @@ async function judgeTaken(push: Push, refusal: ScimAnswer): Promise<Pushed> {
 }
 
 /**
- * Another user of the service has the new address. While it is one of ours, its own delivery is to come first; when nobody
- * has it any more, the user is changed after all.
+ * Another user of the service has the new address. If it belongs to a user here, that user's delivery must come first;
+ * when the address is free by now, the user is updated.
  */
 async function judgeAddress(push: Push, remoteId: string, refusal: ScimAnswer): Promise<Pushed> {
   const { answer, found } = await findUser(push, 'userName')

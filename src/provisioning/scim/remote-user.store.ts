@@ -5,8 +5,8 @@ import type { TargetId } from '../target/target.store.ts'
 import type { FoundUser } from './scim-user.ts'
 
 /**
- * By the `externalId` that the service shows: another living user, or one whose deliveries have not ended. By the id of the
- * service: another user who has it there, as far as that was learned at the present URL.
+ * By the service's `externalId`: another existing user, or one with open deliveries. By the id of the service: another
+ * user with this id, as learned at the current URL.
  */
 const selectHeld = statement<
   { is_held: boolean },
@@ -25,7 +25,7 @@ const selectHeld = statement<
 /** The ids of users here. */
 const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Whether another user holds what was found at a SCIM service, or is about to change it. */
+/** Whether a found user of a SCIM service belongs to another user, or is about to be changed by one. */
 export async function isHeldByOther(
   db: Database,
   { target, user, found }: { target: TargetId; user: UserId; found: FoundUser },

@@ -4,15 +4,15 @@ import { buildExcerpt, pickResponseHeaders } from '../../outbound/send/post-resu
 /** An answer of a SCIM service. */
 export interface ScimAnswer {
   status: number
-  /** Those that are stored for diagnosis. */
+  /** Headers stored for diagnosis. */
   headers: Record<string, string>
   /** The first 1 KiB of the body, as text. */
   excerpt: string
-  /** The object that the body holds; undefined for an empty body, and for one of an error that holds none. */
+  /** The object in the body; undefined for an empty body, and for an error without one. */
   body: Record<string, unknown> | undefined
 }
 
-/** Sends one request. `path` stands behind the base of the service. Rejects where no usable answer comes. */
+/** Sends one request. `path` is appended to the base of the service. Rejects without a usable answer. */
 export type ScimService = (
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
@@ -88,17 +88,17 @@ function withoutEndSlashes(url: string): string {
   return url.slice(0, end)
 }
 
-/** Whether the service did what it was asked for. */
+/** Whether the request succeeded. */
 export function isSuccess({ status }: ScimAnswer): boolean {
   return status >= 200 && status < 300
 }
 
-/** Whether another user of the service has what must be unique (RFC 7644, 3.3 and 3.12). */
+/** Whether a unique value is taken by another user of the service (RFC 7644, 3.3 and 3.12). */
 export function isTaken({ status, body }: ScimAnswer): boolean {
   return status === 409 || (status === 400 && body?.scimType === 'uniqueness')
 }
 
-/** Whether the service does not know the method, the path or the form of a request. */
+/** Whether the service does not support the method, the path or the form of a request. */
 export function isUnsupported({ status }: ScimAnswer): boolean {
   return status === 400 || status === 404 || status === 405 || status === 501
 }
@@ -107,8 +107,8 @@ export function isUnsupported({ status }: ScimAnswer): boolean {
 const WAIT_LIMIT_MS = 3_600_000
 
 /**
- * How long to wait before the service is asked again, in milliseconds, where it says that it is too busy: 429, or 503 with
- * `Retry-After` (RFC 9110, 10.2.3; of its two forms the number of seconds). Undefined for every other answer.
+ * Delay before the next request, in milliseconds, for a busy service: 429, or 503 with `Retry-After` (RFC 9110, 10.2.3;
+ * of its two forms the number of seconds). Undefined for every other answer.
  */
 export function readWait({ status, headers }: ScimAnswer): number | undefined {
   const given = headers['retry-after'] ?? ''
@@ -117,7 +117,7 @@ export function readWait({ status, headers }: ScimAnswer): number | undefined {
   return Math.min(WAIT_LIMIT_MS, (seconds ?? 0) * 1000)
 }
 
-/** The object that a body holds. */
+/** The object in a body. */
 function parse(bytes: Uint8Array): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(bytes))

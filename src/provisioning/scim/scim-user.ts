@@ -24,8 +24,8 @@ export function buildScimUser({ id, email, name, status }: ProvisionedUser) {
 }
 
 /**
- * The same as a PATCH (RFC 7644, 3.5.2): each attribute by its path, so that everything else that the service has of the
- * user stays as it is. A `replace` of an attribute that is missing adds it.
+ * The resource as a PATCH (RFC 7644, 3.5.2): each attribute by its path, so that the service's other attributes stay
+ * unchanged. A `replace` of an attribute that is missing adds it.
  */
 export function buildScimPatch(user: ProvisionedUser) {
   const { schemas: _, ...attributes } = buildScimUser(user)
@@ -34,7 +34,7 @@ export function buildScimPatch(user: ProvisionedUser) {
   return { schemas: [PATCH_SCHEMA], Operations: [...replaced, ...removed] }
 }
 
-/** An attribute that users are looked for by. */
+/** An attribute for the look-up of users. */
 export type SearchedAttribute = 'externalId' | 'userName'
 
 /** The path and query that find the users with this value of an attribute (RFC 7644, 3.4.2.2). */
@@ -54,8 +54,8 @@ export interface FoundUser {
 }
 
 /**
- * The one user of a list that has this value of an attribute; undefined when there is none, or more than one. What a service
- * answers that does not know the filter is not taken for a match. The case of a `userName` does not count (RFC 7643, 4.1.1).
+ * The one user of a list that has this value of an attribute; undefined for none or several. The answer of a service
+ * that ignores the filter is not a match. `userName` is compared without case (RFC 7643, 4.1.1).
  */
 export function findMatch(body: unknown, attribute: SearchedAttribute, value: string): FoundUser | undefined {
   const resources = (body as { Resources?: unknown } | null | undefined)?.Resources
@@ -69,12 +69,12 @@ export function findMatch(body: unknown, attribute: SearchedAttribute, value: st
   return { id, externalId: isKept ? externalId : null }
 }
 
-/** Longest id of a service that is kept, in characters. */
+/** Maximum length of a stored service id, in characters. */
 const ID_LIMIT = 512
 
 /**
- * The id of a resource in an answer: opaque, stored, and a segment of a path. Undefined when it has none that can be used:
- * `.` and `..` would name another path, and half a surrogate pair cannot be written in one.
+ * The id of a resource in an answer: opaque, stored, and a segment of a path. Undefined without a usable one: `.` and
+ * `..` would change the path, and a lone surrogate cannot be encoded.
  */
 export function readId(body: unknown): string | undefined {
   const id = (body as { id?: unknown } | null | undefined)?.id

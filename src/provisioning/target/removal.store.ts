@@ -4,8 +4,9 @@ import { closingStatement, statement } from '../../postgres/statement/statement.
 import type { TargetId } from './target.store.ts'
 
 /**
- * `idle`: the streams of the target that no worker has claimed. The result of a claimed delivery finds its target deleted
- * and cancels what is behind it. The job ends first: it queues nothing behind the locks of the streams.
+ * `idle`: the streams of the target that no worker has claimed. The result of a claimed delivery finds its target
+ * deleted and cancels the following ones. The job is cancelled first, so that it queues nothing after the locks of the
+ * streams.
  */
 const cancel = closingStatement<{ target: TargetId; now: Date }>(`
   ended_job as materialized (
@@ -26,7 +27,7 @@ const cancel = closingStatement<{ target: TargetId; now: Date }>(`
     on conflict (status) do update set came = provisioning_total.came + excluded.came
   )`)
 
-/** Ends what waits for a target that goes, and its job, with the last statement of the transaction. */
+/** Cancels the waiting deliveries of a deleted target, and its job, with the last statement of the transaction. */
 export async function cancelWaitingOf(db: Database, target: TargetId, now: Date): Promise<void> {
   await cancel(db, { target, now })
 }
@@ -52,7 +53,7 @@ const cancelLate = statement<{ cancelled: number }, { now: Date; limit: number }
   )
   select count(*)::int as cancelled from orphaned`)
 
-/** Ends what a change of a user queued for a target while that was being deleted. Returns for how many users. */
+/** Cancels deliveries queued by a change of a user during the deletion of their target. Returns the number of users. */
 export async function cancelOrphans(db: Database, now: Date, limit: number): Promise<number> {
   const [row] = await cancelLate(db, { now, limit })
   return row?.cancelled ?? 0

@@ -2,10 +2,10 @@ import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { hasProvisioningWork } from './target.store.ts'
 
-/** How often a process without targets looks for one that it was not notified of. */
+/** Interval at which a process without targets checks for one without a notification. */
 export const LATCH_POLL_MS = 30_000
 
-/** Holds the workers of provisioning while there is no target, so that a service that informs nobody asks for nothing. */
+/** Suspends the workers of provisioning while there is no target, so that they send no statements. */
 export interface TargetLatch {
   /** Targets have changed, or notifications may have been missed. */
   invalidate(): void
@@ -13,7 +13,7 @@ export interface TargetLatch {
   pass(signal: AbortSignal): Promise<boolean>
 }
 
-/** Builds the latch. While it is open it asks again only after an invalidation. */
+/** Builds the latch. While it is open it checks again only after an invalidation. */
 export function buildTargetLatch({ db, clock }: { db: Database; clock: Clock }): TargetLatch {
   let changed = Promise.withResolvers<void>()
   let isOpen = false

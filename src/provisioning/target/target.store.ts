@@ -21,7 +21,7 @@ const target = defineRecord('provisioning_target', columnsOf(TargetRow)).typed<{
 export type TargetRecord = RecordOf<typeof target>
 export const toTargetRow = wireOf(target, TargetRow)
 
-/** The living targets, as the base of a list. */
+/** The existing targets, as the base of a list. */
 export function selectTargets(db: Database) {
   return selectRecord(db.selectFrom('provisioning_target'), target).where('deleted_at', 'is', null)
 }
@@ -30,7 +30,7 @@ const FIND = `select ${target.members()} from provisioning_target where document
 const selectOne = statement<TargetRecord, { id: string }>(FIND)
 const selectAndLock = statement<TargetRecord, { id: string }>(`${FIND} for no key update`)
 
-/** The living target with this id; `lock` keeps it from changing until the transaction ends. */
+/** The existing target with this id; `lock` locks it until the transaction ends. */
 export async function findTarget(
   db: Database,
   id: string,
@@ -40,7 +40,7 @@ export async function findTarget(
   return row
 }
 
-/** A target that is inserted, and how many living ones there may be with it. */
+/** A new target, and the maximum number of existing ones. */
 interface NewTarget {
   id: TargetId
   protocol: TargetProtocol
@@ -67,13 +67,13 @@ const insert = countBehindLock<TargetRecord, NewTarget>({
     returning ${target.members()}`,
 })
 
-/** Inserts an active target. Undefined when there are `limit` living ones already. */
+/** Inserts an active target. Undefined when there are already `limit` ones. */
 export async function insertTarget(db: Database, row: NewTarget): Promise<TargetRecord | undefined> {
   const [inserted] = await insert(db, row)
   return inserted
 }
 
-/** Changes of a target. Members left out stay. */
+/** Changes of a target. Omitted members stay. */
 export interface TargetChange {
   url?: string
   name?: string | null
@@ -95,7 +95,7 @@ const changeColumns = columnChange<TargetChange & { by: UserId; now: Date }>('pr
   now: 'updated_at = $now',
 })
 
-/** Changes a locked target with the last statement of the transaction. Returns the row behind the change. */
+/** Changes a locked target with the last statement of the transaction. Returns the changed row. */
 export async function changeLockedTarget(
   db: Database,
   before: TargetRecord,
@@ -136,7 +136,7 @@ const hasWork = statement<{ has: boolean }>(`
     or exists (select from provisioning_stream where due_at is not null)
     or exists (select from provisioning_stream where lease_owner is not null) as has`)
 
-/** Whether there is a target, or a delivery of a deleted one that has not ended. */
+/** Whether there is a target, or an open delivery of a deleted one. */
 export async function hasProvisioningWork(db: Database): Promise<boolean> {
   return (await hasWork(db))[0]?.has === true
 }

@@ -16,7 +16,7 @@ import {
   type TargetRecord,
 } from './target.store.ts'
 
-/** Living targets at most: each gets a delivery within the transaction of every change of a user. */
+/** Maximum number of targets: each gets a delivery within the transaction of every change of a user. */
 const TARGETS_LIMIT = 50
 
 /** Dependencies of the operations on targets. */
@@ -26,19 +26,19 @@ export interface TargetDeps extends CallbackDeps {
   keyring: Keyring
 }
 
-/** The context under which a target's secret is sealed: a box of one row does not open on another. */
+/** The encryption context of a target's secret: a ciphertext of one row does not decrypt on another. */
 export function targetSecretContextOf(id: string): string {
   return `provisioning-target:${id}`
 }
 
-/** The living target with this id, or a 404. A change locks it, so that two changes follow each other. */
+/** The existing target with this id, or a 404. A change locks it, so that changes are serialized. */
 export async function loadTarget(db: Database, id: string, options: { lock?: boolean } = {}): Promise<TargetRecord> {
   const target = await findTarget(db, id, options)
   if (!target) throw notFound('target')
   return target
 }
 
-/** Asks the name service about the URL of an update, if it is a new one. Throws 404, and a 422 on `url`. */
+/** Resolves the host of a changed URL. Throws 404, and a 422 on `url`. */
 export async function prepareTargetChange(
   deps: CallbackDeps,
   db: Database,
@@ -194,7 +194,7 @@ export async function rotateTargetSecret(
   }
 }
 
-/** Soft-deletes a target: its ledger stays, what waits in it is cancelled, its open job too. Throws 404. */
+/** Soft-deletes a target: its ledger stays, waiting deliveries and an open job are cancelled. Throws 404. */
 export async function deleteTarget(
   db: Database,
   id: string,

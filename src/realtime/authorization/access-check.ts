@@ -4,9 +4,9 @@ import { type Caller, includesAccount } from '../../http/shape/caller.ts'
 import { listJoinable } from './channel-access.ts'
 import type { GrantedAccess, GrantedChannels } from './granted-access.ts'
 
-/** Ends what a user may not have any more. */
+/** Ends subscriptions that a user may no longer have. */
 export interface SubscriptionEnds {
-  /** Ends one subscription; undefined where the provider can only end whole connections. */
+  /** Ends one subscription; undefined if the provider can only close whole connections. */
   endSubscription?: (subscription: { userId: UserId; channel: string }) => Promise<void>
   /** Ends all connections of a user. */
   endConnections: (userId: UserId) => Promise<void>
@@ -14,7 +14,7 @@ export interface SubscriptionEnds {
 
 /** Dependencies of a check. */
 export interface AccessCheckDeps {
-  /** Present permissions of these users; disabled and deleted ones are left out. */
+  /** Current permissions of these users; disabled and deleted ones are omitted. */
   readCallers: (users: readonly UserId[]) => Promise<ReadonlyMap<UserId, Caller>>
   grants: GrantedAccess
   ends: SubscriptionEnds
@@ -31,7 +31,7 @@ export const ENDED_AT_ONCE = 8
 interface Loss {
   userId: UserId
   channels: string[]
-  /** Disabled or gone: the user keeps no connection, whatever it is for. */
+  /** A disabled or deleted user keeps no connection. */
   isGone: boolean
 }
 
@@ -49,8 +49,8 @@ export interface FailedEnds {
 }
 
 /**
- * Looks at what some users were granted, and ends what they have lost. Returns the users for whom that failed, such as
- * while the provider is away; undefined when there is none. Rejects when it cannot look. `signal` ends it early.
+ * Checks the authorizations of some users, and ends lost ones. Returns the users for whom that failed, such as during
+ * an outage of the provider; undefined without any. Rejects when it cannot read. `signal` aborts it.
  */
 export async function checkAccess(
   deps: AccessCheckDeps,

@@ -31,9 +31,9 @@ export interface SubscriptionRequest {
 }
 
 /**
- * Authorizes a subscription (docs/contract/realtime.md#channel-authorization). Throws 403 for every channel that the caller
- * may not join, of an account that does not exist as of another one's; 503 in log-only mode. A membership is in memory with
- * the caller; a contract that nobody asked for of late is one statement.
+ * Authorizes a subscription (docs/contract/realtime.md#channel-authorization). Throws 403 for every channel that the
+ * caller may not join, also of an unknown account; 503 in log-only mode. A membership is cached with the caller; an
+ * uncached contract is one statement.
  */
 export async function authorizeSubscription(
   deps: AuthorizationDeps,
@@ -52,7 +52,7 @@ export async function authorizeSubscription(
   return { auth: signSubscription(app, { socketId, channel }) }
 }
 
-/** Says who the caller is at a connection (docs/contract/realtime.md#user-authentication). Throws 503 in log-only mode. */
+/** Signs the user of a connection (docs/contract/realtime.md#user-authentication). Throws 503 in log-only mode. */
 export async function authenticateConnection(
   deps: Pick<AuthorizationDeps, 'findApp' | 'guard'>,
   { socketId, caller }: Omit<SubscriptionRequest, 'channel'>,
@@ -64,7 +64,7 @@ export async function authenticateConnection(
   return { auth: signUser(app, { socketId, userData }), user_data: userData }
 }
 
-/** The session or API key that a grant ends with. */
+/** The session or API key of an authorization, which ends with it. */
 function describeToken(caller: Caller): GrantedSubscription['token'] {
   const name = nameToken(caller)
   return name && { name, endsAt: caller.expiresAt ?? null }

@@ -7,8 +7,8 @@ export const AUTH_PERMISSION = 'realtime:auth'
 const EVERYTHING = '*:*'
 
 /**
- * The accounts whose channels a caller may join (docs/contract/realtime.md#who-may-subscribe): those that it belongs to and
- * holds the permission in; an administrator all. Without the permission none. Pure.
+ * The accounts whose channels a caller may join (docs/contract/realtime.md#who-may-subscribe): its accounts with the
+ * permission; for an administrator all. Without the permission none. Pure.
  */
 export function listJoinable(caller: Caller): PermissionScope {
   const scope = findPermissionScope(caller, AUTH_PERMISSION) ?? []

@@ -5,7 +5,7 @@ import { SIGN_IN } from '../embedded/application/user-access.ts'
 import type { RealtimeServer } from '../embedded/realtime-server.ts'
 import type { AskedTokens, GrantedAccess, GrantedToken } from './granted-access.ts'
 
-/** Tokens that are looked at together. */
+/** Maximum number of tokens checked together. */
 const PAGE_SIZE = 500
 
 const toGranted = ({ name, user, endsAtMs }: PermittedToken): GrantedToken => ({
@@ -15,8 +15,8 @@ const toGranted = ({ name, user, endsAtMs }: PermittedToken): GrantedToken => ({
 })
 
 /**
- * The grants at the embedded server: each process knows those of the connections that it holds, whichever process granted
- * them, for as long as the connection lives. A grant is passed to all processes before it is answered.
+ * The grants at the embedded server: each process has those of its connections, granted by any process, while the
+ * connection is open. A grant is passed to all processes before the answer.
  */
 export function buildEmbeddedGrants(app: string, server: () => RealtimeServer | undefined): GrantedAccess {
   const list = (users: Iterable<UserId>) =>

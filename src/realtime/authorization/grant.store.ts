@@ -34,7 +34,7 @@ export async function readTokens(db: Database, names: readonly TokenName[]): Pro
   return readNamed(db, { names })
 }
 
-/** Tokens that are to be looked at by a time. */
+/** Tokens to check by a time. */
 export async function readDueTokens(db: Database, by: Date, limit: number): Promise<StoredToken[]> {
   return readDue(db, { by, limit })
 }

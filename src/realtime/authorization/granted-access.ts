@@ -5,7 +5,7 @@ import type { TokenName } from '../../identity/caller/token-life.ts'
 export interface GrantedToken {
   name: TokenName
   userId: UserId
-  /** When it has to be looked at again: when its JWT or the key expires. Null for a key that does not. */
+  /** Time of the next check: the expiry of its JWT or key. Null for a key without one. */
   endsAt: Date | null
 }
 
@@ -21,25 +21,25 @@ export interface GrantedSubscription {
 /** Channels that a user was granted, each with its account. */
 export type GrantedChannels = ReadonlyMap<string, AccountId>
 
-/** Which tokens are asked for. */
+/** Selection of tokens. */
 export type AskedTokens = readonly TokenName[] | { endBy: Date }
 
-/** Who was granted what, whichever process granted it. */
+/** The authorizations of users, of all processes. */
 export interface GrantedAccess {
   /** Notes a grant. Resolves when it would be found without this process. */
   add(granted: GrantedSubscription): Promise<void>
-  /** Grants of these users; users without any may be left out. */
+  /** Grants of these users; users without any may be omitted. */
   list(users: readonly UserId[]): Promise<ReadonlyMap<UserId, GrantedChannels>>
   /** All users that were granted something, some at a time. */
   listUsers(): AsyncIterable<readonly UserId[]>
   /** Forgets what a user has lost. */
   forget(userId: UserId, channels: readonly string[]): Promise<void>
-  /** Those of these tokens with which something was granted, or some of those that are to be looked at by a time. */
+  /** Those of these tokens with grants, or some of those to check by a time. */
   findTokens(asked: AskedTokens): Promise<readonly GrantedToken[]>
   /** All tokens with which something was granted, some at a time. */
   listTokens(): AsyncIterable<readonly GrantedToken[]>
   /** Notes until when a token serves. */
   extendToken(token: GrantedToken): Promise<void>
-  /** Ends what was granted with tokens, and forgets them. The connections of the users in `ended` have ended already. */
+  /** Ends the grants of tokens, and deletes them. The connections of the users in `ended` are already closed. */
   endTokens(tokens: readonly GrantedToken[], ended: ReadonlySet<UserId>): Promise<void>
 }

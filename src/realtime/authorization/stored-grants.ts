@@ -18,13 +18,13 @@ import {
 } from './grant.store.ts'
 import type { GrantedAccess } from './granted-access.ts'
 
-/** Most users whose stored grants a process remembers; grants of others are stored again. */
+/** Maximum number of users whose stored grants a process caches; grants of others are stored again. */
 const USERS_LIMIT = 50_000
 
-/** A grant that this process stored within this time is not stored again. Less than the time that grants are kept. */
+/** Time in which a stored grant is not stored again. Less than the retention of grants. */
 const STORED_FOR_MS = 3_600_000
 
-/** Users that are looked at together. */
+/** Maximum number of users checked together. */
 const PAGE_SIZE = 500
 
 type Known = Map<string, { account: AccountId; storedAtMs: number }>
@@ -61,7 +61,7 @@ export function buildStoredGrants({
     )
   }
 
-  /** Stores what waits. Its callers wait for the statement after the one in flight, which has their grant. */
+  /** Stores waiting grants. Callers wait for the statement after the one in flight, which has their grant. */
   function saveSoon(): Promise<void> {
     saving ??= Promise.resolve().then(async () => {
       const grants = [...waiting.values()]
@@ -134,7 +134,7 @@ export function buildStoredGrants({
       }
     },
     extendToken: (token) => extendStoredToken(db, token),
-    // The provider ends whole connections: those of other sessions of the user connect again.
+    // The provider closes whole connections: those of other sessions of the user reconnect.
     endTokens: async (tokens, ended) => {
       for (const userId of new Set(tokens.map((token) => token.userId)))
         if (!ended.has(userId)) await endConnections(userId)

@@ -6,13 +6,16 @@ import { type AccessCheckDeps, checkAccess } from './access-check.ts'
 import type { GrantedSubscription, GrantedToken } from './granted-access.ts'
 import { checkTokens, type TokenCheckDeps } from './token-check.ts'
 
-/** Time for which invalidations are collected: a change of a role may concern many users, and several changes come together. */
+/**
+ * Time for which invalidations are collected: a change of a role may affect many users, and several changes come
+ * together.
+ */
 export const COLLECT_MS = 50
 
-/** Time after an invalidation in which a grant of the same user is looked at again: it may have been decided before. */
+/** Time after an invalidation in which a grant of the same user is checked again: it may have been decided before. */
 const LATE_MS = 5_000
 
-/** How often tokens that end by themselves are looked for. Less than the second in which their subscriptions end. */
+/** Interval between checks for expired tokens. Less than the second in which their subscriptions must end. */
 const DUE_EVERY_MS = 800
 
 /** Wait before users are tried again whose subscriptions could not be ended. */
@@ -20,16 +23,19 @@ export const RETRY_MS = 2_000
 
 const NOBODY: ReadonlySet<UserId> = new Set()
 
-/** Ends the subscriptions of who loses a membership, the permission, the session or the API key, or is disabled. */
+/**
+ * Ends the subscriptions of users who lose a membership, the permission, the session or the API key, or are disabled.
+ */
 export interface SubscriptionGuard {
   remember(granted: GrantedSubscription): Promise<void>
   /**
-   * Takes a change of a user, a session or an API key, or `*` for one that may concern all. Others are ignored.
+   * Receives an invalidation of a user, a session or an API key, or `*` for one that may affect all. Others are
+   * ignored.
    */
   invalidate(change: Invalidation): void
-  /** Takes a grant that another process made. */
+  /** Receives a grant of another process. */
   noteGrant(userId: UserId, token?: string): void
-  /** Looks each second at tokens that end by themselves, until stopped. */
+  /** Checks each second for expired tokens, until stopped. */
   run(): Promise<void>
   /** Resolves when all that was noted is done. */
   settled(): Promise<void>
@@ -42,9 +48,9 @@ export interface SubscriptionGuardDeps extends AccessCheckDeps, TokenCheckDeps {
 }
 
 /**
- * Builds the guard. It looks again at what users were granted when a trigger reports a change of them: the invalidations are those
- * that the memory of callers lives by (docs/contract/realtime.md#lost-access). Users who are named come at once, however
- * many an invalidation of all concerns: the look at all of them runs beside it, a page at a time, and never twice at once.
+ * Builds the guard. It checks the grants of users again when a trigger reports a change: the invalidations are those of
+ * the cache of callers (docs/contract/realtime.md#lost-access). Named users are checked at once; the check of all users
+ * runs concurrently, a page at a time, and never twice at once.
  */
 export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): SubscriptionGuard {
   const { grants, clock } = deps
@@ -150,7 +156,7 @@ export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): Subscriptio
         await clock.sleep(DUE_EVERY_MS, signal)
         if (signal.aborted) return
         const endBy = new Date(clock.now())
-        // The next look finds them again.
+        // The next check finds them again.
         await lookAtTokens(() => grants.findTokens({ endBy }), NOBODY).catch(report)
       }
     },
@@ -184,7 +190,7 @@ function buildRounds(clock: Clock, signal: AbortSignal, work: () => Promise<void
   }
 }
 
-/** Remembers for a while whom invalidations named: a grant that was decided before the change may be made after it. */
+/** Stores recently invalidated users: a grant decided before the change may be made after it. */
 function buildSeenNotes(clock: Pick<Clock, 'now'>) {
   const atMs = new Map<string, number>()
 
@@ -200,7 +206,7 @@ function buildSeenNotes(clock: Pick<Clock, 'now'>) {
     add: (text: string) => {
       const nowMs = clock.now()
       forgetOld(nowMs)
-      // The oldest one stands first.
+      // The oldest one is first.
       atMs.delete(text)
       atMs.set(text, nowMs)
     },

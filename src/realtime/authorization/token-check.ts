@@ -12,9 +12,8 @@ export interface TokenCheckDeps {
 }
 
 /**
- * Looks at tokens with which something was granted, and ends what was granted with those that have ended: signed out, revoked
- * or expired. A session that was refreshed serves on. The connections of the users in `ended` have ended already. Rejects when
- * it cannot look, or cannot end.
+ * Checks tokens with grants, and ends the grants of signed-out, revoked and expired ones. A refreshed session stays
+ * valid. The connections of the users in `ended` are already closed. Rejects when it cannot read or end.
  */
 export async function checkTokens(
   { readTokens, grants, logger }: TokenCheckDeps,

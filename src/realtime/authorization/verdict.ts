@@ -1,9 +1,9 @@
 import type { ProviderErrorClass, ProviderVerdict } from '../provider/provider-outcome.ts'
 
-/** Where an outcome comes from. */
+/** Source of an outcome. */
 export type OutcomeSource = 'probe' | 'publish'
 
-/** An outcome that says whether the provider works. */
+/** An outcome that counts for the verdict on the provider. */
 interface Conclusive {
   source: OutcomeSource
   isSuccess: boolean
@@ -29,19 +29,19 @@ export interface Observations {
   facts: Omit<Verdict, 'status'>
 }
 
-/** Nothing was seen yet. */
+/** No outcome yet. */
 export const NOTHING_SEEN: Observations = {
   conclusive: [],
   facts: { lastSuccessAt: null, lastError: null, lastErrorAt: null, lastWarningCode: null, lastWarningAt: null },
 }
 
-/** Outcomes that are looked at. */
+/** Number of counted outcomes. */
 const KEPT = 20
 
 /** Publishes in a row whose failure means `down`, though the probe succeeds. */
 const FAILED_PUBLISHES = 3
 
-/** For how long a failure among the latest outcomes is a reason for `degraded`. */
+/** Time for which a failure among the latest outcomes means `degraded`. */
 const DEGRADED_FOR_MS = 300_000
 
 /** Adds an outcome. Pure. */

@@ -100,7 +100,7 @@ const listStates = statement<{ channel: string; occupied_since: Date }, { channe
   select channel, occupied_since from realtime_channel_state
   where channel = any($channels) and occupied_since is not null`)
 
-/** Since when channels are occupied, as far as it was reported. */
+/** Start of the occupation of channels, if reported. */
 export async function readOccupiedSince(db: Database, channels: readonly string[]): Promise<Map<string, Date>> {
   const rows = channels.length > 0 ? await listStates(db, { channels }) : []
   return new Map(rows.map((row) => [row.channel, row.occupied_since]))

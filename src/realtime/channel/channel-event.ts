@@ -13,26 +13,26 @@ export const CHANNEL_EVENT_NAMES = [
 
 export type ChannelEventName = (typeof CHANNEL_EVENT_NAMES)[number]
 
-/** Something that happened in a channel. Of the data of a client event only the number of bytes is kept. */
+/** An event of a channel. Of the data of a client event only the number of bytes is stored. */
 export interface ChannelEvent {
   name: ChannelEventName
   channel: string
   userId: string | null
-  /** Of a client event: its name, and the bytes of its data. */
+  /** For a client event: its name, and the bytes of its data. */
   event: string | null
   bytes: number | null
   subscriptionCount: number | null
 }
 
-/** Longest channel name, user id and event name that is kept, in characters. */
+/** Maximum stored lengths of channel name, user id and event name, in characters. */
 const TEXT_LIMIT = 200
 
 /** The largest integer of PostgreSQL. */
 const INTEGER_LIMIT = 2_147_483_647
 
 /**
- * Reads an event of a webhook of the provider; undefined for a name that the protocol does not have, and for a channel
- * that cannot be one. Members that do not fit are null. Pure.
+ * Reads an event of a webhook of the provider; undefined for an unknown name or an invalid channel. Invalid members are
+ * null. Pure.
  */
 export function readChannelEvent(given: Readonly<Record<string, unknown>>): ChannelEvent | undefined {
   const name = CHANNEL_EVENT_NAMES.find((name) => name === given.name)

@@ -5,7 +5,7 @@ import { openBudget, spend } from '../embedded/frame/budget.ts'
 import { type ReportedEvent, recordChannelEvents } from './channel-event.store.ts'
 import type { ChannelEvent } from './channel-event.ts'
 
-/** How long events are collected: what happens together is recorded by one statement. */
+/** Time in which events are collected for one statement. */
 export const FEED_COLLECT_MS = 500
 
 /** Events that are recorded a second, and at once: a crowd that comes and leaves must not fill the database. */
@@ -16,7 +16,7 @@ export interface ChannelFeedDeps {
   db: Database
   clock: Clock
   logger: Logger
-  /** Names this process; no other one has the same. */
+  /** Unique name of this process. */
   workerId: string
   /** Counts an event, and whether it was recorded or dropped. */
   countEvent: (name: string, isRecorded: boolean) => void
@@ -24,7 +24,7 @@ export interface ChannelFeedDeps {
 
 /** Records what the embedded server reports. */
 export interface ChannelFeed {
-  /** Takes an event. Of the counts of a channel only the last one of a statement is recorded. */
+  /** Adds an event. Of the counts of a channel only the last one of a statement is recorded. */
   note(event: ChannelEvent): void
   /** Resolves when all that was noted is recorded. */
   settled(): Promise<void>

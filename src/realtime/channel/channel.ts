@@ -8,13 +8,13 @@ export interface ChannelSubject {
 }
 
 /**
- * The names of private channels, whole: `private-(contract|account)-{uuid}` with a lower-case UUID. Whoever signs another
- * name signs more than a subscription: a name that begins with `:user::` reads as a sign-in
+ * The names of private channels, whole: `private-(contract|account)-{uuid}` with a lower-case UUID. Signing another
+ * name could sign more than a subscription: a name with the prefix `:user::` reads as a sign-in
  * (docs/contract/realtime.md#channels).
  */
 const PRIVATE_CHANNEL = /^private-(account|contract)-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/
 
-/** The length of the longest private channel's name: its pattern is not tried on more. */
+/** Maximum length of a private channel's name; longer texts are not matched. */
 const CHANNEL_LENGTH = 'private-contract-'.length + 36
 
 /** Reads the name of a private channel; undefined when it is none. `$` does not match before a line break in JavaScript. */

@@ -1,13 +1,13 @@
 /** Version of the message a client reads, that of the envelope (docs/contract/webhooks.md#envelope). */
 const MESSAGE_API_VERSION = '2026-09-11'
 
-/** Most bytes of a message that a provider takes (documentation of Pusher Channels, "HTTP API reference"). */
+/** Provider's limit of bytes of a message (documentation of Pusher Channels, "HTTP API reference"). */
 export const MAX_MESSAGE_BYTES = 10_240
 
-/** Most characters of an event name that a provider takes. */
+/** Provider's limit of characters of an event name. */
 export const MAX_EVENT_NAME_LENGTH = 200
 
-/** Most UTF-8 bytes of a text of the message; a longer one is left out, so that the message is never too large. */
+/** Maximum UTF-8 bytes of a text of the message; a longer one is omitted, so that the message is never too large. */
 const MAX_TEXT_BYTES = 1_600
 
 /** Facts of an event in a message. Thin: never the resource itself. */

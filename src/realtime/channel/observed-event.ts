@@ -29,7 +29,7 @@ export function readObservation(observation: Observation): ChannelEvent | undefi
   }
 }
 
-/** The channel of a signed-in user, which the server makes for itself, is left out. */
+/** Excludes the server's own channel of a signed-in user. */
 function ofClients(event: ChannelEvent): ChannelEvent | undefined {
   return event.channel.startsWith('#') ? undefined : event
 }

@@ -14,15 +14,16 @@ import {
 } from './claimed-message.ts'
 
 /**
- * The order of the messages `source` of an account, as its index has it: a claim reads as many messages as it may take,
- * however many wait. The index holds the text of the id, so that nothing looks an id up in it.
+ * The order of the messages `source` of an account, in the order of its index: a claim reads only the messages that it
+ * may take. The index has the id as text, so that no look-up by id uses it.
  */
 const inOrder = (source: string) => `order by (${source}.document_id::text) collate "C"`
 
 /**
- * As the claim of webhooks, but for the order: of each account the messages in the order of their events, up to the first
- * one that is not due, and none while another worker publishes messages of this account. `held` asks for `next_attempt_at`,
- * which a claimed message has not: by `lease_owner` the planner may read the whole index of the order instead of the ids.
+ * As the claim of webhooks, except for the order: of each account the messages in the order of their events, up to the
+ * first one that is not due, and none while another worker publishes messages of this account. `held` checks
+ * `next_attempt_at`, which is null for a claimed message: by `lease_owner` the planner may read the whole index of the
+ * order instead of the ids.
  */
 const CLAIM = `
   with visited as materialized (
@@ -110,7 +111,7 @@ export const releaseMessages = releaseStatement(`
   ), due as (select distinct account, $dueAt::timestamptz as visit_at from released)
   ${queueAccounts('due')}`)
 
-/** A claim that is taken back: its worker is gone. */
+/** A claim of a lost worker that is taken back. */
 export interface LostMessage extends Claim {
   id: EventId
   attempt: number
@@ -124,6 +125,6 @@ export const findLostMessages = lostStatement<LostMessage>(`
   select document_id as id, fence, attempts as attempt, account, event, last_attempt_at as "startedAt"
   from realtime_message_open where lease_owner = $workerId and last_attempt_at <= $claimedBefore limit $limit`)
 
-/** When the next message is due that nobody holds and whose account is not blocked; null when none waits. */
+/** Due time of the next unclaimed message whose account is not blocked; null when none waits. */
 export const findNextDueAt = nextDueStatement(`
   select visit_at as due_at from realtime_queue where account <> all($blocked::uuid[]) order by visit_at limit 1`)

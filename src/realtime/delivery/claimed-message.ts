@@ -52,9 +52,9 @@ export function readClaimedMessage(json: unknown): ClaimedMessage {
 }
 
 /**
- * Whether another worker publishes messages of this account: then its next ones wait, to keep their order. The accounts of
- * all that others have in flight are listed once, because only the index of leases finds a worker: for one account the
- * planner may read all of its messages.
+ * Whether another worker publishes messages of this account: then its next ones wait, to keep their order. The accounts
+ * of all messages in flight of other workers are listed once, by the index of leases: for one account the planner may
+ * read all of its messages.
  */
 export const isTaken = (account: string) => `
   ($hasPeers::boolean and ${account} = any(array(
@@ -62,7 +62,7 @@ export const isTaken = (account: string) => `
     union all
     select account from realtime_message_open where lease_owner > $workerId)))`
 
-/** How many messages of an account this process has in flight, by the parameter of `countInFlight`. */
+/** Number of messages of an account in flight in this process, by the parameter of `countInFlight`. */
 export const inFlightOf = (account: string) => `coalesce(($busyCounts::jsonb ->> ${account}::text)::int, 0)`
 
 /** The messages in flight in this process by account, as the parameter `busyCounts`. */

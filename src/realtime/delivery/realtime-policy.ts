@@ -17,7 +17,7 @@ import { settleMessages } from './settle.store.ts'
 /** Messages in flight of one process. */
 const CONCURRENCY = 256
 
-/** An attempt of a message that came to an end. */
+/** An ended attempt of a message. */
 export interface EndedMessage extends Claim {
   id: EventId
   attempt: number
@@ -45,7 +45,7 @@ export interface RealtimePolicyDeps {
   publisher: Publisher
   /** Runs after a batch was handed to the provider, before its result is recorded; for crash tests. */
   onPoint?: (point: 'after-publish') => void
-  /** Gets each recorded attempt, for metrics. */
+  /** Receives each recorded attempt, for metrics. */
   onRecorded?: (recorded: readonly RecordedMessage[]) => void
 }
 

@@ -6,9 +6,9 @@ import { countInFlight, inFlightOf, isTaken } from './claimed-message.ts'
 const IS_ROW_ID = `e.resource_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`
 
 /**
- * The events that have an owner (docs/contract/realtime.md#published-events). `contract` is the one that the event is about,
- * where the account of the event owns it: who publishes for one account must not reach the channel of another one's
- * contract.
+ * The events that have an owner (docs/contract/realtime.md#published-events). `contract` is the one that the event is
+ * about, if the account of the event owns it: a publisher for one account must not reach the channel of another
+ * account's contract.
  */
 const MATCHED = `
     select e.document_id, e.event, e.account, e.resource, e.action, e.resource_id, e.url, e.created_at as event_created_at,
@@ -18,7 +18,7 @@ const MATCHED = `
     from routed e where e.account is not null`
 
 /**
- * Which messages this worker claims as they are written: as many as it has slots for, unless earlier ones of their account
+ * The messages that this worker claims as they are written: up to its free slots, unless earlier ones of their account
  * wait, or another worker publishes those.
  */
 const PLACED = `

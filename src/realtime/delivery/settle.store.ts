@@ -17,7 +17,9 @@ export interface MessageChange extends ResultChange {
   isAttempt: boolean
 }
 
-/** As that of webhooks: the fence says which claims hold, and what ends leaves the open rows for the ended ones. */
+/**
+ * As for webhooks: the fence decides which claims are valid, and ended rows move from the open rows to the ended ones.
+ */
 const settle = statement<Claim, ResultParams & { fences: readonly number[]; areAttempts: readonly boolean[] }>(`
   with change as materialized (
     select x.* from unnest($ids::uuid[], $fences::int[], $statuses::text[], $nextAttempts::timestamptz[],
@@ -63,7 +65,7 @@ const settle = statement<Claim, ResultParams & { fences: readonly number[]; areA
   queued as (${queueAccounts('due')})
   select id, fence from claim`)
 
-/** Writes results and ends their claims, in one statement. Returns those that hold: the fence of the others was passed. */
+/** Writes results and ends their claims, in one statement. Returns the valid ones; the others have an old fence. */
 export async function settleMessages(db: Database, changes: readonly MessageChange[]): Promise<Claim[]> {
   if (changes.length === 0) return []
   return settle(db, {

@@ -36,7 +36,7 @@ import { PING_TEXT } from './frame/server-frame.ts'
 import type { RealtimeApp } from './frame/signature.ts'
 import { buildPublishApi } from './publish/publish-api.ts'
 
-/** How often connections are checked for signs of life. */
+/** Interval between liveness checks of connections. */
 const CHECK_MS = 1_000
 
 /** A stop spreads its closes over this time, so that the clients do not return at once. */
@@ -61,7 +61,7 @@ export interface RealtimeServerDeps {
   limits?: Partial<RealtimeLimits>
   /** Origins that may connect from a browser; undefined: all. */
   allowedOrigins?: readonly string[]
-  /** The address that the limits count a request for: behind proxies not that of the socket. */
+  /** The address for the limits of a request: behind proxies not that of the socket. */
   addressOf?: (request: IncomingMessage) => string
   /** Runs for what happens in the server. Must not throw. */
   observe?: (observation: Observation) => void
@@ -99,11 +99,11 @@ export interface RealtimeServer {
   listUsers(app: string): string[]
   /** The channels that connections of this process were permitted for a user, with what each belongs to. */
   listPermissions(user: { app: string; user: string }): ReadonlyMap<string, string> | undefined
-  /** The tokens with which something was permitted on the connections of this process, by name. */
+  /** The tokens with permissions on the connections of this process, by name. */
   tokensOf(app: string): ReadonlyMap<string, PermittedToken>
   /** Notes until when a token serves, in this process. */
   extendToken(token: Omit<PermittedToken, 'user'> & { app: string }): void
-  /** Ends what was permitted with a token, in this process. */
+  /** Ends the permissions of a token, in this process. */
   endToken(token: { app: string; name: string }): void
   /**
    * Ends the subscriptions of a user in a channel at once, in every process, and refuses new ones on these connections until
@@ -117,9 +117,9 @@ export interface RealtimeServer {
   /** The last publishes of an application, newest first. */
   listPublishes(app: string): RecentPublish[]
   counts(): Readonly<RealtimeCounts>
-  /** Whether this is the oldest of the processes that serve together: what all of them observe is reported by this one. */
+  /** Whether this is the oldest of the joined processes, which reports the observations of all. */
   isOldest(): boolean
-  /** Takes no more connections, closes those that are open, and leaves the other processes. */
+  /** Refuses new connections, closes the open ones, and leaves the other processes. */
   stop(): Promise<void>
 }
 
@@ -224,7 +224,7 @@ function listOccupied({ registry }: Application): OccupiedChannel[] {
     }))
 }
 
-/** Closes every connection with 4100, some at a time, and ends those that remain. */
+/** Closes every connection with 4100, some at a time, and terminates the remaining ones. */
 async function drain(applications: readonly Application[], rest: Clock['sleep']): Promise<void> {
   const open = applications.flatMap(({ connections }) => [...connections.values()])
   const steps = Math.min(10, Math.ceil(open.length / 50))

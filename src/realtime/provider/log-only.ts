@@ -5,9 +5,9 @@ import { buildMessage } from '../channel/message.ts'
 
 /** Publisher of log-only mode: logs and counts the messages that it does not publish. */
 export interface LogOnly {
-  /** Says once, at the start, that nothing is published, and why. */
+  /** Logs once, at the start, that nothing is published, with the reason. */
   announce(): void
-  /** Takes events that were recorded. */
+  /** Receives recorded events. */
   note(events: readonly EventRecord[]): void
 }
 

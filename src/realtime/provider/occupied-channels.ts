@@ -1,14 +1,14 @@
 import { Problem } from '../../http/problem/problem.ts'
 import type { ProviderClient } from './provider-client.ts'
 
-/** A channel that somebody has joined. */
+/** A channel with subscribers. */
 export interface OccupiedChannel {
   name: string
   /** Null where the provider does not count. */
   subscriptionCount: number | null
 }
 
-/** Asks the provider which private channels are occupied. Throws 503 when it does not answer. */
+/** Lists the occupied private channels at the provider. Throws 503 when it does not answer. */
 export async function listOccupiedChannels(client: Pick<ProviderClient, 'send'>): Promise<OccupiedChannel[]> {
   const query = { filter_by_prefix: 'private-', info: 'subscription_count' }
   const answer = await client.send({ method: 'GET', path: '/channels', query })

@@ -9,7 +9,7 @@ import type { ProviderErrorClass, ProviderVerdict } from './provider-outcome.ts'
  */
 export type MessageStatus = 'retrying' | 'published' | 'rejected' | 'exhausted'
 
-/** Why an attempt did not publish: the class of its failure, or that the process ended under it. */
+/** Failure class of an attempt, or its interruption by the end of the process. */
 export type MessageErrorClass = ProviderErrorClass | 'interrupted'
 
 /** Outcome of the attempt of a message. */
@@ -19,7 +19,7 @@ export type MessageResult =
   /** Not sent, because an earlier message of the account was not published: the attempt is not counted. */
   | { kind: 'held' }
 
-/** The delays before the 2nd, 3rd, ... attempt; from then on the last one. A recovery of the provider ends them. */
+/** The delays before the 2nd, 3rd, ... attempt; then the last one. A recovery of the provider ends them. */
 const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 300_000] as const
 
 /** Attempts of one message: with the delays above some 55 minutes. Older news is read through the API. */

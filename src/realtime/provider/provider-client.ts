@@ -12,7 +12,7 @@ import { type ProviderRequest, signRequest } from './provider-signature.ts'
 const CONNECT_TIMEOUT_MS = 2_000
 const TOTAL_TIMEOUT_MS = 5_000
 
-/** Connections that are kept to the provider. */
+/** Maximum number of kept connections to the provider. */
 const CONNECTIONS = 8
 
 /** Limit of an answer, in bytes: the list of occupied channels is the longest. */
@@ -32,13 +32,13 @@ export interface ProviderClientDeps {
   clock: Pick<Clock, 'now'>
   /** Certificate authorities in place of the system's, in PEM. For tests and private deployments. */
   ca?: string | undefined
-  /** Tells how long this process stood still. */
+  /** Measures stalls of this process. */
   watch?: LoopWatch | undefined
 }
 
 /**
- * Builds the client: keep-alive connections, signed anew for each request, no redirect followed, an answer of bounded size
- * within a deadline. What it returns holds no URL, because that has a signature in it.
+ * Builds the client: keep-alive connections, a signature for each request, no redirect followed, an answer of bounded
+ * size within a deadline. Results contain no URL, because it has a signature in it.
  */
 export function buildProviderClient(deps: ProviderClientDeps): ProviderClient {
   const { clock, ca } = deps

@@ -1,6 +1,6 @@
 import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 
-/** Why a request to the provider has no usable answer: a class, never an address. */
+/** Failure class of a request to the provider, never an address. */
 export type ProviderErrorClass =
   | 'connect'
   | 'dns'
@@ -16,9 +16,10 @@ export type ProviderErrorClass =
 /**
  * Outcome of a request to the provider's HTTP API:
  * - `ok`: status 200 with a JSON object;
- * - `rejected`: a 4xx. It says nothing of whether the provider works (docs/contract/realtime.md#health-probe);
+ * - `rejected`: a 4xx, which does not affect the verdict on the provider (docs/contract/realtime.md#health-probe);
  *   `isRetryable` for 408, 425 and 429;
- * - `own_fault`: this process could not ask. It says nothing of the provider (docs/contract/delivery.md#whose-fault);
+ * - `own_fault`: this process could not send the request. It does not affect the verdict
+ *   (docs/contract/delivery.md#whose-fault);
  * - `failed`: anything else.
  */
 export type ProviderOutcome =
@@ -32,7 +33,10 @@ export type ProviderVerdict = Exclude<ProviderOutcome, { kind: 'own_fault' }>
 
 const RETRYABLE_REFUSALS = [408, 425, 429]
 
-/** Classifies an answer by its status and its body. Any 2xx but a 200 with a JSON object is somebody else's. Pure. */
+/**
+ * Classifies an answer by its status and its body. Any 2xx except a 200 with a JSON object is from another server.
+ * Pure.
+ */
 export function classifyAnswer(statusCode: number, text: string): ProviderVerdict {
   if (statusCode >= 300 && statusCode < 400) return { kind: 'failed', statusCode, errorClass: 'redirect' }
   if (statusCode >= 400 && statusCode < 500)

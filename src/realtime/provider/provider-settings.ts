@@ -15,8 +15,8 @@ export interface ProviderApp {
 export type EmbeddedKeys = Pick<ProviderApp, 'appId' | 'key' | 'secret'>
 
 /**
- * Result of the settings (docs/contract/realtime.md#provider-settings): a provider, the embedded server, or log-only mode
- * with the names of the settings that are missing.
+ * Result of the settings (docs/contract/realtime.md#provider-settings): a provider, the embedded server, or log-only
+ * mode with the names of the missing settings.
  */
 export type RealtimeSettings =
   | { kind: 'provider'; app: ProviderApp }
@@ -44,10 +44,10 @@ const REQUIRED = {
   INTEGRATION_REALTIME_CLUSTER: 'cluster',
 } as const
 
-/** The cluster that names the embedded server. */
+/** The cluster name of the embedded server. */
 export const EMBEDDED_CLUSTER = 'embedded'
 
-/** Decides what the settings come to. A blank setting is a missing one. Pure. */
+/** Evaluates the settings. A blank setting counts as missing. Pure. */
 export function decideRealtimeSettings(given: GivenSettings): RealtimeSettings {
   const names = Object.keys(REQUIRED) as (keyof typeof REQUIRED)[]
   const readValue = (name: keyof typeof REQUIRED) => given[REQUIRED[name]]?.trim() ?? ''

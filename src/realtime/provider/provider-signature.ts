@@ -40,7 +40,7 @@ export function signSubscription(app: Keys, { socketId, channel }: { socketId: s
   return `${app.key}:${signText(app.secret, `${socketId}:${channel}`)}`
 }
 
-/** `<key>:<hex>`: says who the user at the connection `socketId` is; `userData` is JSON text. */
+/** `<key>:<hex>`: identifies the user of the connection `socketId`; `userData` is JSON text. */
 export function signUser(app: Keys, { socketId, userData }: { socketId: string; userData: string }): string {
   return `${app.key}:${signText(app.secret, `${socketId}::user::${userData}`)}`
 }

@@ -5,10 +5,10 @@ import { readChannelEvent } from '../channel/channel-event.ts'
 import type { ProviderApp } from './provider-settings.ts'
 import { isWebhookSignature } from './provider-signature.ts'
 
-/** How far the time of a webhook may be off: the provider repeats one for five minutes. */
+/** Tolerance for the time of a webhook: the provider repeats one for five minutes. */
 const TOLERANCE_MS = 600_000
 
-/** A webhook of the provider, as it came. */
+/** A received webhook of the provider. */
 export interface ProviderWebhook {
   /** The headers `x-pusher-key` and `x-pusher-signature`. */
   key: string | null
@@ -32,8 +32,8 @@ export function checkProviderTime(timeMs: number, now: Date): void {
 }
 
 /**
- * The events of a webhook that the protocol has, as reports. The provider repeats a webhook with the same bytes, so their
- * digest names it. Pure.
+ * The known events of a webhook, as reports. The provider repeats a webhook with the same bytes, so their digest
+ * identifies it. Pure.
  */
 export function readReports(
   body: { time_ms: number; events: readonly Readonly<Record<string, unknown>>[] },

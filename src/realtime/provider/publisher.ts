@@ -6,7 +6,7 @@ import type { ProviderVerdict } from './provider-outcome.ts'
 /** Items of one call that a provider takes (documentation of Pusher Channels, "HTTP API reference", batch events). */
 const BATCH_ITEMS = 10
 
-/** Calls in flight at most. */
+/** Maximum number of calls in flight. */
 const CALLS_AT_ONCE = 8
 
 /** One message on one channel. */
@@ -37,7 +37,7 @@ export interface Publisher {
   publish(publication: Publication): Promise<PublicationResult>
   /** Messages of these accounts are sent again: what was not published of them is recorded. */
   letGo(groups: Iterable<string>): void
-  /** Ends the calls in flight; what waits is not sent. */
+  /** Aborts the calls in flight; waiting messages are not sent. */
   interrupt(): void
 }
 
@@ -46,7 +46,7 @@ export interface PublisherDeps {
   client: Pick<ProviderClient, 'send'>
   /** Monotonic milliseconds. */
   now: () => number
-  /** Runs with what each call says of the provider. */
+  /** Runs with the outcome of each call. */
   onOutcome?: (outcome: ProviderVerdict) => void
 }
 
@@ -55,9 +55,9 @@ interface Waiting extends Publication {
 }
 
 /**
- * Builds the publisher. Messages of one account are in one call at a time, so they arrive in the order in which they were
- * handed over. When one was not published, those behind it are `held`, until `letGo`: by then the queue knows of the first
- * one, and hands over the next ones after it.
+ * Builds the publisher. Messages of one account are in one call at a time, so they arrive in their order. When one was
+ * not published, those behind it are `held`, until `letGo`: the queue has then recorded the first one, and passes the
+ * next ones after it.
  */
 export function buildPublisher(deps: PublisherDeps): Publisher {
   const interrupting = new AbortController()
@@ -77,7 +77,7 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
   async function call(batch: readonly Waiting[]): Promise<void> {
     const { result, durationMs } = await send(batch)
     const isRefusal = result.kind === 'rejected' && !result.isRetryable
-    // One item that the provider does not take must not take the others with it.
+    // One refused item must not fail the others.
     if (isRefusal && batch.length > 1) {
       for (const publication of batch) {
         if (held.has(publication.group)) publication.resolve({ result: { kind: 'held' }, durationMs: 0 })
@@ -123,7 +123,7 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
         if (interrupting.signal.aborted) return resolve({ result: { kind: 'interrupted' }, durationMs: 0 })
         if (held.has(publication.group)) return resolve({ result: { kind: 'held' }, durationMs: 0 })
         waiting.push({ ...publication, resolve })
-        // Messages of one turn of the event loop travel together.
+        // Messages of one turn of the event loop are sent together.
         if (!isPlanned) queueMicrotask(run)
         isPlanned = true
       }),
@@ -139,8 +139,8 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
 }
 
 /**
- * The next call: messages in order, up to ten items, without those of accounts that another call is under way for. Once a
- * message is passed over, so are all later ones of its account. Pure.
+ * The next call: messages in order, up to ten items, without those of accounts with a call in flight. Once a message is
+ * skipped, so are all later ones of its account. Pure.
  */
 export function takeBatch<One extends Publication>(
   waiting: readonly One[],

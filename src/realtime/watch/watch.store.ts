@@ -29,7 +29,7 @@ export async function removeWatch(db: Database, workerId: string): Promise<void>
 
 const deleteOld = changeStatement<{ before: Date }>('delete from realtime_watch where checked_at < $before')
 
-/** Deletes what processes knew that said nothing since `before`. Returns how many there were. */
+/** Deletes the reports of processes that are silent since `before`. Returns their number. */
 export async function deleteOldWatches(db: Database, before: Date): Promise<number> {
   return deleteOld(db, { before })
 }
@@ -39,7 +39,7 @@ export interface WatchFacts extends Omit<Verdict, 'status'> {
   status: Verdict['status'] | null
   /** Messages that wait, at most `limit`. */
   backlog: number
-  /** For how long the oldest of these accounts has waited, in seconds. */
+  /** Longest wait of these accounts, in seconds. */
   oldestPendingS: number
 }
 

@@ -14,7 +14,7 @@ export const PROBE_EVERY_MS = 30_000
 /** Limit of a probe. */
 const PROBE_TIMEOUT_MS = 2_000
 
-/** A prefix that no channel has: the answer of a probe is short, whatever is occupied. */
+/** A prefix that no channel has, so that the answer of a probe is short. */
 const NO_CHANNEL = 'signalbox-probe-'
 
 /** Watches the provider, by a probe and by the outcomes of publishes. */
@@ -80,7 +80,7 @@ export function buildWatch(deps: WatchDeps): Watch {
     const query = { filter_by_prefix: NO_CHANNEL }
     const outcome = await client.send({ method: 'GET', path: '/channels', query }, { timeoutMs: PROBE_TIMEOUT_MS })
     if (outcome.kind === 'own_fault') {
-      // It says nothing of the provider: the verdict stays what it was.
+      // It does not concern the provider: the verdict is unchanged.
       deps.onOwnFault?.(outcome.fault)
       logger.error(
         { err: outcome.fault, code: outcome.fault.code },
@@ -123,7 +123,7 @@ export function buildWatch(deps: WatchDeps): Watch {
   }
 }
 
-/** Whether the answer has what a probe asks for. A server that answers anything else cannot do what is needed. */
+/** Whether the answer has the requested channels. A server with another answer lacks the capability. */
 function isListOfChannels(outcome: ProviderVerdict): boolean {
   return outcome.kind !== 'ok' || (typeof outcome.body.channels === 'object' && outcome.body.channels !== null)
 }

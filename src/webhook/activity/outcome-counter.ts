@@ -3,21 +3,21 @@ import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { foldOutcomes } from './outcome.store.ts'
 
-/** Interval between rounds, in milliseconds: how far the sums lag behind. */
+/** Interval between rounds, in milliseconds; the maximum lag of the sums. */
 const PERIOD_MS = 5_000
 
-/** Batches that one statement adds up. */
+/** Maximum number of batches in one statement. */
 const BATCH_SIZE = 500
 
-/** Adds the outcomes of attempts up. One for each process with the role `maintenance`. */
+/** Adds up the outcomes of attempts. One for each process with the role `maintenance`. */
 export interface OutcomeCounter {
-  /** Adds up what was settled so far. */
+  /** Adds up the outcomes settled so far. */
   count(): Promise<void>
   run(): Promise<void>
   stop(): void
 }
 
-/** Builds the counter. Any number of processes may run one: each takes the batches that no other one has locked. */
+/** Builds the counter. Any number of processes may run one: each takes batches that no other process has locked. */
 export function buildOutcomeCounter({
   db,
   clock,

@@ -82,13 +82,13 @@ const fold = statement<{ folded: number }, { limit: number }>(`
   )
   select count(*)::int as folded from taken`)
 
-/** Adds up to `limit` batches of outcomes to the sums. Returns how many there were. */
+/** Adds up to `limit` batches of outcomes to the sums. Returns their number. */
 export async function foldOutcomes(db: Database, limit: number): Promise<number> {
   const [row] = await fold(db, { limit })
   return row?.folded ?? 0
 }
 
-/** Where sums end: those of webhooks, and those of each width. */
+/** Retention limits of the sums of webhooks and of each width. */
 interface OldBefore {
   webhooks: Date
   minutes: Date

@@ -28,9 +28,10 @@ export interface AttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
 }
 
 /**
- * Makes one attempt of a claimed dispatch: builds the envelope, signs it afresh, posts it, and says what came of it.
- * A webhook without a usable secret is a failed attempt like any other. Rejects with an `OwnFault` where this process could
- * not post. `signal` interrupts the POST, which carries the trace of its event, with a span of its own (W3C Trace Context); what is signed says nothing of it.
+ * Makes one attempt of a claimed dispatch: builds the envelope, signs and posts it, and returns the result. A webhook
+ * without a usable secret is a failed attempt like any other. Rejects with an `OwnFault` where this process could not
+ * post. `signal` interrupts the POST, which carries the trace of its event, with a span of its own (W3C Trace Context);
+ * the signed body does not contain it.
  */
 export async function makeAttempt(
   deps: AttemptDeps,
@@ -99,8 +100,8 @@ function openHeaders({ headers }: AttemptDeps, webhook: ClaimedDispatch['webhook
 const NO_HEADERS: OwnHeaders = {}
 
 /**
- * A child of the request that caused the event. What no request caused (a notice of the dispatcher, a test, an event from
- * before traces) has the event's own id as its trace, so that all its attempts, whenever they are made, are found together.
+ * A child of the request that caused the event. Without a request (a notice of the dispatcher, a test, an event from
+ * before traces) the trace id is the event's id, so that all its attempts share a trace.
  */
 function startSpan(tracer: Tracer, { event, webhook, id, attempt, trigger }: ClaimedDispatch): Span {
   return tracer.startSpan('webhook.attempt', {

@@ -19,23 +19,23 @@ import {
 import type { AttemptTrigger } from './outcome.ts'
 import { queueWebhooks } from './queue-head.ts'
 
-/** Tests of inactive webhooks that one claim takes at most. */
+/** Maximum number of tests of inactive webhooks in one claim. */
 const TESTS_AT_ONCE = 16
 
 /**
- * The lock of claims, which `claims_of_others` takes alone, taken before the rows of the queue, as the router does: two that
- * wait for each other would be a deadlock. Claims share it, for each locks the webhooks that it visits and passes over those
- * of others; so no two count the same webhook at once.
+ * The lock of claims, which `claims_of_others` takes exclusively, taken before the rows of the queue, as in the router,
+ * to avoid a deadlock. Claims share it, since each locks the webhooks that it visits and skips those of others; so no
+ * two count the same webhook at once.
  */
 const shareClaims = aheadStatement(`select pg_advisory_xact_lock_shared(${ADVISORY_LOCKS.webhookClaims.key})`)
 const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS.webhookClaims.key})`)
 
 /**
- * `due`: of each visited webhook as many rows as its cap allows, and its share of the slots, each with its turn; and tests
- * of inactive webhooks. Then the parts of `claimPlaced`: `passed` webhooks keep their place; all others, also those without
- * room of their own, stand behind them. `held` passes over rows that another transaction is changing: all claims would wait
- * for it, and it might wait for them.
- * `next`: when each visited webhook is due again; without a row it leaves the queue, inactive it rests in it.
+ * `due`: rows of each visited webhook up to its cap and its share of the slots, each with its turn; and tests of
+ * inactive webhooks. Then the parts of `claimPlaced`: `passed` webhooks keep their place; all others, also those at
+ * their cap, move behind them. `held` skips rows that another transaction is changing: all claims would wait for it,
+ * and it might wait for them. `next`: due time of each visited webhook; without rows it leaves the queue, an inactive
+ * one stays.
  *
  * Rows are changed by `any (array)` and `on conflict`, and looked up by subqueries with `offset 0`, never by a join: each
  * leaves the planner the primary key alone, whatever it believes of a table that was empty when the statement was planned.
@@ -106,15 +106,15 @@ const visiting = buildVisitingClaim<ClaimedDispatch>({
 })
 
 /**
- * Claims due dispatches. Webhooks take turns: those that were served longest ago are visited, so that a long backlog of one
- * delays no other (docs/contract/delivery.md#lanes). Within a webhook the longest due comes first.
+ * Claims due dispatches. Webhooks take turns, the least recently served first, so that a long backlog of one delays no
+ * other (docs/contract/delivery.md#lanes). Within a webhook the longest due comes first.
  */
 export async function claimDispatches(db: Database, request: ClaimRequest): Promise<ClaimedDispatch[]> {
   const lock = request.hasPeers ? shareClaims : undefined
   const claimed = await visiting.claim(db, request, lock)
   if (claimed.length > 0) return claimed
   if (!request.hasPeers || !(await isDue(db, request))) return []
-  // Others visit what is due, and may leave some of it: alone with the queue, nothing is passed over.
+  // Other workers visit due webhooks too, and may leave some rows; a single worker skips nothing.
   return visiting.claimOnce(db, request, lockClaims)
 }
 
@@ -123,7 +123,7 @@ async function isDue(db: Database, request: ClaimRequest): Promise<boolean> {
   return dueAt !== null && dueAt <= request.now
 }
 
-/** Gives back claims that were not posted: the attempt was not made, so it is not counted. */
+/** Releases claims that were not posted: the attempt is not counted. */
 export const releaseClaims = releaseStatement(`
   with released as (
     update webhook_dispatch_open d
@@ -135,7 +135,7 @@ export const releaseClaims = releaseStatement(`
   )
   ${queueWebhooks('released', { at: '$dueAt' })}`)
 
-/** A claim that is taken back: its worker is gone. */
+/** A claim of a lost worker that is taken back. */
 export interface LostClaim extends Claim {
   id: DispatchId
   attempt: number
@@ -154,7 +154,7 @@ export const findLostClaims = lostStatement<LostClaim>(`
     keeps_schedule as "keepsSchedule", webhook, event, $workerId::text as "workerId", last_attempt_at as "startedAt"
   from webhook_dispatch_open where lease_owner = $workerId and last_attempt_at <= $claimedBefore limit $limit`)
 
-/** When the next dispatch is due that nobody holds and whose webhook is not blocked; null when none waits. */
+/** Due time of the next unclaimed dispatch whose webhook is not blocked; null when none waits. */
 export const findNextDueAt = nextDueStatement(`
   select least(
     (select visit_at from webhook_queue where not is_held and webhook <> all($blocked::uuid[])

@@ -2,14 +2,14 @@ import type { AccountId, DispatchId, EventId, WebhookId } from '../../base/id.ts
 import type { ClaimRequest, Work } from '../../delivery/policy.ts'
 import type { AttemptTrigger } from './outcome.ts'
 
-/** A dispatch that this process has claimed: everything one attempt needs. */
+/** A dispatch that this process has claimed, with all data of one attempt. */
 export interface ClaimedDispatch extends Work {
   id: DispatchId
   /** The number of this attempt, 1-based, never reset. */
   attempt: number
   trigger: AttemptTrigger
   isTest: boolean
-  /** A replay of a row that waited on its schedule, which goes on after it. */
+  /** A replay of a waiting row, whose schedule continues after it. */
   keepsSchedule: boolean
   createdAt: Date
   webhook: { id: WebhookId; url: string; secretEncrypted: string | null; headersEncrypted: string | null }
@@ -22,7 +22,7 @@ export interface ClaimedDispatch extends Work {
     action: string
     resourceId: string | null
     url: string | null
-    /** The trace of the request that caused it, as text; null when none did. */
+    /** The trace of the causing request, as text; null without a request. */
     trace: string | null
   }
 }
@@ -78,9 +78,9 @@ export function readClaimedDispatch(json: unknown): ClaimedDispatch {
 }
 
 /**
- * The part of a statement, of this name, that counts the rows in flight by webhook, as one JSON object: those that other
- * workers have claimed, and those of this one, which are parameters (`BusyParams`). `ofOthers` reads the former:
- * `LOCKING_CLAIMS` takes the lock of claims for itself first, `LOCKED_CLAIMS` stands in a statement that runs under it.
+ * The part of a statement, of this name, that counts the rows in flight by webhook, as one JSON object: claims of other
+ * workers, and those of this one, which are parameters (`BusyParams`). `ofOthers` reads the former: `LOCKING_CLAIMS`
+ * first takes the lock of claims, `LOCKED_CLAIMS` is for a statement that runs under it.
  */
 export const BUSY_WEBHOOKS = (name: string, ofOthers: string) => `
   ${name} as materialized (
@@ -93,14 +93,14 @@ export const BUSY_WEBHOOKS = (name: string, ofOthers: string) => `
     ) b
   )`
 
-/** How many rows of a webhook are in flight, by the part of this name. */
+/** Number of rows in flight of a webhook, by the part of this name. */
 export const inFlightOf = (name: string, webhook: string) =>
   `coalesce(((select counts from ${name}) ->> ${webhook}::text)::int, 0)`
 
-/** The rows of other workers, by webhook. Takes the lock of claims, so that all that others have committed is counted. */
+/** The rows of other workers, by webhook. Takes the lock of claims, so that all committed claims are counted. */
 export const LOCKING_CLAIMS = 'claims_of_others($workerId)'
 
-/** The same, in a statement that began under the lock of claims. */
+/** For a statement that began under the lock of claims. */
 export const LOCKED_CLAIMS = `(
           select d.webhook, count(*)::int as in_flight from (
             select webhook from webhook_dispatch_open where lease_owner < $workerId
@@ -112,7 +112,7 @@ export const LOCKED_CLAIMS = `(
 export interface BusyParams {
   workerId: string
   hasPeers: boolean
-  /** The webhooks with attempts in flight in this process, and how many each has. */
+  /** The webhooks with attempts in flight in this process, with the numbers. */
   busyWebhooks: readonly string[]
   busyCounts: readonly number[]
 }

@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** On how many shards workers count: processes that hash apart never wait for each other. */
+/** Number of shards on which workers count: processes on different shards never wait for each other. */
 const SHARDS = 64
 
-/** The shard of what deletes rows. */
+/** The shard of deletions. */
 export const REMOVAL_SHARD = 2 * SHARDS
 
-/** The shard on which a worker counts what it writes. */
+/** The shard on which a worker counts its writes. */
 export function findShard(workerId: string): number {
   return (createHash('sha256').update(workerId).digest()[0] ?? 0) % SHARDS
 }
 
-/** The shard on which a worker counts results: the statement that settles never waits for one that routes. */
+/** The shard on which a worker counts results: a settling statement never waits for a routing one. */
 export function findSettlingShard(workerId: string): number {
   return SHARDS + findShard(workerId)
 }
 
-/** Rows of `source` (with `created_at`) that came into a status, for `countChanges`. */
+/** Rows of `source` (with `created_at`) that entered a status, for `countChanges`. */
 export const cameInto = (source: string, status: string) =>
   `select created_at, ${status} as status, 1 as came, 1 as deliveries from ${source}`
 
@@ -36,7 +36,7 @@ export const countChanges = (changes: readonly string[], shard: string) => `
     set came = webhook_delivery_minute.came + excluded.came,
       deliveries = webhook_delivery_minute.deliveries + excluded.deliveries`
 
-/** How often a delivery came into each status, over all time and all processes. */
+/** Number of times a delivery entered each status, over all time and all processes. */
 export async function readTotals(db: Database): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('webhook_delivery_minute')
@@ -57,7 +57,7 @@ const fold = statement<{ folded: number }, { before: Date }>(`
   )
   select count(*)::int as folded from old`)
 
-/** Adds the counts of minutes before `before` up, each status and shard in one row. Returns how many there were. */
+/** Adds the counts of minutes before `before` up, each status and shard in one row. Returns their number. */
 export async function foldOldMinutes(db: Database, before: Date): Promise<number> {
   const [row] = await fold(db, { before })
   return row?.folded ?? 0

@@ -7,45 +7,43 @@ const WARN_AT_FAILURES: readonly number[] = [10, 15]
 /** `disabled_reason` of an automatic disable (docs/contract/delivery.md#failure-count). */
 export const AUTO_DISABLE_REASON = 'consecutive-failures'
 
-/** Facts of a webhook that the failure count reads. */
+/** Facts of a webhook for the failure count. */
 export interface FailureState {
   isActived: boolean
   consecutiveFailures: number
 }
 
-/** Changes of a webhook's failure count that are reported. */
+/** Reported changes of a webhook's failure count. */
 export type FailureNotice = 'webhook.failing' | 'webhook.auto-disable' | 'webhook.recovered'
 
 /** A webhook's failure count after some deliveries. */
 export interface FailureDecision {
   consecutiveFailures: number
-  /** Whether the 20th failure in a row was reached now. */
+  /** Whether this was the 20th failure in a row. */
   disable: boolean
   notices: FailureNotice[]
 }
 
-/**
- * Effect of an ended delivery on the count. A success leaves the failures that ended after it: `left`, 0 unless given.
- */
+/** Effect of an ended delivery on the count. A success keeps the failures that ended after it: `left`, default 0. */
 export type CountStep = 'reset' | 'add' | 'keep' | { left: number }
 
-/** A recorded delivery, as the count sees it. */
+/** A recorded delivery, for the count. */
 export interface CountedEnd {
   endedAt: Date
   failureCount: 'reset' | 'add' | 'keep'
 }
 
-/** Earlier recorded deliveries of a webhook that ended after those that are recorded now. */
+/** Previously recorded deliveries of a webhook that ended after those recorded now. */
 export interface EarlierEnds {
-  /** When the last success ended. */
+  /** End of the last success. */
   lastSuccessAt: Date | null
-  /** When failures that counted ended. */
+  /** Ends of counted failures. */
   failuresAt: readonly Date[]
 }
 
 /**
- * The steps of deliveries that are recorded now, in the order in which they ended, whatever was recorded before them: a failure
- * adds nothing when a success ended after it, and a success leaves the failures that ended after it. Pure.
+ * The steps of the deliveries recorded now, in the order of their ends, whatever was recorded before: a failure adds
+ * nothing when a success ended after it, and a success keeps the failures that ended after it. Pure.
  */
 export function orderSteps(recorded: readonly CountedEnd[], earlier: EarlierEnds): CountStep[] {
   const inOrder = [...recorded].sort((a, b) => a.endedAt.getTime() - b.endedAt.getTime())
@@ -58,8 +56,9 @@ export function orderSteps(recorded: readonly CountedEnd[], earlier: EarlierEnds
 }
 
 /**
- * Counts ended deliveries in the order in which they ended (docs/contract/delivery.md#failure-count): any success sets the count to 0, each failed one adds
- * one, the 20th in a row disables. A webhook that is inactive already is not disabled a second time. Pure.
+ * Counts ended deliveries in the order in which they ended (docs/contract/delivery.md#failure-count): any success sets
+ * the count to 0, each failed one adds one, the 20th in a row disables. An inactive webhook is not disabled again.
+ * Pure.
  */
 export function countFailures(state: FailureState, ended: readonly CountStep[]): FailureDecision {
   let { consecutiveFailures } = state
@@ -69,7 +68,7 @@ export function countFailures(state: FailureState, ended: readonly CountStep[]):
     if (attempt === 'reset' || typeof attempt === 'object') {
       const left = attempt === 'reset' ? 0 : Math.min(attempt.left, consecutiveFailures)
       const isRecovered = consecutiveFailures >= WARN_AT_FAILURES[0]! && left < WARN_AT_FAILURES[0]!
-      // One that stays disabled has not recovered, though a test of it got through.
+      // A disabled webhook has not recovered by a successful test.
       if (isRecovered && state.isActived) notices.push('webhook.recovered')
       consecutiveFailures = left
     } else if (attempt === 'add') {

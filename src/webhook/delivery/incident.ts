@@ -6,10 +6,10 @@ import type { RecordedAttempt, WebhookNotice } from './outcome.ts'
 /** Begun by the attempt whose failure disables a webhook; ends when it is active again or deleted. */
 const DISABLED_INCIDENT = 'webhook-disabled'
 
-/** Begun by a delivery that used up its POSTs; ends with the next success of the webhook, and when it is deleted. */
+/** Begun by an exhausted delivery; ends with the next success of the webhook, and when it is deleted. */
 const EXHAUSTED_INCIDENT = 'deliveries-exhausted'
 
-/** The incidents that recorded attempts begin. Tests and replays begin none. Pure. */
+/** The incidents begun by recorded attempts. Tests and replays begin none. Pure. */
 export function listWebhookIncidents(
   recorded: readonly RecordedAttempt[],
   notices: readonly WebhookNotice[],
@@ -41,7 +41,7 @@ function describe(webhooks: readonly WebhookId[], incident: string, say: (id: We
   }))
 }
 
-/** Find the ends of the incidents of webhooks: no request that mends a webhook has to look for them. */
+/** Find the ends of webhook incidents, so that requests that activate a webhook need not check them. */
 export const WEBHOOK_INCIDENT_CHECKS: readonly IncidentCheck[] = [
   { incident: DISABLED_INCIDENT, check: ({ db, lasting }) => keep(lasting, (ids) => listDisabled(db, ids)) },
   { incident: EXHAUSTED_INCIDENT, check: ({ db, lasting }) => keep(lasting, (ids) => listFailing(db, ids)) },

@@ -3,7 +3,7 @@ import type { Claim } from '../../delivery/policy.ts'
 import { type AttemptResult, classifyResult, type ErrorClass } from '../../delivery/post/attempt-result.ts'
 import type { PostOutcome } from '../../delivery/post/signed-post.ts'
 
-/** An attempt that came to an end. */
+/** An ended attempt. */
 export interface EndedAttempt extends Claim, PostOutcome {
   id: DispatchId
   attempt: number
@@ -25,11 +25,11 @@ export interface EndedAttempt extends Claim, PostOutcome {
 export interface RecordedAttempt {
   attempt: EndedAttempt
   decision: OutcomeDecision
-  /** False when another process had claimed the dispatch meanwhile: the result was void. */
+  /** False when another process had claimed the dispatch: the result is void. */
   isRecorded: boolean
 }
 
-/** A webhook that changed its standing, for the log. */
+/** A webhook whose failure state changed, for the log. */
 export interface WebhookNotice {
   webhook: WebhookId
   event: string
@@ -51,7 +51,7 @@ export interface WebhookNotice {
  */
 export type DispatchStatus = 'pending' | 'retrying' | 'success' | 'exhausted' | 'failed' | 'cancelled'
 
-/** Who asked for an attempt. */
+/** Trigger of an attempt. */
 export type AttemptTrigger = 'schedule' | 'test' | 'replay'
 
 /** The delays before the 2nd, 3rd, 4th and 5th POST: 1 m, 5 m, 30 m, 2 h (docs/contract/delivery.md#fixed-constants; docs/contract/delivery.md#retry-timing). */
@@ -63,7 +63,7 @@ export const MAX_SCHEDULED_ATTEMPTS = 5
 /** State of a dispatch after an attempt. */
 export interface OutcomeDecision {
   status: DispatchStatus
-  /** When the next attempt is due; null when there is none. */
+  /** Due time of the next attempt; null without one. */
   nextAttemptAt: Date | null
   lastError: ErrorClass | null
   /** Effect on the webhook's `consecutive_failures` (docs/contract/delivery.md#failure-count). */
@@ -71,8 +71,9 @@ export interface OutcomeDecision {
 }
 
 /**
- * Decides what becomes of a dispatch (docs/contract/delivery.md#statuses; to docs/contract/delivery.md#replay). `attempts` counts this attempt too. An interrupted
- * attempt (our process went down under it) waits for nothing: whether it arrived is not known, so it is made again at once.
+ * Decides the next state of a dispatch (docs/contract/delivery.md#statuses; to docs/contract/delivery.md#replay).
+ * `attempts` counts this attempt too. An attempt interrupted by a stop or crash of the process is repeated at once,
+ * since it is unknown whether it arrived.
  */
 export function decideOutcome(input: {
   trigger: AttemptTrigger

@@ -1,6 +1,7 @@
 /**
- * The part of a statement that lets the webhooks of `source` (a part or a table expression) be visited by a claim, at `at`
- * or at its own column `visit_at`; never later than they would be anyway. With `wakes` also a webhook that rests: for a test.
+ * The part of a statement that schedules the visit of the webhooks of `source` (a part or a table expression) by a
+ * claim, at `at` or at its own column `visit_at`; never later than already scheduled. With `wakes` also for an inactive
+ * webhook, for a test.
  */
 export function queueWebhooks(source: string, { at, wakes = false }: { at?: string; wakes?: boolean } = {}): string {
   return `

@@ -3,7 +3,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { CountedEnd, EarlierEnds } from './failure-count.ts'
 
-/** The last deliveries of a webhook among which a success is looked for (docs/contract/delivery.md#failure-count). */
+/** Number of last deliveries of a webhook searched for a success (docs/contract/delivery.md#failure-count). */
 export const LAST_DELIVERIES = 50
 
 const select = statement<
@@ -20,14 +20,14 @@ const select = statement<
     as x (webhook, failed_at, succeeded_at)
   cross join lateral later_ends(x.webhook, x.failed_at, x.succeeded_at, $ids::uuid[], ${LAST_DELIVERIES}) e`)
 
-/** A delivery that is recorded now. */
+/** A delivery recorded now. */
 interface RecordedEnd extends CountedEnd {
   id: DispatchId
   webhook: WebhookId
 }
 
 /**
- * Earlier recorded deliveries of these webhooks that ended after the given ones. The caller has locked the webhooks.
+ * Previously recorded deliveries of these webhooks that ended after the given ones. The caller has locked the webhooks.
  */
 export async function findEarlierEnds(
   db: Database,

@@ -5,14 +5,15 @@ import { cameInto, countChanges, findShard } from './delivery-count.store.ts'
 import { queueWebhooks } from './queue-head.ts'
 
 /**
- * The id of the dispatch of an event for a webhook: made of both, so that an event is never routed to a webhook twice. The
- * first half is that of the event's id (the layout of RFC 9562, version 7), so that dispatches are in the order of events.
+ * The id of the dispatch of an event for a webhook: derived from both, so that an event is never routed to a webhook
+ * twice. The first half is that of the event's id (the layout of RFC 9562, version 7), so that dispatches are in the
+ * order of events.
  */
 const DISPATCH_ID = `
   (substr(e.document_id::text, 1, 14) || '7' || substr(e.document_id::text, 16, 3) || '-8' || substr(h.hash, 1, 3) || '-'
     || substr(h.hash, 4, 12))::uuid`
 
-/** The columns of a row that is written, of the event `e`, the webhook `w` and the hash `h` of both. */
+/** The columns of a new row, of the event `e`, the webhook `w` and the hash `h` of both. */
 const COLUMNS = `
     ${DISPATCH_ID} as document_id, e.document_id as event_id, e.event, e.account, e.resource, e.action, e.resource_id,
       e.url as event_url, e.trace_context, e.created_at as event_created_at, w.document_id as webhook, w.url,
@@ -26,27 +27,27 @@ const TYPE_OF_EVENT = `
       select t.document_id, t.account_scope, t.is_actived from event t where t.internal = e.event offset 0
     ) t`
 
-/** The webhook `w` with this id, and what it must be to receive the event `e`. */
+/** The webhook `w` with this id, and its conditions to receive the event `e`. */
 const findWebhook = (id: string) => `
     cross join lateral (
       select w.document_id, w.is_actived, w.deleted_at, w.ordinal, w.created_at, w.url, w.secret_encrypted,
         w.headers_encrypted, w.resource_ids
       from webhook w where w.document_id = ${id} offset 0
     ) w`
-/** Events of a release that counted none have no `ordinal`; their times are compared. */
+/** Events of an older release have no `ordinal`; their times are compared. */
 const IS_RECIPIENT = `w.is_actived and w.deleted_at is null and coalesce(w.ordinal <= e.ordinal, w.created_at <= e.created_at)
       and e.excluded_webhook is distinct from w.document_id
       and (w.resource_ids is null or e.resource_id = any(w.resource_ids))`
 
-/** Which subscriptions `s` an event `e` of the type `t` reaches: the global ones, and those of its account. */
+/** The subscriptions `s` that an event `e` of the type `t` reaches: the global ones, and those of its account. */
 const IS_GLOBAL = 's.event = t.document_id and s.account is null and s.deleted_at is null'
 const IS_OF_ACCOUNT = `s.event = t.document_id and s.account = e.account and s.deleted_at is null
       and t.account_scope = 'account' and not e.is_purge`
 
 /**
- * Whom an event is delivered to, by the rules of `decideRouting` (a test holds both together): `most` and one more at most.
- * The index of subscriptions by event type and account gives only those. `offset 0` keeps the order in which the tables are
- * read: with the conditions on webhooks beside the join, the planner may read all webhooks first.
+ * The receivers of an event, by the rules of `decideRouting` (a test compares both): at most `most` and one more. The
+ * index of subscriptions by event type and account returns only those. `offset 0` fixes the order in which the tables
+ * are read: with the conditions on webhooks in the join, the planner may read all webhooks first.
  */
 const findMatched = (most: number) => `
     select ${COLUMNS}
@@ -66,7 +67,7 @@ const findMatched = (most: number) => `
     ${HASH}
     where t.is_actived`
 
-/** `webhook_kept`: what is written now. Events that go to more than `most` webhooks are set aside. */
+/** `webhook_kept`: the rows written now. Events for more than `most` webhooks are set aside. */
 const setAside = (most: number) => `
   webhook_aside as materialized (
     select event_id from webhook_matched group by event_id having count(*) > ${most}
@@ -80,9 +81,9 @@ const setAside = (most: number) => `
 const FIRST = `'00000000-0000-0000-0000-000000000000'`
 
 /**
- * The next subscriptions of one event that was set aside, in the order of their webhooks, and how far they reach. Each
- * webhook is judged as it is now, once: its id never changes. The rows of each `select` have one account, so it reads the
- * index in the order of webhooks, and no more than its part.
+ * The next subscriptions of one event that was set aside, in the order of their webhooks, and the last of them. Each
+ * webhook is judged once, in its current state: its id never changes. The rows of each `select` have one account, so it
+ * reads only its part of the index, in the order of webhooks.
  */
 const NEXT_PART = `
   webhook_taken as materialized (
@@ -125,8 +126,8 @@ const NEXT_PART = `
   )`
 
 /**
- * Which rows this worker claims as they are written: as many as it has slots for, no more of a webhook than its cap allows,
- * each webhook's first row before any second one. The others wait in the queue.
+ * The rows that this worker claims as they are written: up to its free slots and the cap of each webhook, each
+ * webhook's first row before any second one. The others wait in the queue.
  */
 const PLACED = `
   ${BUSY_WEBHOOKS('webhook_busy', LOCKING_CLAIMS)},
@@ -170,12 +171,12 @@ const WRITTEN = `
     ) as due_at
   )`
 
-/** Webhooks that one event is routed to in one statement; one with more is routed in parts. */
+/** Maximum number of webhooks of an event in one statement; an event with more is routed in parts. */
 const ROWS_OF_EVENT = 1_000
 
 /** The parameters of `PLACED` and `WRITTEN`. */
 interface RoutingParams extends BusyParams, Pick<ClaimRequest, 'now' | 'fastSlots' | 'perGroup'> {
-  /** The webhooks of which nothing is claimed here (`listUnready`), and those without room (`listBlocked`). */
+  /** The webhooks without claims here (`listUnready`), and those without room (`listBlocked`). */
   unready: readonly string[]
   blocked: readonly string[]
   shard: number

@@ -1,6 +1,6 @@
 import type { AccountId, WebhookId } from '../../base/id.ts'
 
-/** Facts of an event that the routing rules read. */
+/** Facts of an event for the routing rules. */
 export interface RoutedEvent {
   accountScope: 'account' | 'none'
   account: AccountId | null
@@ -9,11 +9,11 @@ export interface RoutedEvent {
   /** The resource that it is about; null where there is none. */
   resourceId: string | null
   createdAt: Date
-  /** Its place in the order in which webhooks and events were recorded; null in one of an older release. */
+  /** Its ordinal among recorded webhooks and events; null for an older release. */
   ordinal: number | null
 }
 
-/** Facts of a webhook that the routing rules read. */
+/** Facts of a webhook for the routing rules. */
 export interface RoutedWebhook {
   id: WebhookId
   isGlobal: boolean
@@ -23,13 +23,13 @@ export interface RoutedWebhook {
   isActived: boolean
   deletedAt: Date | null
   createdAt: Date
-  /** Its place in that order. */
+  /** Its ordinal. */
   ordinal: number
   /** Whether it subscribes to the event's type, and the type is active. */
   isSubscribed: boolean
 }
 
-/** Why an event goes to a webhook, or why not. */
+/** The reason of a routing decision. */
 export type RoutingVerdict =
   | 'deliver'
   /** The event is about this very webhook. */
@@ -47,8 +47,8 @@ export type RoutingVerdict =
   | 'other_resource'
 
 /**
- * Decides whether an event goes to a webhook (docs/contract/events.md#routing-rules). The router and the explanation an operator asks
- * for both call this, so what is explained is what was done. Pure.
+ * Decides whether a webhook receives an event (docs/contract/events.md#routing-rules). It defines the routing statement
+ * and serves the explanation for operators. Pure.
  */
 export function decideRouting(event: RoutedEvent, webhook: RoutedWebhook): RoutingVerdict {
   if (event.excludedWebhook === webhook.id) return 'excluded'
@@ -69,7 +69,9 @@ function isAboutOther({ resourceId }: RoutedEvent, { resourceIds }: RoutedWebhoo
   return resourceIds !== null && (resourceId === null || !resourceIds.includes(resourceId))
 }
 
-/** The database counts; times come from the clocks of processes, and are asked where nothing was counted. */
+/**
+ * Ordinals are counted by the database; times come from the clocks of processes, and are used only without ordinals.
+ */
 function isCreatedLater(event: RoutedEvent, webhook: RoutedWebhook): boolean {
   return event.ordinal === null ? webhook.createdAt > event.createdAt : webhook.ordinal > event.ordinal
 }

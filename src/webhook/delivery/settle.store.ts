@@ -20,13 +20,12 @@ export interface DispatchChange extends AttemptChange {
 }
 
 /**
- * `change`: what concerns no failure count is settled here: a success of a webhook without failures, and a retry of one
- * that is not deleted; with `$withFailures` everything. The others, those of purged webhooks included, are returned
- * for a transaction that locks their webhooks.
- * `claim`: the open rows whose claims hold, locked. The fence alone says so: a row that waits again gets another one.
- * A replay that only hurried its row is over with its attempt: the row is one of the schedule again.
- * A row that ends leaves the open rows for the ended ones, and takes the entry of its last attempt with it, unless the two
- * have different triggers. As in `claimDispatches`, no join reaches the open rows.
+ * `change`: results without effect on a failure count are settled here: a success of a webhook without failures, and a
+ * retry of one that is not deleted; with `$withFailures` everything. The others, those of purged webhooks included, are
+ * returned for a transaction that locks their webhooks. `claim`: the open rows with valid claims, locked. The fence
+ * alone decides: a row that waits again gets another one. A replay of a waiting row ends with its attempt: the row then
+ * follows its schedule again. A row that ends moves from the open rows to the ended ones, with the entry of its last
+ * attempt, unless the two have different triggers. As in `claimDispatches`, no join reaches the open rows.
  */
 const SETTLE = `
   with change as materialized (
@@ -105,7 +104,7 @@ const SETTLE = `
 /** A change that is not void. */
 type SettledRow = Pick<DispatchChange, 'id' | 'fence'> & { isSettled: boolean }
 
-/** The changes column by column, and how they are settled. */
+/** The changes by column, with the parameters of settling. */
 interface SettleParams extends AttemptParams {
   fences: readonly number[]
   webhooks: readonly WebhookId[]
@@ -122,8 +121,8 @@ export interface SettledChanges {
 }
 
 /**
- * Writes the results of attempts, ends their claims, and writes the attempt log and the totals, in one statement. A change
- * whose fence was passed (its claim was taken back, another process claimed) is void and is in neither list. With
+ * Writes the results of attempts, ends their claims, and writes the attempt log and the totals, in one statement. A
+ * change under an old fence (its claim was taken back, another process claimed) is void and in neither list. With
  * `withFailures` the caller has locked the webhooks, and all are written.
  */
 export async function settleChanges(
@@ -152,7 +151,7 @@ const removeOrphans = statement<never, { ids: readonly DispatchId[] }>(`
   counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))})
   delete from webhook_attempt where dispatch = any(array(select document_id from gone))`)
 
-/** Deletes rows of webhooks that were purged while the rows were on their way, with their attempts. */
+/** Deletes rows of webhooks that were purged meanwhile, with their attempts. */
 export async function deleteOrphans(db: Database, ids: readonly DispatchId[]): Promise<void> {
   if (ids.length > 0) await removeOrphans(db, { ids })
 }

@@ -14,7 +14,7 @@ import { type DispatchChange, deleteOrphans, settleChanges } from './settle.stor
 export interface SettledAttempts {
   recorded: RecordedAttempt[]
   notices: WebhookNotice[]
-  /** Those that were not recorded: they concern the failure count of a webhook that another transaction has locked. */
+  /** Unrecorded results: they affect the failure count of a webhook locked by another transaction. */
   heldBack: EndedAttempt[]
 }
 
@@ -22,13 +22,13 @@ export interface SettleDeps {
   ids: IdMaker
   workerId: string
   enableApiEventQueue: boolean
-  /** Runs inside the transaction that counts failures; crash tests end the process there. */
+  /** Runs inside the transaction that counts failures; crash tests kill the process there. */
   onRecording?: () => void
 }
 
 /**
- * Event types of the service about itself. A dispatch of one of these raises no further one, or two failing webhooks
- * would feed each other.
+ * Event types of the service about itself. A dispatch of one of these causes no further one, or two failing webhooks
+ * would loop.
  */
 const NOTICE_EVENTS: readonly string[] = [
   'webhook.failing',
@@ -38,9 +38,9 @@ const NOTICE_EVENTS: readonly string[] = [
 ]
 
 /**
- * Records ended attempts: the ledger rows, the attempt log, the webhooks' failure counts with their automatic disable, the
- * events about it, and the totals. What concerns no failure count, the usual case, is one statement and locks no webhook;
- * the rest is one transaction.
+ * Records ended attempts: the ledger rows, the attempt log, the webhooks' failure counts with their automatic disable,
+ * the events about it, and the totals. Results without effect on a failure count, the usual case, take one statement
+ * and lock no webhook; the rest takes one transaction.
  */
 export async function settleAttempts(
   deps: SettleDeps,
@@ -48,7 +48,7 @@ export async function settleAttempts(
   attempts: readonly EndedAttempt[],
 ): Promise<SettledAttempts> {
   const decided = attempts.map((attempt) => decide(attempt, false))
-  // Of a webhook that fails the successes too: which came last decides over its count.
+  // For a failing webhook also the successes, since their order decides its count.
   const failing = new Set(
     decided.filter(({ decision }) => decision.failureCount === 'add').map(({ attempt }) => attempt.webhook),
   )
@@ -68,15 +68,17 @@ function decide(attempt: EndedAttempt, isWebhookDeleted: boolean): Decided {
   return { attempt, decision: decideOutcome({ ...attempt, attempts: attempt.attempt, isWebhookDeleted }) }
 }
 
-/** By claim, not by dispatch: a late result and that of the next claim may come together, and only one of them holds. */
+/**
+ * By claim, not by dispatch: a late result and that of the next claim may come together, and only one of them is valid.
+ */
 function markRecorded(decided: readonly Decided[], settled: readonly Claim[]): RecordedAttempt[] {
   const ended = new Set(settled.map(nameClaim))
   return decided.map((decision) => ({ ...decision, isRecorded: ended.has(nameClaim(decision.attempt)) }))
 }
 
 /**
- * Records attempts that concern the failure counts of their webhooks, which are locked first. All of it or nothing. Nothing
- * waits for a lock: an operator, or a change over the API, may hold the row of one webhook, and the others go on.
+ * Records attempts that concern the failure counts of their webhooks, which are locked first. All or nothing. It never
+ * waits for a lock: an operator or a change may lock the row of one webhook, and the others continue.
  */
 async function settleWithFailures(
   deps: SettleDeps,
@@ -92,7 +94,7 @@ async function settleWithFailures(
     all.filter((item) => !locked.has(item.webhook)),
   ]
   if (attempts.length === 0) return { recorded: [], notices: [], heldBack }
-  // Its webhook was purged after the event was routed to it: nothing of it is kept.
+  // Its webhook was purged after the routing: the row is deleted.
   await deleteOrphans(
     tx,
     attempts.filter((attempt) => !webhooks.has(attempt.webhook)).map((attempt) => attempt.id),

@@ -14,13 +14,13 @@ import { type SettleDeps, type SettledAttempts, settleAttempts } from './settle.
 export interface WebhookPolicyDeps extends AttemptDeps, SettleDeps {
   db: Database
   logger: Logger
-  /** POSTs in flight in this process at most (WEBHOOK_CONCURRENCY). */
+  /** Maximum number of POSTs in flight in this process (WEBHOOK_CONCURRENCY). */
   concurrency: number
-  /** POSTs in flight for one webhook at most, over all processes (WEBHOOK_CONCURRENCY_PER_WEBHOOK). */
+  /** Maximum number of POSTs in flight for one webhook, over all processes (WEBHOOK_CONCURRENCY_PER_WEBHOOK). */
   perWebhook: number
-  /** Webhooks that one event is routed to in one statement. Default: 1,000. */
+  /** Maximum number of webhooks of an event in one statement. Default: 1,000. */
   rowsOfEvent?: number
-  /** Gets each recorded attempt and notice, for metrics. */
+  /** Receives each recorded attempt and notice, for metrics. */
   onRecorded?: (recorded: readonly RecordedAttempt[], notices: readonly WebhookNotice[]) => void
 }
 

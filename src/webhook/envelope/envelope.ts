@@ -3,12 +3,12 @@ const ENVELOPE_API_VERSION = '2026-09-11'
 
 /** Facts of an event in an envelope. Thin: never the resource itself. */
 export interface EnvelopeEvent {
-  /** The event's id: the same for every webhook and attempt; subscribers dedupe on it. */
+  /** The event's id: the same for every webhook and attempt; subscribers deduplicate on it. */
   id: string
   /** The event type, `<resource>.<action>`. */
   type: string
   createdAt: Date
-  /** The owning account, or null where there is none or the event is a purge. */
+  /** The owning account; null without one and for a purge. */
   account: string | null
   resource: string
   action: string
@@ -19,8 +19,9 @@ export interface EnvelopeEvent {
 }
 
 /**
- * The raw body of one attempt (docs/contract/webhooks.md#envelope), serialized once: these very characters, as UTF-8, are what is signed and sent. The order of the
- * members is part of the promise. `attempt` is 1-based and counts over the dispatch's life.
+ * The raw body of one attempt (docs/contract/webhooks.md#envelope), serialized once: exactly this text, as UTF-8, is
+ * signed and sent. The order of the members is part of the contract. `attempt` is 1-based and counts over the
+ * dispatch's life.
  */
 export function buildEnvelope(input: { event: EnvelopeEvent; attempt: number }): string {
   const { event, attempt } = input

@@ -5,7 +5,7 @@ import { type FieldError, Problem } from '../../http/problem/problem.ts'
 /** A type that does not exist for the caller. */
 export const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
 
-/** The problem of a new link to a type that is not active. */
+/** The error of a new link to an inactive type. */
 export function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>) {
   return { code: 'event_deactivated', message: `${internal} was deactivated by an operator` }
 }
@@ -16,15 +16,12 @@ export function splitEntries(entries: readonly string[]): { ids: string[]; names
   return { ids: all.filter(isUuid), names: all.filter((item) => !isUuid(item)) }
 }
 
-/**
- * Facts that decide whether an entry may name an event type. `isSubscribed`: the webhook has it already, so it may
- * stay.
- */
+/** Facts for the check of an entry. `isSubscribed`: the webhook already has it, so it may stay. */
 export type KnownType = Pick<EventTypeRecord, 'id' | 'internal' | 'isActived'> & { isSubscribed: boolean }
 
 /**
- * The event types that entries name, in their order. Throws a 422 with an error at the path `events.<index>` of each entry
- * that names none, and of each that names a deactivated one which is not in the set yet.
+ * The event types of the entries, in their order. Throws a 422 with an error at `events.<index>` for each unknown event
+ * type, and for each deactivated one not yet in the set.
  */
 export function resolveEntries(entries: readonly string[], known: readonly KnownType[]): EventTypeId[] {
   const byEntry = new Map<string, KnownType>(

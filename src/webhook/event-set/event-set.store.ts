@@ -17,7 +17,7 @@ const selectSet = statement<WithWebhook & Joined<EventTypeRecord>, { webhook: st
     on s.webhook = w.document_id and ${isNull('s.deleted_at')}
   where w.document_id = $webhook and w.deleted_at is null order by e.internal`)
 
-/** A living webhook and the event types it subscribes to, by name. */
+/** An existing webhook and its subscribed event types, by name. */
 export async function findEventSet(
   db: Database,
   webhook: string,
@@ -32,7 +32,7 @@ function listEvents<Row extends WithWebhook & Joined<EventTypeRecord>>(rows: rea
   return rows.filter(isThere).map((row) => splitWebhook(row).rest)
 }
 
-/** An event type as it stands to a webhook. */
+/** An event type with its state for a webhook. */
 export interface EventTypeOfSet extends EventTypeRecord {
   isSubscribed: boolean
 }
@@ -53,8 +53,8 @@ const lockToChange = statement<
   ) e on true order by e.internal`)
 
 /**
- * Locks a living webhook until the transaction ends, and reads behind the lock the event types that it subscribes to and
- * those with the names or the ids given, by name. Changes of one webhook's set follow each other.
+ * Locks an existing webhook until the transaction ends, and reads behind the lock its subscribed event types and those
+ * with the given names or ids, by name. So changes of one webhook's set are serialized.
  */
 export async function lockEventSet(
   db: Database,
@@ -82,8 +82,8 @@ const change = closingStatement<{
     where webhook_event.deleted_at is not null)`)
 
 /**
- * Soft-deletes the links to the event types of `remove` and links those of `add`: a deleted link is revived, a living one
- * left alone, any other inserted with the id given. With the last statement of the transaction.
+ * Soft-deletes the links to the event types of `remove` and links those of `add`: a deleted link is restored, an
+ * existing one unchanged, any other inserted with the given id. With the last statement of the transaction.
  */
 export async function changeSubscriptions(
   db: Database,

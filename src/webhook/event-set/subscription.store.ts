@@ -40,7 +40,7 @@ export function splitWebhook<Row extends WithWebhook>({ hook, hookAccount, hookI
   return { webhook: { id: hook, account: hookAccount, isGlobal: hookIsGlobal }, rest }
 }
 
-/** The living links, as the base of a list. */
+/** The existing links, as the base of a list. */
 export function selectSubscriptions(db: Database) {
   return selectRecord(db.selectFrom('webhook_event'), link).where('deleted_at', 'is', null)
 }
@@ -54,7 +54,7 @@ const count = countBehindLock<{ subscriptions: number }, { webhook: WebhookId }>
     where s.webhook = $webhook and ${isNull('s.deleted_at')} and e.internal <> 'webhook.test'`,
 })
 
-/** How many links a webhook has beside that to `webhook.test`: those that count for the limit of an account. */
+/** Number of links of a webhook except to `webhook.test`, which count for the limit of an account. */
 export async function countSubscriptions(db: Database, webhook: WebhookId): Promise<number> {
   const [row] = await count(db, { webhook })
   return row?.subscriptions ?? 0
@@ -65,7 +65,7 @@ const selectOne = statement<SubscriptionRecord & WithWebhook & { internal: strin
   from webhook_event s join webhook w on w.document_id = s.webhook join event e on e.document_id = s.event
   where s.document_id = $id and s.deleted_at is null and w.deleted_at is null`)
 
-/** The living link with this id, its living webhook, and the name of its event type. */
+/** The existing link with this id, its existing webhook, and the name of its event type. */
 export async function findSubscription(
   db: Database,
   id: string,
@@ -77,7 +77,7 @@ export async function findSubscription(
   return { subscription, webhook, internal }
 }
 
-/** Facts that decide whether an event type can be subscribed to, and with which warning. */
+/** Facts for the check of a subscription and its warning. */
 export type NamedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'isActived'>
 
 function toNamedType(
@@ -112,14 +112,16 @@ const insert = statement<InsertedRow, { id: SubscriptionId; webhook: string; eve
   select ${link.members('s')}, hook.*, type.internal, type."typeScope", type."typeIsActived"
   from (select) one left join hook on true left join type on true left join s on true`)
 
-/** Result of a new link: the rows found, and the link unless it existed or a row is missing. */
+/** Result of a new link: the rows found, and the link unless it exists or a row is missing. */
 export interface InsertedSubscription {
   webhook: SubscribingWebhook | undefined
   eventType: NamedType | undefined
   subscription: SubscriptionRecord | undefined
 }
 
-/** Links a living webhook, locked until the transaction ends, to an active event type. A deleted link is revived. */
+/**
+ * Links an existing webhook, locked until the transaction ends, to an active event type. A deleted link is restored.
+ */
 export async function insertSubscription(
   db: Database,
   row: { id: SubscriptionId; webhook: string; event: string; now: Date },
@@ -146,8 +148,8 @@ const remove = statement<SubscriptionRecord & WithWebhook, { id: string; kept: s
   returning ${link.members('s')}, hook.*`)
 
 /**
- * Soft-deletes the link with this id, its webhook locked until the transaction ends. Undefined when there is no living
- * link with this id, or it leads to the event type `kept`.
+ * Soft-deletes the link with this id, its webhook locked until the transaction ends. Undefined for an unknown link, or
+ * one to the event type `kept`.
  */
 export async function removeSubscription(
   db: Database,
@@ -186,19 +188,21 @@ const lockForMove = statement<MoveRow, { id: string; event: string }>(`
   left join event e on e.document_id = $event
   left join link p on p.event = $event`)
 
-/** A link that is to move to another event type. */
+/** A link to move to another event type. */
 export interface SubscriptionMove {
   subscription: SubscriptionRecord
   webhook: SubscribingWebhook
-  /** The name of the event type that it leads to. */
+  /** The name of its event type. */
   internal: string
-  /** The event type that it is to lead to. */
+  /** The new event type. */
   eventType: NamedType | undefined
   /** The webhook's link to that event type, deleted or not. */
   present: { id: SubscriptionId; createdAt: Date; isDeleted: boolean } | undefined
 }
 
-/** Locks the webhook of a living link until the transaction ends, and reads behind the lock what decides over its move. */
+/**
+ * Locks the webhook of an existing link until the transaction ends, and reads behind the lock the facts for its move.
+ */
 export async function lockMove(db: Database, id: string, event: string): Promise<SubscriptionMove | undefined> {
   const [row] = await lockForMove(db, { id, event })
   if (!row) return undefined

@@ -17,7 +17,7 @@ import {
 /** Always part of a webhook's event set (docs/contract/webhooks.md#event-set). */
 export const TEST_EVENT = 'webhook.test'
 
-/** A subscription that will never fire. */
+/** A subscription without effect. */
 export interface SubscriptionWarning {
   event: string
   code: 'never_fires'
@@ -33,7 +33,7 @@ export function buildUnsynced(): Problem {
   })
 }
 
-/** Says of each event type that an account webhook will never receive why not (docs/contract/events.md#routing-rules). */
+/** The event types that an account webhook never receives, with the reason (docs/contract/events.md#routing-rules). */
 export function findWarnings(
   webhook: Pick<SubscribingWebhook, 'isGlobal'>,
   events: readonly Pick<EventTypeRecord, 'internal' | 'accountScope'>[],
@@ -48,7 +48,7 @@ export function findWarnings(
     }))
 }
 
-/** The message of an answer, with what will never fire. */
+/** The message of an answer, with subscriptions without effect. */
 export function sayWarnings(message: string, warnings: readonly SubscriptionWarning[]): string {
   return [message, ...warnings.map((warning) => warning.message)].join(' ')
 }
@@ -67,7 +67,7 @@ export function planEventSet(
   }
 }
 
-/** A webhook's event set: the webhook, what it subscribes to with `webhook.test` first, and what will never fire. */
+/** A webhook's event set: the webhook, its event types with `webhook.test` first, and those without effect. */
 export interface WebhookEventSet {
   webhook: SubscribingWebhook
   events: EventTypeRecord[]
@@ -82,7 +82,7 @@ function buildEventSet(webhook: SubscribingWebhook, events: readonly EventTypeRe
   return { webhook, events: ordered, warnings: findWarnings(webhook, ordered) }
 }
 
-/** The event set of the living webhook with this id, or a 404. */
+/** The event set of the existing webhook with this id, or a 404. */
 export async function loadEventSet(db: Database, webhook: string): Promise<WebhookEventSet> {
   const found = await findEventSet(db, webhook)
   if (!found) throw notFound('webhook')
@@ -90,9 +90,9 @@ export async function loadEventSet(db: Database, webhook: string): Promise<Webho
 }
 
 /**
- * Replaces a webhook's event set: links absent from `events` are soft-deleted, present ones kept, new ones inserted or
- * revived. An entry of `events` is an id or a name. `isChanged` says whether any was, `growth` how many more there are. Throws
- * 404, and the 422 of `resolveEntries`.
+ * Replaces a webhook's event set: links absent from `events` are soft-deleted, existing ones kept, new ones inserted or
+ * restored. An entry of `events` is an id or a name. `growth` is the increase in number. Throws 404, and the 422 of
+ * `resolveEntries`.
  */
 export async function replaceEventSet(
   deps: Deps,
@@ -117,14 +117,14 @@ export async function replaceEventSet(
   return { ...buildEventSet(webhook, kept), before, isChanged, growth: add.length - remove.length }
 }
 
-/** A living link with its webhook and the name of its event type, or a 404. */
+/** An existing link with its webhook and the name of its event type, or a 404. */
 export async function loadSubscription(db: Database, id: string) {
   const found = await findSubscription(db, id)
   if (!found) throw notFound('subscription')
   return found
 }
 
-/** Checks that a new link may name an event type. Throws a 422 on `event` when there is none, or it was deactivated. */
+/** Checks the event type of a new link. Throws a 422 on `event` for an unknown or deactivated one. */
 function checkLinkable(event: NamedType | undefined): NamedType {
   const broken = event === undefined ? UNKNOWN : event.isActived ? undefined : buildDeactivated(event)
   if (broken) throw invalidField('event', broken.code, broken.message)
@@ -143,8 +143,8 @@ export interface ChangedSubscription {
 }
 
 /**
- * Subscribes a webhook to one event type; a deleted link is revived. Throws a 422 on `webhook` or `event`, and a 409 for a
- * link that is there.
+ * Subscribes a webhook to one event type; a deleted link is restored. Throws a 422 on `webhook` or `event`, and a 409
+ * for an existing link.
  */
 export async function subscribe(
   deps: Deps,
@@ -158,12 +158,12 @@ export async function subscribe(
   return { subscription, webhook, warnings: findWarnings(webhook, [event]) }
 }
 
-/** 422 for a webhook of a body that does not exist for the caller. */
+/** 422 for an unknown webhook in a body, or one outside the caller's scope. */
 export function buildUnknownWebhook(): Problem {
   return invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
 }
 
-/** Unsubscribes (soft delete). Throws 404, and a 409 for `webhook.test`, which cannot go. */
+/** Unsubscribes (soft delete). Throws 404, and a 409 for `webhook.test`, which cannot be removed. */
 export async function unsubscribe(
   db: Database,
   id: string,
@@ -181,9 +181,9 @@ function buildTestKept(): Problem {
 }
 
 /**
- * Moves a link to another event type: the old one is unsubscribed, the new one subscribed, in one transaction. What comes
- * back is the link to the new event type, with its own id: one that was there before is revived. `isChanged` is false for
- * the event type that the link has already. Throws 404, a 422 on `event`, 409.
+ * Moves a link to another event type: the old one is unsubscribed, the new one subscribed, in one transaction. Returns
+ * the link to the new event type, with its own id: a deleted one is restored. `isChanged` is false for the same event
+ * type. Throws 404, a 422 on `event`, 409.
  */
 export async function changeSubscription(
   deps: Deps,
@@ -198,7 +198,7 @@ export async function changeSubscription(
     const warnings = findWarnings(webhook, eventType ? [eventType] : [])
     return { subscription, webhook, warnings, isChanged: false }
   }
-  // An unknown event type is a 422, whatever else would be in the way (docs/contract/api.md#check-order).
+  // An unknown event type is a 422 before any other conflict (docs/contract/api.md#check-order).
   const linked = checkLinkable(eventType)
   if (move.internal === TEST_EVENT) throw buildTestKept()
   if (present && !present.isDeleted) throw buildSubscribed(linked)

@@ -6,12 +6,12 @@ import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { type Joined, statement } from '../../postgres/statement/statement.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 
-/** Facts of an event that an explanation reads. */
+/** Facts of an event for an explanation. */
 export type ExplainedEvent = Pick<
   StoredEvent,
   'id' | 'type' | 'account' | 'isPurge' | 'excludedWebhook' | 'resourceId' | 'createdAt' | 'routedAt'
 > & {
-  /** Its place in the order in which webhooks and events were recorded; null in one of an older release. */
+  /** Its ordinal among recorded webhooks and events; null for an older release. */
   ordinal: number | null
 }
 
@@ -40,9 +40,9 @@ const link = defineRecord('webhook_event', ['created_at', 'updated_at', 'deleted
   deleted_at: 'unlinkedAt',
 })
 
-/** A webhook as it stands now, with what the ledger says of one event. */
+/** A webhook in its current state, with the ledger row of one event. */
 export interface ExplainedWebhook extends RecordOf<typeof webhook> {
-  /** Its place in that order. */
+  /** Its ordinal. */
   ordinal: number
   /** Its link to the event type; null when it never had one. */
   link: { createdAt: Date; updatedAt: Date; deletedAt: Date | null } | null

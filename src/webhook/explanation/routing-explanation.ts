@@ -9,20 +9,20 @@ import {
   findExplained,
 } from './routing-explanation.store.ts'
 
-/** Webhooks in one explanation at most. Ask for one webhook by its id where there are more. */
+/** Maximum number of webhooks in one explanation. Others are explained by id. */
 export const EXPLAINED_WEBHOOKS_LIMIT = 1_000
 
-/** Fate of an event at a webhook. */
+/** Result of an event for a webhook. */
 export type ExplanationVerdict =
-  /** The ledger row says so: `success`. */
+  /** The ledger row is `success`. */
   | 'delivered'
   /** The ledger row ended `exhausted` or `failed`. */
   | 'failed'
   /** The ledger row ended because the webhook was deleted. */
   | 'cancelled'
-  /** The ledger row is `pending` or `retrying`; or the event is not routed yet and this webhook would get it. */
+  /** The ledger row is `pending` or `retrying`; or the event is not yet routed and this webhook would receive it. */
   | 'waiting'
-  /** The event was routed without this webhook, and yet it would get it as it stands now. */
+  /** The event was routed without this webhook, which would receive it in its current state. */
   | 'changed_since'
   | Exclude<RoutingVerdict, 'deliver'>
 
@@ -30,23 +30,25 @@ export type ExplanationVerdict =
 export interface ExplainedRouting {
   webhook: ExplainedWebhook
   verdict: ExplanationVerdict
-  /** `ledger`: a row is the fact. `current_state`: judged on what is known of the webhook now. */
+  /** `ledger`: the row is authoritative. `current_state`: decided by the webhook's current state. */
   basis: 'ledger' | 'current_state'
   /** A sentence: why, and what to do about it. */
   reason: string
 }
 
-/** Why an event was, or was not, delivered to each webhook. */
+/** The routing decision of an event for each webhook. */
 export interface RoutingExplanation {
   event: ExplainedEvent
   entries: ExplainedRouting[]
-  /** How many of `entries` have each verdict. */
+  /** Number of `entries` with each verdict. */
   summary: Partial<Record<ExplanationVerdict, number>>
-  /** Whether there are more webhooks than an explanation holds. */
+  /** Whether there are more webhooks than the limit. */
   isTruncated: boolean
 }
 
-/** Explains an event for every webhook within `scope` that still has a row, deleted ones too; or for one of them. Throws 404. */
+/**
+ * Explains an event for every stored webhook within `scope`, including deleted ones; or for one of them. Throws 404.
+ */
 export async function explainRouting(
   db: Database,
   id: string,
@@ -76,8 +78,8 @@ interface Explained {
 }
 
 /**
- * Explains an event for one webhook. A ledger row is the truth. Without one, the router's own rule is asked about the
- * webhook as it stands now; its link and its deletion are taken as of the routing, since their times are known. Pure.
+ * Explains an event for one webhook. A ledger row is authoritative. Without one, the router's rule is applied to the
+ * webhook's current state; its link and its deletion count as of the routing, since their times are known. Pure.
  */
 export function explainWebhook(explained: Explained): ExplainedRouting {
   const { webhook } = explained
@@ -107,7 +109,7 @@ function verdictOfRow(status: NonNullable<ExplainedWebhook['dispatch']>['status'
 }
 
 function decideWithoutRow({ event, eventType, webhook, now }: Explained): RowlessVerdict {
-  // A test goes to the webhook it was asked for and is never routed, although every webhook subscribes to it.
+  // A test is for one webhook and never routed, although every webhook subscribes to it.
   if (event.type === 'webhook.test') return 'excluded'
   const asOf = event.routedAt ?? now
   const verdict = decideRouting(
@@ -123,7 +125,10 @@ function decideWithoutRow({ event, eventType, webhook, now }: Explained): Rowles
   return webhook.deletedAt === null ? 'changed_since' : 'deleted'
 }
 
-/** Whether a link held at `asOf`. A living one holds since it was last written: made, revived, or moved to this type. */
+/**
+ * Whether a link existed at `asOf`. An existing one counts since its last write: created, restored, or moved to this
+ * type.
+ */
 function wasSubscribed(link: ExplainedWebhook['link'], asOf: Date): boolean {
   if (!link || link.createdAt > asOf) return false
   return link.deletedAt === null ? link.updatedAt <= asOf : link.deletedAt > asOf

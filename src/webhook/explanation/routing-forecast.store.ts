@@ -35,7 +35,7 @@ const select = statement<
   order by w.is_global, w.created_at, w.document_id
   limit $limit`)
 
-/** An event type, and webhooks that an event of it may reach. */
+/** An event type, and the webhooks that may receive an event of it. */
 export interface Candidates {
   /** The name of the event type. */
   type: string
@@ -44,8 +44,8 @@ export interface Candidates {
 }
 
 /**
- * The event type with this id, and up to `limit` living webhooks: those of `account`, oldest first, then the global ones. With
- * `webhook`, only that one, also when it is deleted. Undefined when there is no such event type.
+ * The event type with this id, and up to `limit` existing webhooks: those of `account`, oldest first, then the global
+ * ones. With `webhook`, only that one, even if deleted. Undefined for an unknown event type.
  */
 export async function findCandidates(
   db: Database,

@@ -6,7 +6,7 @@ import type { ExplainedWebhook } from './routing-explanation.store.ts'
 import { countResources } from './routing-explanation.ts'
 import { type Candidates, findCandidates } from './routing-forecast.store.ts'
 
-/** Webhooks in one forecast at most. Ask for one webhook by its id where there are more. */
+/** Maximum number of webhooks in one forecast. Others are forecast by id. */
 export const FORECAST_WEBHOOKS_LIMIT = 200
 
 /** One webhook of a forecast. */
@@ -17,16 +17,16 @@ export interface ForecastRouting {
   reason: string
 }
 
-/** Forecast of the routing of an event that happens now. */
+/** Forecast of the routing of an event at the present time. */
 export interface RoutingForecast {
   type: string
   entries: ForecastRouting[]
-  /** Whether there are more webhooks than a forecast holds. */
+  /** Whether there are more webhooks than the limit. */
   isTruncated: boolean
 }
 
 /**
- * Says for the webhooks of an account and the global ones whether an event of this type would reach them now
+ * Decides for the webhooks of an account and the global ones whether they would receive an event of this type now
  * (docs/contract/events.md#routing-forecast). `account` null: the event has no owner. Throws 404 for the event type.
  */
 export async function forecastRouting(
@@ -53,11 +53,11 @@ interface Asked extends Omit<Candidates, 'webhooks'> {
   now: Date
 }
 
-/** Asks the rule of the router about an event that happens now. Pure. */
+/** Applies the router's rule to an event at the present time. Pure. */
 export function forecastWebhook(asked: Asked): ForecastRouting {
   const { type, eventType, webhook, account, resourceId, now } = asked
   const isPurge = type.endsWith('.purge')
-  // A test goes to the webhook it was asked for and is never routed, although every webhook subscribes to it.
+  // A test is for one webhook and never routed, although every webhook subscribes to it.
   const excludedWebhook = type === 'webhook.test' ? webhook.id : null
   const verdict = decideRouting(
     {

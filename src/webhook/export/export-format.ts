@@ -1,8 +1,8 @@
-/** The forms in which rows are exported. */
+/** The export formats. */
 export const EXPORT_FORMATS = ['csv', 'json', 'ndjson'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 
-/** The media type of each form. */
+/** The media type of each format. */
 export const EXPORT_MEDIA: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8; header=present',
   json: 'application/json; charset=utf-8',
@@ -13,15 +13,15 @@ export const EXPORT_MEDIA: Readonly<Record<ExportFormat, string>> = {
 export type ExportedRow = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
 
 /**
- * Characters that a spreadsheet takes for the start of a formula (OWASP, CSV injection): the signs, their
- * full-width forms, and the white space that it skips.
+ * Characters that start a formula in a spreadsheet (OWASP, CSV injection): the signs, their full-width forms, and
+ * skipped white space.
  */
 const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/
 
 /**
- * The same behind what separates cells or rows in some countries and programs. Quotation marks do not help there: they
- * count at the start of a cell only, and the cell of such a program starts elsewhere. The pattern takes the sign
- * first and looks back from it, at most to the sign before, so that it takes linear time.
+ * Formula starts after separators of cells or rows in some locales and programs. Quotation marks do not help there:
+ * they count only at the start of a cell, which such a program sees elsewhere. The pattern matches the sign first and
+ * looks back at most to the previous sign, so that it takes linear time.
  */
 const INNER_FORMULA = /[=+\-@＝＋－＠](?<=[;|\t\r\n]["'\s]*.)/g
 
@@ -37,7 +37,7 @@ export function formatCell(value: ExportedRow[string] | undefined): string {
   return /[",;|\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Writes rows in one form, a piece for each batch, so that no more than one batch is held. `columns` says the order. */
+/** Writes rows in one format, a piece for each batch, so that only one batch is in memory. `columns` sets the order. */
 export async function* formatExport(
   format: ExportFormat,
   columns: readonly string[],

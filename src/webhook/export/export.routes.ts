@@ -10,7 +10,7 @@ import { WebhookRow } from '../registry/webhook.schema.ts'
 import { type ExportInput, streamDispatches, streamWebhooks } from './export.ts'
 import { EXPORT_FORMATS, EXPORT_MEDIA, type ExportFormat } from './export-format.ts'
 
-/** The query of an export: its format, and of a list's parameters those that choose and order; it has no pages. */
+/** The query of an export: its format, and the filters and sort of a list; it has no pages. */
 function buildExportQuery(fields: ListFields) {
   const { filters, sort } = (buildListQuery(fields) as TObject).properties
   return Type.Object({
@@ -20,7 +20,7 @@ function buildExportQuery(fields: ListFields) {
   })
 }
 
-/** The query as its schema has it. */
+/** The query by its schema. */
 interface ExportQuery {
   format?: ExportFormat
   filters?: unknown

@@ -12,13 +12,13 @@ import { WebhookRow } from '../registry/webhook.schema.ts'
 import { selectWebhooks, toWebhookRow } from '../registry/webhook.store.ts'
 import { type ExportedRow, type ExportFormat, formatExport } from './export-format.ts'
 
-/** Rows read at once: the most that an export holds in memory. */
+/** Rows read at once, the maximum in memory. */
 const BATCH_SIZE = 500
 
-/** Deliveries that one file holds at most (docs/contract/delivery.md#export-of-the-ledger). */
+/** Maximum number of deliveries in one file (docs/contract/delivery.md#export-of-the-ledger). */
 const LEDGER_EXPORT_LIMIT = 50_000
 
-/** Which rows an export holds, in which order and form. */
+/** Selection, order and format of an export. */
 export interface ExportInput {
   listing: Listing
   scope: PermissionScope
@@ -27,9 +27,9 @@ export interface ExportInput {
 }
 
 /**
- * Streams the living webhooks within `scope` that the filters of `listing` name, without their secrets. Batches are found by
- * position, as pages of a list are, and read only as fast as the reader takes them; destroying the stream ends the reading. No
- * transaction is held open.
+ * Streams the existing webhooks within `scope` that match the filters of `listing`, without their secrets. Batches are
+ * found by position, like pages of a list, and read with back-pressure; destroying the stream stops the reads. No
+ * transaction stays open.
  */
 export function streamWebhooks(db: Database, { format, listing, ...rest }: ExportInput): Readable {
   const list = buildList(rest.scope, (own) => keepOwnWebhooks(selectWebhooks(db), own))

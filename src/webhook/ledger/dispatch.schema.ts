@@ -43,7 +43,7 @@ export const DispatchWithAttempts = named(
   Type.Object({ ...dispatchMembers, attempts_log: Type.Array(AttemptRow) }),
 )
 
-/** May be left out altogether. */
+/** Optional body. */
 export const ReplayBody = nullable(
   named(
     'ReplayDispatch',

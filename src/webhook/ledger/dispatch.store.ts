@@ -29,14 +29,14 @@ export const ledger = defineRecord(
   eventId: EventId
   account: AccountId | null
   status: DispatchStatus
-  /** Who asked for the attempt that is due. */
+  /** Trigger of the due attempt. */
   trigger: AttemptTrigger | null
 }>()
 
-/** The columns of open rows: when they are due, and the worker that posts them right now, null when nobody does. */
+/** The columns of open rows: the due time, and the worker that is posting them, null without one. */
 const open = defineRecord('webhook_dispatch', ['next_attempt_at', 'lease_owner'])
 
-/** A row of the ledger as it is stored, the view `webhook_dispatch`. */
+/** A stored row of the ledger, the view `webhook_dispatch`. */
 export type StoredDispatch = RecordOf<typeof ledger> & RecordOf<typeof open>
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
@@ -45,13 +45,13 @@ export type DispatchRecord = StoredDispatch & { trigger: AttemptTrigger }
 /** The members of the ledger row `d`, as SQL. */
 export const OF_DISPATCH = `${ledger.members('d')}, ${open.members('d')}`
 
-/** Of an ended row: no time of delivery is that of its end, and no trigger the schedule. */
+/** Of an ended row: a null time of delivery means its end, a null trigger the schedule. */
 export function toDispatchRecord(row: StoredDispatch): DispatchRecord {
   const deliveredAt = row.deliveredAt ?? (row.status === 'success' ? row.updatedAt : null)
   return { ...row, deliveredAt, trigger: row.trigger ?? 'schedule' }
 }
 
-/** One event for one webhook, to be written into the ledger. */
+/** One event for one webhook, for the ledger. */
 export interface NewDispatch {
   id: DispatchId
   webhook: WebhookId
@@ -91,14 +91,14 @@ export async function insertDispatch(
   await insert(db, { id, webhook, eventId, event, account, isTest, trigger, now, shard: findShard(workerId) })
 }
 
-/** How deliveries that did not succeed ended: a small part of the ledger, in which an index finds each status. */
+/** End statuses other than success: a small part of the ledger, with an index for each. */
 const RARE_ENDS = ['exhausted', 'failed', 'cancelled'] as const satisfies readonly DispatchStatus[]
 
 const OPEN_STATUSES = ['pending', 'retrying'] as const satisfies readonly DispatchStatus[]
 
 const NAMING: readonly ListOperator[] = ['eq', 'in', 'ne', 'nin']
 
-/** Whether a filter names each status that it keeps, or each that it leaves out. Pure. */
+/** Whether a filter lists the included or the excluded statuses. Pure. */
 const isOfStatuses = ({ field, operator }: ListFilter) => field === 'status' && NAMING.includes(operator)
 
 /** Whether rows of a status may match the filters. Pure. */
@@ -108,7 +108,9 @@ function mayMatch(status: DispatchStatus, filters: readonly ListFilter[]): boole
     .every(({ operator, values }) => values.includes(status) === (operator === 'eq' || operator === 'in'))
 }
 
-/** A part whose query names its status: with the filters on it PostgreSQL expects fewer rows and may read and sort all. */
+/**
+ * A part whose query names its status: with the filters on it PostgreSQL expects fewer rows and may read and sort all.
+ */
 function leaveOutStatuses<Found>(part: ListPart<Found>): ListPart<Found> {
   const rest = (listing: Listing) => ({
     ...listing,
@@ -121,13 +123,16 @@ function leaveOutStatuses<Found>(part: ListPart<Found>): ListPart<Found> {
   }
 }
 
-/** Events of a resource of which the ledger is read, the newest (docs/contract/delivery.md#ledger-endpoints). */
+/**
+ * Maximum number of events of a resource whose ledger rows are read, the newest
+ * (docs/contract/delivery.md#ledger-endpoints).
+ */
 const RESOURCE_EVENTS = 1_000
 
 /**
- * The condition of a filter by `resource_id`. The ledger repeats no resource, which would cost every row of it: the events
- * have the resource, and an index of it by account. Platforms give resources of several accounts the same id, so that those
- * of `own` are read alone.
+ * The condition of a filter by `resource_id`. The ledger does not store the resource, which would cost every row: the
+ * events have it, with an index by account. Resources of several accounts may have the same id, so those of `own` are
+ * read separately.
  */
 export function isOfResource(filter: ListFilter, own: OwnAccount | undefined): RawBuilder<SqlBool> {
   const isOfId = buildCondition(filter, sql.ref('o.resource_id'), 'text')
@@ -137,8 +142,8 @@ export function isOfResource(filter: ListFilter, own: OwnAccount | undefined): R
 }
 
 /**
- * The condition of a filter by `is_replay`. The trigger is in the text of the statement: partial indexes of both tables hold for
- * it. A row without a trigger is one of the schedule.
+ * The condition of a filter by `is_replay`. The trigger is a literal in the statement, so that partial indexes of both
+ * tables apply. A row without a trigger is of the schedule.
  */
 export function isReplay({ values }: ListFilter): RawBuilder<SqlBool> {
   const isTrue = sql<SqlBool>`attempt_trigger = 'replay'`
@@ -147,9 +152,9 @@ export function isReplay({ values }: ListFilter): RawBuilder<SqlBool> {
 }
 
 /**
- * The ledger as a list by these filters, of the accounts of `scope`. Each table is read by itself in the order of the list: of
- * both together PostgreSQL before 18 may sort all. Where the filters leave out successes, each other status is read by itself
- * too, and named in the text of the statement: the index in the order of the list holds for one status of them.
+ * The ledger as a list by these filters, of the accounts of `scope`. Each table is read separately in the order of the
+ * list: for both together PostgreSQL before 18 may sort all. If the filters exclude successes, each other status is
+ * read separately too, as a literal in the statement: the index in the order of the list is for one status.
  */
 export function listDispatches(
   db: Database,
@@ -198,7 +203,7 @@ const selectWithAttempts = statement<StoredDispatch & { attemptsLog: AttemptJson
       from webhook_attempt_log a where a.dispatch = d.document_id order by a.attempt) as "attemptsLog"
   from webhook_dispatch d where d.document_id = $id`)
 
-/** The ledger row with this id and its attempts, first attempt first, both of one instant. */
+/** The ledger row with this id and its attempts, first attempt first, both from one snapshot. */
 export async function findDispatchWithAttempts(
   db: Database,
   id: string,

@@ -26,8 +26,9 @@ export async function loadDispatch(
 }
 
 /**
- * Enqueues a synthetic `webhook.test` delivery for one webhook (docs/contract/webhooks.md#webhook-endpoints). It is an ordinary ledger row:
- * signed, logged and retried like any other, whether the webhook subscribes to it or not, and also while it is inactive.
+ * Enqueues a synthetic `webhook.test` delivery for one webhook (docs/contract/webhooks.md#webhook-endpoints). It is an
+ * ordinary ledger row: signed, logged and retried like any other, without a subscription, and also while the webhook is
+ * inactive.
  */
 export async function enqueueTest(
   deps: DispatchDeps,
@@ -56,7 +57,7 @@ export async function enqueueTest(
   return { dispatchId: id, eventId: event.id }
 }
 
-/** Nothing leaves the service while the event queue is off (docs/contract/events.md#event-queue-switch). Throws 409 `conflict`. */
+/** Nothing is sent while the event queue is off (docs/contract/events.md#event-queue-switch). Throws 409 `conflict`. */
 export function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>): void {
   if (!deps.enableApiEventQueue)
     throw new Problem(
@@ -66,10 +67,9 @@ export function checkQueueEnabled(deps: Pick<EventDeps, 'enableApiEventQueue'>):
 }
 
 /**
- * Makes one extra POST of a dispatch due (docs/contract/delivery.md#replay). `attempts` goes on counting; no automatic
- * retry follows.
- * Throws 404, 409 `webhook_inactive`, `duplicate_not_confirmed`, or `conflict` when an attempt is in flight, a replay waits
- * already, or its event is gone.
+ * Makes one extra POST of a dispatch due (docs/contract/delivery.md#replay). `attempts` continues; no automatic retry
+ * follows. Throws 404, 409 `webhook_inactive`, `duplicate_not_confirmed`, or `conflict` for an attempt in flight, a
+ * waiting replay, or a deleted event.
  */
 export async function replayDispatch(
   deps: DispatchDeps,
@@ -88,12 +88,12 @@ export async function replayDispatch(
   return { ...dispatch, status: 'retrying', trigger: 'replay', nextAttemptAt: now, updatedAt: now }
 }
 
-/** Rows that one statement deletes: short enough for the limit of a statement on a slow disk. */
+/** Maximum number of rows deleted in one statement, for the statement timeout on a slow disk. */
 const DELETED_AT_ONCE = 10_000
 
 /**
- * Locks a webhook that is purged and deletes its ledger: with the last statement of the caller's transaction, a longer one
- * before that in portions. Undefined when there is no webhook with this id.
+ * Locks a webhook for a purge and deletes its ledger: with the last statement of the caller's transaction, a longer one
+ * before that in batches. Undefined for an unknown webhook.
  */
 export async function deleteLedger(db: Database, id: string): Promise<WebhookRecord | undefined> {
   const found = await lockWebhookWithLedger(db, id, DELETED_AT_ONCE)

@@ -5,8 +5,8 @@ import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../d
 import { type WebhookRecord, webhook } from '../registry/webhook.store.ts'
 
 /**
- * How many waiting rows the deletion of a webhook cancels itself. No row of a deleted webhook is ever claimed, so the rest
- * of a longer backlog may follow in the sweeps (`cancelOrphanedDispatches`), and a deletion is quick whatever waits.
+ * Maximum number of waiting rows cancelled by the deletion of a webhook. No row of a deleted webhook is ever claimed,
+ * so the sweeps cancel the rest of a longer backlog (`cancelOrphanedDispatches`), and a deletion is quick.
  */
 const CANCELLED_AT_ONCE = 10_000
 
@@ -40,8 +40,8 @@ const cancelWaiting = closingStatement<CancelParams & { webhook: WebhookId }>(
 )
 
 /**
- * Ends what waits for a webhook that was deleted (docs/contract/delivery.md#holding), with the last statement of the
- * transaction. What is being posted right now ends by its own result.
+ * Cancels the waiting rows of a deleted webhook (docs/contract/delivery.md#holding), with the last statement of the
+ * transaction. Attempts in flight end by their own result.
  */
 export async function cancelWaitingDispatches(
   db: Database,
@@ -62,8 +62,8 @@ const cancelOrphaned = statement<{ cancelled: number }, CancelParams & { limit: 
 )
 
 /**
- * Ends up to `limit` rows that wait for a deleted webhook: routed or given back while it was deleted, or left by a deletion
- * with a long backlog. Returns how many there were.
+ * Cancels up to `limit` waiting rows of deleted webhooks: routed or released during the deletion, or left of a long
+ * backlog. Returns their number.
  */
 export async function cancelOrphanedDispatches(
   db: Database,
@@ -97,18 +97,18 @@ const deleteOrphaned = statement<{ deleted: number }, { limit: number; before: D
   select count(*)::int as deleted from gone`)
 
 /**
- * Deletes up to `limit` rows that wait for a webhook which was purged while an event was routed to it. Its place in the
- * queue is kept until `before`, when no statement is left that saw the webhook. Returns how many rows there were.
+ * Deletes up to `limit` waiting rows of webhooks that were purged during the routing of an event. The queue row is kept
+ * until `before`, when no statement that saw the webhook is running. Returns their number.
  */
 export async function deleteOrphanedDispatches(db: Database, before: Date, limit: number): Promise<number> {
   const [row] = await deleteOrphaned(db, { limit, before })
   return row?.deleted ?? 0
 }
 
-/** Whether a row of the table has the entry of its last attempt in itself. */
+/** Whether a row of the table contains the entry of its last attempt. */
 const HOLDS_ATTEMPT = { webhook_dispatch_open: 'false', webhook_dispatch_ended: 'worker is not null' }
 
-/** The statement that deletes the rows which `ids` selects from a table of the ledger, with their attempts. */
+/** The statement that deletes the rows selected by `ids` from a table of the ledger, with their attempts. */
 const deleteFrom = (table: keyof typeof HOLDS_ATTEMPT, ids: string) => `
   with gone as (
     delete from ${table} where document_id = any(array(${ids}))
@@ -129,7 +129,7 @@ const deleteEndedOf = statement<{ deleted: number }, { webhook: WebhookId; limit
   deleteFrom('webhook_dispatch_ended', ofWebhook('webhook_dispatch_ended')),
 )
 
-/** Deletes up to `limit` rows of a webhook with their attempts, whatever their state. Returns how many there were. */
+/** Deletes up to `limit` rows of a webhook with their attempts, in any state. Returns their number. */
 export async function deleteDispatchesOf(db: Database, webhook: WebhookId, limit: number): Promise<number> {
   const [open] = await deleteOpenOf(db, { webhook, limit })
   const [ended] = await deleteEndedOf(db, { webhook, limit })
@@ -149,8 +149,8 @@ const lockLedger = statement<WebhookRecord & { locked: number }, { id: string; l
   select ${webhook.members('w')}, (select count(*) from open) + (select count(*) from ended) as locked from w`)
 
 /**
- * Locks a webhook, deleted or not, and up to `limit` open and ended rows of its ledger: an attempt or a replay of a locked
- * row can no longer move it. Returns how many rows it locked. Undefined when there is no webhook with this id.
+ * Locks a webhook, deleted or not, and up to `limit` open and ended rows of its ledger: an attempt or a replay of a
+ * locked row can no longer move it. Returns the number of locked rows. Undefined for an unknown webhook.
  */
 export async function lockWebhookWithLedger(
   db: Database,
@@ -184,7 +184,10 @@ const deleteOld = statement<{ deleted: number; attempts: number }, { before: Dat
   ),
 )
 
-/** Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention). Returns how many of both there were. */
+/**
+ * Deletes up to `limit` ended rows older than `before`, with their attempts (docs/contract/delivery.md#retention).
+ * Returns the number of both.
+ */
 export async function deleteOldDispatches(
   db: Database,
   before: Date,

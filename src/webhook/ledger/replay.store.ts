@@ -6,7 +6,7 @@ import type { DispatchStatus } from '../delivery/outcome.ts'
 import { queueWebhooks } from '../delivery/queue-head.ts'
 import { type DispatchRecord, ledger, OF_DISPATCH, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 
-/** Facts of a ledger row that the rule of a replay reads. */
+/** Facts of a ledger row for the rule of a replay. */
 export interface ReplayFacts {
   status: DispatchStatus
   isWebhookActive: boolean
@@ -16,7 +16,7 @@ export interface ReplayFacts {
   isReplayWaiting: boolean
 }
 
-/** The same of a row among others, with its webhook. */
+/** Facts of one of several rows, with its webhook. */
 export interface ListedReplayFacts extends ReplayFacts {
   webhook: WebhookId
 }
@@ -27,7 +27,7 @@ const REPLAY_FACTS = `coalesce(w.is_actived and w.deleted_at is null, false) as 
   exists (select from event_occurrence e where e.document_id = d.event_id) as "hasEvent",
   d.status = 'retrying' and d.attempt_trigger = 'replay' as "isReplayWaiting"`
 
-/** The rows of the ledger that `condition` selects, locked in the table that they are in, with the name `d`. */
+/** The rows of the ledger that `condition` selects, locked in their table, with the name `d`. */
 const lockedRows = (condition: string, wait: '' | 'skip locked') => `
   with open as materialized (select d.* from webhook_dispatch_open d where ${condition} for update ${wait}),
   ended as materialized (select d.* from webhook_dispatch_ended d where ${condition} for update ${wait}),
@@ -40,10 +40,12 @@ const lock = statement<StoredDispatch & ReplayFacts, { id: string }>(`
   ${lockedRows('d.document_id = $id', '')}
   select ${OF_DISPATCH}, ${REPLAY_FACTS} from d left join webhook w on w.document_id = d.webhook`)
 
-/** How often a row is looked for: it may move from one table of the ledger to the other while its lock is waited for. */
+/**
+ * Number of tries to find a row: it may move from one table of the ledger to the other during the wait for its lock.
+ */
 const LOOKS = 3
 
-/** A ledger row, locked until the transaction ends, with what decides over its replay. */
+/** A ledger row, locked until the transaction ends, with the facts for its replay. */
 export async function lockReplayable(
   db: Database,
   id: string,
@@ -77,8 +79,8 @@ const lockFacts = statement<ListedFacts, { ids: readonly DispatchId[] }>(
 )
 
 /**
- * The facts of these rows. With `lock` they stay as they are until the transaction ends, and rows that another transaction
- * holds are left out: nothing is waited for.
+ * The facts of these rows. With `lock` they are locked until the transaction ends, and rows locked by another
+ * transaction are skipped.
  */
 export async function listReplayFacts(
   db: Database,
@@ -128,8 +130,9 @@ const schedule = closingStatement<{ ids: readonly DispatchId[]; now: Date; job: 
   counted as (${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$shard')})`)
 
 /**
- * Makes rows due now, and moves the entry of its last attempt from each ended one to the attempt log: ended ones for one replay POST each, waiting ones for the next attempt of their schedule, on behalf of a job or of nobody's, with the last statement of the
- * transaction.
+ * Makes rows due now, and moves the entry of the last attempt of each ended one to the attempt log: ended ones for one
+ * replay POST each, waiting ones for the next attempt of their schedule, for a job or none, with the last statement of
+ * the transaction.
  */
 export async function scheduleReplays(
   db: Database,

@@ -1,28 +1,31 @@
 import { Problem } from '../../http/problem/problem.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
 
-/** Facts that decide whether a ledger row may be replayed. */
+/** Facts for the decision on a replay. */
 export interface ReplayQuestion {
   status: DispatchStatus
-  /** Living and active. */
+  /** Existing and active. */
   isWebhookActive: boolean
-  /** An attempt of the row is being made right now. */
+  /** An attempt of the row is in flight. */
   isInFlight: boolean
   /** A replay of the row waits for its POST. */
   isReplayWaiting: boolean
-  /** Whether its event is still stored: rows from before the release have none. */
+  /** Whether its event is stored: rows from before the release have none. */
   hasEvent: boolean
   /** Whether the caller said `confirm_duplicate`. */
   isConfirmed: boolean
 }
 
-/** Why a row is not replayed. */
+/** Reason of a refused replay. */
 export type ReplayRefusal = 'webhook_inactive' | 'not_confirmed' | 'under_way' | 'event_gone' | 'replay_waiting'
 
-/** States whose event may have arrived or may still arrive: a replay of these has to be confirmed (docs/contract/delivery.md#replay). */
+/**
+ * States whose event may have arrived or may still arrive: a replay of these must be confirmed
+ * (docs/contract/delivery.md#replay).
+ */
 const NEEDS_CONFIRMATION: readonly DispatchStatus[] = ['success', 'pending', 'retrying']
 
-/** Decides over a replay (docs/contract/delivery.md#replay), of one row as of each row of a bulk replay. Pure. */
+/** Decides on a replay (docs/contract/delivery.md#replay), of a single row and of each row of a bulk replay. Pure. */
 export function decideReplay(question: ReplayQuestion): 'replay' | ReplayRefusal {
   if (!question.isWebhookActive) return 'webhook_inactive'
   if (!question.isConfirmed && NEEDS_CONFIRMATION.includes(question.status)) return 'not_confirmed'
@@ -31,7 +34,7 @@ export function decideReplay(question: ReplayQuestion): 'replay' | ReplayRefusal
   return question.isReplayWaiting ? 'replay_waiting' : 'replay'
 }
 
-/** The problem that tells a caller of a refusal. */
+/** The problem of a refusal. */
 export function buildReplayProblem(refusal: ReplayRefusal, status: DispatchStatus): Problem {
   switch (refusal) {
     case 'webhook_inactive':

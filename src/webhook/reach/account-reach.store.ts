@@ -6,7 +6,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { isNull, statement } from '../../postgres/statement/statement.ts'
 import type { DB } from '../../postgres/statement/tables.generated.ts'
 
-/** The row that is asked for, and the accounts that it may belong to; null for any. */
+/** The requested row, and the accounts that it may belong to; null for any. */
 interface OwnedRow {
   id: string
   accounts: readonly AccountId[] | null
@@ -23,12 +23,12 @@ const selectSubscription = statement<object, OwnedRow>(`
   select from webhook_event s join webhook w on w.document_id = s.webhook
   where s.document_id = $id and ${OWNED} and ${isNull('s.deleted_at')} and ${isNull('w.deleted_at')}`)
 
-// Its event, too, is of one of the accounts: the webhook may have had another account before.
+// Its event must be of one of the accounts too: the webhook may have had another account before.
 const selectDispatch = statement<object, OwnedRow>(`
   select from webhook_dispatch d join webhook w on w.document_id = d.webhook
   where d.document_id = $id and ($accounts::uuid[] is null or d.account = any($accounts::uuid[])) and ${OWNED}`)
 
-// A job of somebody who held more accounts, or all of them, counts rows of others.
+// A job created with more accounts, or all of them, counts rows of others.
 const selectJob = statement<object, OwnedRow>(`
   select from replay_job j
   where j.document_id = $id
@@ -50,15 +50,15 @@ export async function isOwnedBy(db: Database, kind: OwnedKind, row: OwnedRow): P
   return (await SELECTS[kind](db, row)).length > 0
 }
 
-/** Keeps of a list of webhooks those of an account. A global one belongs to none. */
+/** Restricts a list of webhooks to an account. A global one belongs to none. */
 export function keepOwnWebhooks<Found>(query: SelectQueryBuilder<DB, 'webhook', Found>, own: OwnAccount | undefined) {
-  // As the condition of an index has it: a parameter would not imply it.
+  // A literal, as in the condition of the index: a parameter would not imply it.
   return own ? query.where('is_global', '=', sql.lit(false)).where('account', '=', own) : query
 }
 
 /**
- * Keeps of a list of subscriptions those of the webhooks of an account, whose account each of them repeats. The living ones are
- * named as the condition of their index has it.
+ * Restricts a list of subscriptions to the webhooks of an account, which each subscription repeats. The condition on
+ * deletion is that of their index.
  */
 export function keepOwnSubscriptions<Found>(
   query: SelectQueryBuilder<DB, 'webhook_event', Found>,
@@ -68,8 +68,8 @@ export function keepOwnSubscriptions<Found>(
 }
 
 /**
- * Whether the webhook of a row of this table belongs to one of the accounts `scope`. It is looked up by its id: a join may read
- * all webhooks of the accounts.
+ * Whether the webhook of a row of this table belongs to one of the accounts `scope`. The webhook is looked up by its
+ * id: a join may read all webhooks of the accounts.
  */
 export function isOfOwnWebhook(table: 'webhook_dispatch_ended' | 'webhook_dispatch_open', scope: readonly AccountId[]) {
   return sql<boolean>`(
@@ -78,8 +78,8 @@ export function isOfOwnWebhook(table: 'webhook_dispatch_ended' | 'webhook_dispat
 }
 
 /**
- * Keeps of a list of bulk replays those whose first account is this one and that were made for accounts of `scope`: an index
- * holds the first account, and each such job has one.
+ * Restricts a list of bulk replays to those whose first account is this one and whose accounts are all in `scope`: an
+ * index has the first account, and each such job has one.
  */
 export function keepOwnJobs<Found>(
   query: SelectQueryBuilder<DB, 'replay_job', Found>,
@@ -105,7 +105,7 @@ const selectHidden = statement<
   union all
   select x.name from unnest($names::text[]) as x (name) where x.name not in (select internal from open)`)
 
-/** Of these ids and names of event types, those that an account role does not see and that the webhook does not have. */
+/** Those of these event types (ids or names) that are hidden from account roles and not subscribed by the webhook. */
 export async function listHiddenTypes(
   db: Database,
   { ids, names, webhook }: { ids: readonly string[]; names: readonly string[]; webhook: string | null },

@@ -10,7 +10,7 @@ import { countSubscriptions } from '../event-set/subscription.store.ts'
 import { buildUnknownWebhook } from '../event-set/subscription.ts'
 import { isOwnedBy, listHiddenTypes, type OwnedKind } from './account-reach.store.ts'
 
-/** A request of a caller whose permission may hold in some accounts only. */
+/** A request of a caller whose permission may be limited to some accounts. */
 interface Asked {
   db: Database
   params: { id: string }
@@ -26,16 +26,16 @@ const NOUNS: Record<OwnedKind, Parameters<typeof notFound>[0]> = {
 }
 
 /**
- * Checks the row of a webhook that a request names (docs/contract/identity.md#webhooks-of-an-account-role): for a caller
- * with an account role, rows of other accounts and of global webhooks are a 404. A webhook that an administrator gives to
- * another account at the same moment counts as where it was.
+ * Checks the row of a webhook that a request names (docs/contract/identity.md#webhooks-of-an-account-role): for a
+ * caller with an account role, rows of other accounts and of global webhooks are a 404. A webhook that an administrator
+ * moves to another account at the same moment counts under its former one.
  */
 export async function checkWithin(kind: OwnedKind, { db, params: { id }, scope }: Asked): Promise<void> {
   const accounts = scope === 'all' ? null : scope
   if (!(await isOwnedBy(db, kind, { id, accounts }))) throw notFound(NOUNS[kind])
 }
 
-/** The same for a row that is also loaded: `load` throws not-found itself. */
+/** Checks a row that is also loaded: `load` throws not-found itself. */
 export async function loadWithin<Found>(
   kind: OwnedKind,
   request: Asked,
@@ -46,8 +46,8 @@ export async function loadWithin<Found>(
 }
 
 /**
- * Locks the room of an account for a caller with an account role, before the webhook that it changes
- * (docs/contract/delivery.md#limits-of-an-account). Undefined for everybody else.
+ * Locks the use of an account for a caller with an account role, before the changed webhook
+ * (docs/contract/delivery.md#limits-of-an-account). Undefined for other callers.
  */
 export async function lockRoom(
   deps: { accountLimits: Pick<AccountLimiter, 'lockRoom'> },
@@ -63,9 +63,7 @@ export async function checkRoomForMoved(db: Database, room: Room, webhook: Webho
   room.check('subscriptions', await countSubscriptions(db, webhook))
 }
 
-/**
- * Checks that a caller may give a webhook this owner: with an account role, one of its accounts and not all. Throws 403.
- */
+/** Checks that a caller may give a webhook this owner: with an account role, one of its accounts. Throws 403. */
 export function checkOwnerInScope(
   scope: PermissionScope,
   { is_global: isGlobal, account }: { is_global?: boolean; account?: string | null },
@@ -77,9 +75,9 @@ export function checkOwnerInScope(
 }
 
 /**
- * Checks that a caller with an account role may subscribe its webhook to these event types, by id or name: those that it sees in the
- * catalogue, and those that the webhook is subscribed to already. Throws a 422 at the path of each other one, as for a type
- * that does not exist.
+ * Checks that a caller with an account role may subscribe its webhook to these event types, by id or name: those
+ * visible in the catalogue, and those already subscribed. Throws a 422 at the path of each other one, as for an unknown
+ * type.
  */
 export async function checkMaySubscribe(
   db: Database,

@@ -13,7 +13,7 @@ const fold = statement<{ folded: number }, { limit: number }>(`
   )
   select count(*)::int as folded from taken`)
 
-/** Adds up to `limit` changes of the counts up in one row. Returns how many there were; 0 for the sum alone. */
+/** Adds up to `limit` changes of the counts into one row. Returns their number; 0 for the sum alone. */
 export async function foldWebhookCounts(db: Database, limit: number): Promise<number> {
   const [row] = await fold(db, { limit })
   return row?.folded ?? 0

@@ -3,7 +3,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { type WebhookRecord, webhook } from './webhook.store.ts'
 
-/** Who changes a webhook, and when. */
+/** Actor and time of a change of a webhook. */
 interface By {
   by: UserId
   now: Date
@@ -16,7 +16,7 @@ const deactivate = statement<WebhookRecord, By & { id: string }>(
   `update webhook w set is_actived = false, ${CHANGED} where ${LIVING} and is_actived returning ${webhook.members('w')}`,
 )
 
-/** Makes an active, living webhook inactive. Undefined when there is none with this id. */
+/** Makes an active webhook inactive. Undefined for an unknown or inactive one. */
 export async function deactivateIfActive(
   db: Database,
   id: string,
@@ -35,9 +35,9 @@ const activate = statement<WebhookRecord, By & { id: string }>(`
   returning ${webhook.members('w')}`)
 
 /**
- * Makes a living webhook active and clears its failures. Undefined when there is none, when it is like that already, or
- * when its account is deleted. The account is looked at behind the lock on the webhook: the deletion of an account waits for
- * this lock and then makes the webhook inactive.
+ * Makes a webhook active and clears its failures. Undefined for an unknown webhook, an unchanged state, or a deleted
+ * account. The account is read behind the lock on the webhook: the deletion of an account waits for this lock and then
+ * makes the webhook inactive.
  */
 export async function activateIfDifferent(
   db: Database,
@@ -52,7 +52,7 @@ const rotate = statement<WebhookRecord, By & { id: string; secretEncrypted: stri
   `update webhook w set secret_encrypted = $secretEncrypted, ${CHANGED} where ${LIVING} returning ${webhook.members('w')}`,
 )
 
-/** Gives a living webhook another secret. Undefined when there is none with this id. */
+/** Replaces the secret of a webhook. Undefined for an unknown or deleted one. */
 export async function rotateSecretOf(
   db: Database,
   id: string,
@@ -67,8 +67,8 @@ const markDeleted = statement<WebhookRecord, By & { id: string }>(
 )
 
 /**
- * Soft-deletes a living webhook. Undefined when there is none with this id. What the router writes for it meanwhile is
- * cancelled by maintenance.
+ * Soft-deletes a webhook. Undefined for an unknown or deleted one. Maintenance cancels rows that the router writes for
+ * it concurrently.
  */
 export async function softDeleteWebhook(db: Database, id: string, { by, now }: By): Promise<WebhookRecord | undefined> {
   const [row] = await markDeleted(db, { id, by, now })
@@ -83,9 +83,9 @@ const deactivateAll = closingStatement<By & { account: AccountId; reason: string
       order by document_id for no key update)))`)
 
 /**
- * Makes the living webhooks of an account inactive for `reason`, whatever they were before, with the last statement of the
- * transaction, behind the lock on the account that new webhooks wait for. Locks them in the order of their ids, as all who lock several do. Those that are inactive already are locked too, or one
- * that is activated meanwhile would be missed.
+ * Makes the existing webhooks of an account inactive for `reason`, in any state, with the last statement of the
+ * transaction, behind the lock on the account that new webhooks wait for. Locks them in the order of their ids, like
+ * every lock on several. Inactive ones are locked too, or a concurrent activation would be missed.
  */
 export async function deactivateAccountWebhooks(
   db: Database,

@@ -4,7 +4,7 @@ import { Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { link } from '../event-set/subscription.store.ts'
 
-/** Why the service disabled a webhook (docs/contract/webhooks.md#webhook). */
+/** Reasons for which the service disables a webhook (docs/contract/webhooks.md#webhook). */
 const DISABLED_REASONS = ['consecutive-failures', 'account-deleted', 'legacy-secret-rotation-required'] as const
 export type DisabledReason = (typeof DISABLED_REASONS)[number]
 
@@ -71,7 +71,7 @@ const webhookMembers = {
 }
 export const WebhookRow = named('Webhook', Type.Object(webhookMembers))
 
-/** The answer to create and to rotate-secret: the only two that show the secret. */
+/** The answer to create and to rotate-secret, which alone show the secret. */
 export const WebhookWithSecret = named(
   'WebhookWithSecret',
   Type.Object({
@@ -132,7 +132,7 @@ export const SubscriptionRow = named(
   }),
 )
 
-/** A subscription that will never fire, and why. */
+/** A subscription without effect, with the reason. */
 const WarningSchema = named(
   'SubscriptionWarning',
   Type.Object({ event: Type.String(), code: Type.String(), message: Type.String() }),

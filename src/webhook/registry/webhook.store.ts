@@ -14,7 +14,7 @@ export const webhook = defineRecord('webhook', columnsOf(WebhookRow)).typed<{ di
 export type WebhookRecord = RecordOf<typeof webhook>
 export const toWebhookRow = wireOf(webhook, WebhookRow)
 
-/** The living webhooks, as the base of a list. */
+/** The existing webhooks, as the base of a list. */
 export function selectWebhooks(db: Database) {
   return selectRecord(db.selectFrom('webhook'), webhook).where('deleted_at', 'is', null)
 }
@@ -23,7 +23,7 @@ const FIND = `select ${webhook.members('w')} from webhook w where w.document_id 
 const selectOne = statement<WebhookRecord, { id: string; withDeleted: boolean }>(FIND)
 const selectAndLock = statement<WebhookRecord, { id: string; withDeleted: boolean }>(`${FIND} for update`)
 
-/** The webhook with this id; `lock` keeps it from changing until the transaction ends. */
+/** The webhook with this id; `lock` locks it until the transaction ends. */
 export async function findWebhook(
   db: Database,
   id: string,
@@ -34,10 +34,10 @@ export async function findWebhook(
   return row
 }
 
-/** Event type that a new webhook may subscribe to, and whether it is active. */
+/** Event type of a new webhook, and whether it is active. */
 export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived'>
 
-/** A webhook that is inserted. */
+/** A webhook to insert. */
 interface NewWebhook {
   id: WebhookId
   url: string
@@ -55,7 +55,7 @@ interface NewWebhook {
   now: Date
 }
 
-/** The account of `$account` is locked, so that it is not deleted before the webhook is there. */
+/** The account of `$account` is locked, so that it cannot be deleted before the webhook is inserted. */
 const insert = statement<
   WebhookRecord & { types: OfferedType[] },
   Omit<NewWebhook, 'subscriptions'> & NewWebhook['subscriptions']
@@ -80,8 +80,8 @@ const insert = statement<
     'accountScope', account_scope, 'isActived', is_actived) from wanted order by n) as types from w`)
 
 /**
- * Inserts a webhook, active, without failures, with links to the event types that `subscriptions` names; the caller judges
- * the types that were found, and throws where one must not be linked. Undefined when its account does not exist.
+ * Inserts a webhook, active, without failures, with links to the event types that `subscriptions` names; the caller
+ * checks the found types, and throws for one that must not be linked. Undefined for an unknown account.
  */
 export async function insertWebhook(
   db: Database,
@@ -110,8 +110,8 @@ const lockForChange = statement<
   select ${webhook.members('w')}, (select document_id from kept) as kept from w`)
 
 /**
- * Locks a living webhook for a change of its scope: first the account that it will have, as the deletion of an account
- * does, then the webhook. `kept` is that account, null when there is none or it is deleted.
+ * Locks an existing webhook for a change of its scope: first its new account, as the deletion of an account does, then
+ * the webhook. `kept` is that account, null for none or a deleted one.
  */
 export async function lockWebhookForChange(
   db: Database,
@@ -129,7 +129,7 @@ export async function lockWebhookForChange(
   return { webhook: locked, kept }
 }
 
-/** Changes of a webhook. Members left out stay. */
+/** Changes of a webhook. Omitted members stay. */
 export interface WebhookChange {
   url?: string
   name?: string | null
@@ -195,18 +195,18 @@ const lockFree = statement<WebhookRecord, { ids: readonly WebhookId[] }>(`
   select ${webhook.members('w')} from webhook w where w.document_id = any($ids::uuid[])
   order by w.document_id for no key update skip locked`)
 
-/** Locks webhooks until the transaction ends; passes over those that another transaction has locked. */
+/** Locks webhooks until the transaction ends; skips those locked by another transaction. */
 export async function lockFreeWebhooks(db: Database, ids: readonly WebhookId[]): Promise<WebhookRecord[]> {
   return lockFree(db, { ids })
 }
 
-/** Those of the webhooks that exist, deleted ones included. */
+/** The stored ones of the webhooks, including deleted ones. */
 export async function listExisting(db: Database, ids: readonly WebhookId[]): Promise<WebhookId[]> {
   const rows = await db.selectFrom('webhook').select('document_id').where('document_id', 'in', ids).execute()
   return rows.map((row) => row.document_id as WebhookId)
 }
 
-/** The encrypted secret of a living webhook with this URL, the oldest first: for the development sink. */
+/** The encrypted secrets of the existing webhooks with this URL, the oldest first: for the development sink. */
 export async function findSecretsByUrl(
   db: Database,
   url: string,

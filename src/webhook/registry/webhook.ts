@@ -37,23 +37,26 @@ export interface WebhookDeps extends CallbackDeps {
   random: Random
   keyring: Keyring
   accountLimits: Pick<AccountLimiter, 'lockRoom'>
-  /** Keeps the account until the transaction ends. Throws a 422 on `account` when there is no such account. */
+  /** Locks the account until the transaction ends. Throws a 422 on `account` for an unknown account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
-  /** Ends the waiting deliveries of a webhook that goes (docs/contract/delivery.md#holding), in the transaction that deletes it. */
+  /**
+   * Cancels the waiting deliveries of a deleted webhook (docs/contract/delivery.md#holding), in the transaction that
+   * deletes it.
+   */
   cancelWaitingDispatches: (db: Database, webhook: WebhookId, now: Date) => Promise<void>
   /**
-   * Locks a webhook that is purged, deleted or not, and deletes its ledger in the same transaction, however long it is.
-   * Undefined when there is no webhook with this id.
+   * Locks a webhook for a purge, deleted or not, and deletes its whole ledger in the same transaction. Undefined for an
+   * unknown webhook.
    */
   deleteLedger: (db: Database, webhook: string) => Promise<WebhookRecord | undefined>
 }
 
-/** The context under which a webhook's secret is sealed: a box of one row does not open on another. */
+/** The encryption context of a webhook's secret: a ciphertext of one row does not decrypt on another. */
 export function secretContextOf(id: string): string {
   return `webhook:${id}`
 }
 
-/** The living webhook with this id, or a 404. A change locks it, so that two changes follow each other. */
+/** The existing webhook with this id, or a 404. A change locks it, so that changes are serialized. */
 export async function loadWebhook(
   db: Database,
   id: string,
@@ -66,7 +69,7 @@ function throwNotFound(): never {
   throw notFound('webhook')
 }
 
-/** Asks the name service about the URL of an update, if it is a new one. Throws 404, and a 422 on `url`. */
+/** Resolves the host of a changed URL. Throws 404, and a 422 on `url`. */
 export async function prepareChange(
   deps: WebhookDeps,
   db: Database,
@@ -77,7 +80,7 @@ export async function prepareChange(
   if (url !== webhook.url) await checkNewUrl(deps, url)
 }
 
-/** The account that a webhook is scoped to: null when it is global. Throws a 422 when it names none. */
+/** The account of a webhook: null when it is global. Throws a 422 for a missing one. */
 function checkScope(scope: { isGlobal: boolean; account: string | null }): string | null {
   if (scope.isGlobal) return null
   if (scope.account !== null) return scope.account
@@ -126,7 +129,7 @@ export async function createWebhook(
     subscriptions: {
       ids,
       names: [TEST_EVENT, ...names],
-      // An id for each link that there may be.
+      // An id for each possible link.
       links: Array.from({ length: ids.length + names.length + 1 }, () => deps.ids.next<'subscription'>()),
     },
     by: input.caller?.userId ?? null,
@@ -138,7 +141,7 @@ export async function createWebhook(
   const known = types.map((type) => ({ ...type, isSubscribed: type.internal === TEST_EVENT }))
   if (!known.some((type) => type.isSubscribed)) throw buildUnsynced()
   resolveEntries(input.events, known)
-  // Beside `webhook.test`.
+  // In addition to `webhook.test`.
   return { webhook, secret, warnings: findWarnings(webhook, types), subscribed: types.length - 1 }
 }
 
@@ -157,9 +160,9 @@ export interface ChangeWebhookInput {
 }
 
 /**
- * Changes a webhook after `prepareChange`. The rules of a URL and of an account hold for the row as it will be, whatever the
- * update changes. The account is locked before the webhook, as the deletion of an account does.
- * Returns `isChanged` false when nothing differs, and whether it has another account. Throws 404, and a 422 on `url` or `account`.
+ * Changes a webhook after `prepareChange`. The rules of a URL and of an account apply to the resulting row, whatever
+ * the update changes. The account is locked before the webhook, as in the deletion of an account. Returns `isChanged`
+ * false for an equal row, and whether the account changed. Throws 404, and a 422 on `url` or `account`.
  */
 export async function changeWebhook(
   deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists' | 'keyring'>,
@@ -172,7 +175,7 @@ export async function changeWebhook(
   checkHeadersStay(webhook, input)
   const isGlobal = input.isGlobal ?? webhook.isGlobal
   const wanted = checkScope({ isGlobal, account: input.account === undefined ? webhook.account : input.account })
-  // The account is another one than was locked where the webhook changed between: then it is locked now.
+  // If the webhook changed in between, its account is not the locked one: lock it now.
   const account =
     wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
   const change = {
@@ -225,9 +228,9 @@ function findChange(
 }
 
 /**
- * Activates or deactivates a webhook; `isChanged` is false when nothing differs. Activating clears the failure count and
- * what disabled it (docs/contract/delivery.md#statuses). Throws 404, and 409 for activating a webhook whose account is
- * deleted.
+ * Activates or deactivates a webhook; `isChanged` is false for an equal state. Activating clears the failure count and
+ * the reason of the disabling (docs/contract/delivery.md#statuses). Throws 404, and 409 for activating a webhook whose
+ * account is deleted.
  */
 export async function setWebhookActive(
   db: Database,
@@ -245,7 +248,9 @@ export async function setWebhookActive(
   throw new Problem('conflict', text)
 }
 
-/** Makes the webhooks of an account that is deleted inactive, in the transaction that deletes it. Waiting rows rest. */
+/**
+ * Makes the webhooks of a deleted account inactive, in the transaction that deletes it. Waiting rows are not attempted.
+ */
 export function deactivateWebhooksOf(
   db: Database,
   account: AccountId,
@@ -270,7 +275,7 @@ export async function rotateSecret(
   return { webhook: webhook ?? throwNotFound(), secret }
 }
 
-/** Soft-deletes: the ledger stays, what waits in it is cancelled (docs/contract/delivery.md#holding). Throws 404. */
+/** Soft-deletes: the ledger stays, waiting rows are cancelled (docs/contract/delivery.md#holding). Throws 404. */
 export async function deleteWebhook(
   deps: Pick<WebhookDeps, 'cancelWaitingDispatches'>,
   db: Database,
@@ -283,7 +288,7 @@ export async function deleteWebhook(
   return deleted
 }
 
-/** Deletes a webhook and its ledger for good, whether it was soft-deleted before or not. Throws 404. */
+/** Permanently deletes a webhook and its ledger, soft-deleted or not. Throws 404. */
 export async function purgeWebhook(
   deps: Pick<WebhookDeps, 'deleteLedger'>,
   db: Database,

@@ -3,25 +3,25 @@ import type { ReplayRefusal } from '../ledger/replay.ts'
 
 export type ReplayJobId = Id<'replay job'>
 
-/** Rows of one bulk replay at most (docs/contract/delivery.md#replay). */
+/** Maximum number of rows of one bulk replay (docs/contract/delivery.md#replay). */
 export const REPLAY_JOB_ROWS_LIMIT = 10_000
 
-/** How many rows were skipped for each reason. */
+/** Number of skipped rows by reason. */
 export type SkipCounts = Partial<Record<SkipReason, number>>
 
-/** Why a row of a job was not replayed. */
+/** Reason of a skipped row. */
 export type SkipReason =
   | ReplayRefusal
-  /** It was deleted since the job was made. */
+  /** It was deleted after the creation of the job. */
   | 'gone'
 
-/** Webhooks that a preview lists at most, those with the most rows. */
+/** Maximum number of webhooks in a preview, those with the most rows. */
 export const PREVIEWED_WEBHOOKS_LIMIT = 50
 
-/** What a bulk replay would hold for one webhook. */
+/** Rows of a bulk replay for one webhook. */
 export interface WebhookPreview {
   webhook: WebhookId
-  /** Whether it is active and not deleted: rows of others are skipped. */
+  /** Whether it is active and not deleted; otherwise its rows are skipped. */
   isActive: boolean
   total: number
   /** Rows whose event has arrived. */
@@ -30,19 +30,19 @@ export interface WebhookPreview {
 
 /** Preview of a bulk replay. */
 export interface ReplayPreview {
-  /** Rows that the filters name: all of them, or the limit of a total and `isMatchedExact` false. */
+  /** Rows that match the filters: all of them, or the limit of a total and `isMatchedExact` false. */
   matched: number
   isMatchedExact: boolean
-  /** Rows that the job would hold. */
+  /** Rows of the job. */
   total: number
   wouldReplay: number
   wouldSkip: number
   skippedReasons: SkipCounts
-  /** Rows whose event has arrived: their receivers would get it once more. */
+  /** Rows whose event has arrived: their receivers would get it again. */
   succeeded: number
   /** Rows of webhooks that are inactive or deleted. */
   toInactive: number
-  /** The webhooks of the rows, `PREVIEWED_WEBHOOKS_LIMIT` at most, the one with the most rows first. */
+  /** The webhooks of the rows, at most `PREVIEWED_WEBHOOKS_LIMIT`, by descending number of rows. */
   byWebhook: WebhookPreview[]
   webhooks: number
 }

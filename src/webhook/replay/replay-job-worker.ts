@@ -16,10 +16,10 @@ import {
 import { decideRows } from './replay-job.ts'
 import type { ReplayJobId, SkipCounts } from './replay-job-record.ts'
 
-/** Rows of a job dealt with in one transaction: short, so that pause and cancel take effect at once. */
+/** Rows of a job in one transaction: few, so that pause and cancel take effect at once. */
 export const REPLAY_BATCH_SIZE = 100
 
-/** Rows of one job on their way at most. The ledger's queue grows by no more than this, and new events are not pushed back. */
+/** Maximum number of queued rows of one job, so that it does not delay new events. */
 export const REPLAYS_ON_THEIR_WAY_LIMIT = 200
 
 export interface ReplayWorkerDeps {
@@ -27,13 +27,13 @@ export interface ReplayWorkerDeps {
   clock: Clock
   logger: Logger
   workerId: string
-  /** Whether the clock may be trusted. Default: always. */
+  /** Whether the clock is trusted. Default: always. */
   isTrusted?: () => boolean
-  /** Told when rows became due. */
+  /** Called when rows became due. */
   onReplays: () => void
 }
 
-/** Builds what moves bulk replays on. One for each process with the role `dispatcher`. */
+/** Builds the runner of bulk replays. One for each process with the role `dispatcher`. */
 export function buildReplayWorker(deps: ReplayWorkerDeps): JobRunner {
   const { db, clock, logger, workerId, isTrusted, onReplays: onQueued } = deps
   return buildJobWorker<ReplayJobId, ReplayJobRecord, { job: ReplayJobRecord }, ReplayProgress>(
@@ -53,8 +53,8 @@ export function buildReplayWorker(deps: ReplayWorkerDeps): JobRunner {
 }
 
 /**
- * Deals with the next rows of a job: those that may be replayed become due, the others are counted by their reason, and the
- * job's position moves past them. Undefined while enough of it is on its way.
+ * Processes the next rows of a job: replayable ones become due, the others are counted by reason, and the job's
+ * position advances. Undefined while enough of its rows are queued.
  */
 async function replayNext(
   tx: Database,

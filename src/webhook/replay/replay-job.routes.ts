@@ -18,7 +18,7 @@ const REPLAY_JOB_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** The three moves differ in their words only. */
+/** The three moves differ only in their texts. */
 function defineMove(move: JobMove, words: { summary: string; description: string; message: string }) {
   return defineRoute(
     {

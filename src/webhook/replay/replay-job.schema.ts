@@ -2,7 +2,7 @@ import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { REPLAY_JOB_ROWS_LIMIT, type ReplayPreview } from './replay-job-record.ts'
 
-/** Which rows to replay, and how. */
+/** Selection and options of a bulk replay. */
 export const BulkReplayBody = named(
   'CreateReplayJob',
   Type.Object({

@@ -11,7 +11,7 @@ import { listDispatches } from '../ledger/dispatch.store.ts'
 import { ReplayJobRow } from './replay-job.schema.ts'
 import type { ReplayJobId, SkipCounts } from './replay-job-record.ts'
 
-/** A bulk replay: its rows are fixed when it is made. */
+/** A bulk replay; its rows are fixed at its creation. */
 const job = defineRecord('replay_job', [...columnsOf(ReplayJobRow), 'failures']).typed<{
   /** The accounts to whose rows it is limited; null for a job over all accounts. */
   accounts: AccountId[] | null
@@ -23,18 +23,18 @@ export const toReplayJobRow = wireOf(job, ReplayJobRow)
 /** Changes of the counts of a job by a step. */
 export type ReplayProgress = Partial<Pick<ReplayJobRecord, 'processed' | 'replayed' | 'skipped' | 'skippedReasons'>>
 
-/** Ledger rows that filters name. */
+/** Ledger rows selected by filters. */
 export interface MatchQuery {
   filters: readonly ListFilter[]
   fields: ListFields
   scope: PermissionScope
 }
 
-/** The rows that the filters name, as a list in the order in which they are replayed: oldest first. */
+/** The matching rows, as a list in the order of their replay: oldest first. */
 function listOf(db: Database, { filters, fields, scope }: MatchQuery, limit: number) {
   const list = listDispatches(db, filters, scope)
   const sort = { field: 'created_at', descending: false }
-  // A page is read with one row more.
+  // A page is read with one extra row.
   return {
     ...list,
     fields,
@@ -42,7 +42,7 @@ function listOf(db: Database, { filters, fields, scope }: MatchQuery, limit: num
   }
 }
 
-/** The first `limit` rows that the filters name, oldest first. */
+/** The first `limit` matching rows, oldest first. */
 export async function listMatches(
   db: Database,
   query: MatchQuery & { limit: number },
@@ -51,12 +51,12 @@ export async function listMatches(
   return rows.map((row) => ({ id: row.id, account: row.account }))
 }
 
-/** How many rows the filters name, exact up to the limit of a total. */
+/** Number of matching rows, exact up to the limit of a total. */
 export function countMatches(db: Database, query: MatchQuery): Promise<ListTotal> {
   return countListed(db, listOf(db, query, 1))
 }
 
-/** Which of these rows exist. */
+/** The existing rows among these. */
 export async function findExistingDispatches(db: Database, ids: readonly DispatchId[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db
@@ -90,8 +90,8 @@ const insert = closingStatement<{
     from new_job j, unnest($dispatches::uuid[]) with ordinality as x (dispatch, position))`)
 
 /**
- * Inserts a job with its rows, numbered from 1, with the last statement of the transaction. Without rows it is done
- * already.
+ * Inserts a job with its rows, numbered from 1, with the last statement of the transaction. Without rows it is done at
+ * once.
  */
 export async function insertReplayJob(
   db: Database,
@@ -120,7 +120,7 @@ export function selectReplayJobs(db: Database) {
   return selectRecord(db.selectFrom('replay_job'), job)
 }
 
-/** The jobs as a runner and an operator move them. */
+/** The statements by which a runner and an operator move jobs. */
 export const replayJobs = buildJobTable<ReplayJobId, ReplayJobRecord, ReplayProgress>({
   table: 'replay_job',
   members: job.members(),
@@ -132,7 +132,7 @@ export const replayJobs = buildJobTable<ReplayJobId, ReplayJobRecord, ReplayProg
   },
 })
 
-/** Locks a running job until the transaction ends; undefined when it runs no more, or another worker has it. */
+/** Locks a running job until the transaction ends; undefined when it is no longer running, or another worker has it. */
 export async function claimRunningJob(db: Database, id: ReplayJobId): Promise<ReplayJobRecord | undefined> {
   const row = await selectReplayJobs(db)
     .where('document_id', '=', id)
@@ -165,7 +165,7 @@ const countOpen = statement<{ open: number }, { job: ReplayJobId }>(`
   from webhook_dispatch_open d join webhook w on w.document_id = d.webhook and w.is_actived and w.deleted_at is null
   where d.replay_job = $job`)
 
-/** How many rows a job has on their way: put there by it and not posted yet. Rows that rest with their webhook do not count. */
+/** Number of queued rows of a job: made due by it and not posted yet. Rows of inactive webhooks do not count. */
 export async function countOnTheirWay(db: Database, job: ReplayJobId): Promise<number> {
   const [row] = await countOpen(db, { job })
   return row?.open ?? 0
@@ -176,7 +176,7 @@ const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
     select document_id from replay_job where ended_at < $before order by ended_at limit $limit
     for update skip locked))`)
 
-/** Deletes up to `limit` ended jobs older than `before`, with their rows. Returns how many went. */
+/** Deletes up to `limit` ended jobs older than `before`, with their rows. Returns their number. */
 export function deleteOldReplayJobs(db: Database, before: Date, limit: number): Promise<number> {
   return deleteEnded(db, { before, limit })
 }

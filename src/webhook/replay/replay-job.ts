@@ -25,18 +25,18 @@ export interface ReplayJobDeps {
   accountLimits: Pick<AccountLimiter, 'take'>
 }
 
-/** Which rows a bulk replay is about. */
+/** Selection of the rows of a bulk replay. */
 export interface ReplaySelection {
   filters: readonly ListFilter[]
   fields: ListFields
-  /** Of the rows that the filters name, those of these accounts. */
+  /** Restricts the matching rows to these accounts. */
   scope: PermissionScope
-  /** The oldest so many; undefined takes all, which is refused above `REPLAY_JOB_ROWS_LIMIT`. */
+  /** Number of oldest rows; undefined takes all, which is refused above `REPLAY_JOB_ROWS_LIMIT`. */
   limit: number | undefined
   confirmDuplicate: boolean
 }
 
-/** Classifies each row that a bulk replay would hold, as it stands now. Changes nothing. */
+/** Classifies each row of a bulk replay by its current state. Changes nothing. */
 export async function previewReplay(db: Database, selection: ReplaySelection): Promise<ReplayPreview> {
   const ids = (await listSelected(db, selection)).map((row) => row.id)
   const facts = await listReplayFacts(db, ids)
@@ -53,7 +53,7 @@ export async function previewReplay(db: Database, selection: ReplaySelection): P
   }
 }
 
-/** Sums of the rows of a bulk replay, in all and by webhook. Pure. */
+/** Sums of the rows of a bulk replay, in total and by webhook. Pure. */
 export function summarizeByWebhook(
   facts: readonly Pick<ListedReplayFacts, 'webhook' | 'status' | 'isWebhookActive'>[],
 ): Pick<ReplayPreview, 'succeeded' | 'toInactive' | 'byWebhook' | 'webhooks'> {
@@ -73,9 +73,9 @@ export function summarizeByWebhook(
 }
 
 /**
- * Makes a bulk replay (docs/contract/delivery.md#replay): its rows are those that the filters name now, oldest first. A worker puts them on their way.
- * Throws a 422 on `filters` that says how many there are when they are too many, 409 `conflict` while the queue is off, and
- * 429 when they exceed the limit of an account to which the caller is limited.
+ * Creates a bulk replay (docs/contract/delivery.md#replay) of the rows that match the filters now, oldest first. A
+ * worker queues them. Throws a 422 on `filters` with the number of rows when there are too many, 409 `conflict` while
+ * the queue is off, and 429 beyond the limit of an account of a limited caller.
  */
 export async function createReplayJob(
   deps: ReplayJobDeps,
@@ -108,8 +108,8 @@ async function listSelected(db: Database, selection: ReplaySelection) {
 }
 
 /**
- * Tells the rows that may be replayed from those that are skipped, each for its reason. A row that still exists and is not
- * among `facts` is held by somebody else right now; `exists` says which those are. Pure.
+ * Separates replayable rows from skipped ones, each with its reason. A row in `exists` without `facts` is locked by
+ * another transaction. Pure.
  */
 export function decideRows<RowId extends string>(
   ids: readonly RowId[],

@@ -23,7 +23,8 @@ const SinkQuery = Type.Object(
 
 /**
  * The development sink. Mounted in development, and in certification when `WEBHOOK_SINK_SECRET` is set; nowhere else,
- * whatever the variable says (docs/contract/webhooks.md#sink-availability). It emits no event: a global webhook on the sink would feed itself.
+ * whatever the variable (docs/contract/webhooks.md#sink-availability). It emits no event: a global webhook on the sink
+ * would loop.
  */
 export const sinkRoutes: Routes<SinkDeps> = [
   defineRoute(
@@ -42,7 +43,7 @@ export const sinkRoutes: Routes<SinkDeps> = [
       problems: ['signature_invalid', 'not_found', 'sink_fails'],
     },
     {
-      // The signature is judged before the body: who cannot sign learns nothing of the rules.
+      // The signature is checked before the body, so that unsigned requests learn nothing of the rules.
       row: {
         find: (deps: SinkDeps, { db, headers, rawBody, query, now }) => {
           const signature = headers['x-service-signature']
@@ -50,7 +51,7 @@ export const sinkRoutes: Routes<SinkDeps> = [
             const value = headers[name]
             return typeof value === 'string' ? [[name.replaceAll('-', '_'), value.slice(0, 200)]] : []
           })
-          // Within the request's transaction: a second connection for each delivery would use the pool up.
+          // Within the request's transaction: a second connection for each delivery would exhaust the pool.
           return acceptDelivery(
             { ...deps, db },
             {

@@ -14,16 +14,16 @@ export interface SinkDeps {
   db: Database
   logger: Logger
   keyring: Keyring
-  /** `WEBHOOK_SINK_SECRET`; in development, when it is not set, the secrets of the webhooks on the URL of the delivery are taken. */
+  /** `WEBHOOK_SINK_SECRET`; in development without it, the secrets of the webhooks on the URL of the delivery. */
   sinkSecret: string | undefined
   sinkUrl: () => string
 }
 
-/** A delivery as the sink gets it. */
+/** A received delivery. */
 export interface SinkDelivery {
   header: string | undefined
   body: Buffer
-  /** Query of the URL that the delivery was posted to, as `sinkSearch` writes it. */
+  /** Query of the posted URL, in the form of `sinkSearch`. */
   search: string
   /** Whether the URL asks for a failure. */
   isToFail: boolean
@@ -32,7 +32,7 @@ export interface SinkDelivery {
   now: Date
 }
 
-/** Query of a URL of the sink, as webhooks name it: the receiver first. `''` for the sink's own URL. */
+/** Normalized query of a URL of the sink: the receiver first. `''` for the sink's own URL. */
 export function sinkSearch({ receiver, fails }: { receiver?: string; fails?: 'true' }): string {
   const search = new URLSearchParams({ ...(receiver && { receiver }), ...(fails && { fails }) }).toString()
   return search && `?${search}`
@@ -40,7 +40,7 @@ export function sinkSearch({ receiver, fails }: { receiver?: string; fails?: 'tr
 
 /**
  * Accepts a delivery that is signed for the sink's secret (docs/contract/webhooks.md#sink), and logs it. A bad or stale
- * signature is a 401, a delivery that is to fail a 503. Without any secret the sink does not exist: 404.
+ * signature is a 401, a delivery with `fails=true` a 503. Without any secret the sink does not exist: 404.
  */
 export async function acceptDelivery(deps: SinkDeps, delivery: SinkDelivery): Promise<{ accepted: true }> {
   const secrets = deps.sinkSecret ? [deps.sinkSecret] : await listOwnSecrets(deps, delivery)

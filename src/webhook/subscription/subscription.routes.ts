@@ -41,7 +41,7 @@ function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
 
 const listNames = (types: readonly { internal: string }[]) => types.map(({ internal }) => internal)
 
-/** Of an event set: its webhook, read at the path of the set. */
+/** The changed resource of an event set: its webhook, read at the path of the set. */
 const changedSetOf = ({ webhook: { id, account } }: WebhookEventSet) => [
   { id, account, url: `/api/v3/webhook/webhook/${id}/events` },
 ]

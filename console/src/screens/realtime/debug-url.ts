@@ -1,4 +1,4 @@
-/** The query of a page that shows the debug console of `@signalbox/realtime` (docs/guides/realtime.md). */
+/** The query of a page that shows the debug console of `@signalbox/realtime` (packages/realtime/README.md). */
 export const DEBUG = 'realtime_debug'
 
 /** The link to a page with its debug console open. Undefined where the text is no URL. Pure. */

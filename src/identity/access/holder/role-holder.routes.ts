@@ -38,7 +38,7 @@ function toRoleHolderRow(found: RoleHolder): Static<typeof RoleHolderRow> {
   return { ...toUserRow(found), document_id: id, user: userId, account, account_name: accountName, ...times }
 }
 
-/** Who has a role (docs/contract/identity.md#holders-of-a-role). */
+/** Holders of a role (docs/contract/identity.md#holders-of-a-role). */
 export const roleHolderRoutes: Routes<object> = [
   defineRoute(
     {

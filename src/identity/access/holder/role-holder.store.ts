@@ -12,13 +12,13 @@ export interface RoleHolder extends RecordOf<typeof holder> {
   userId: string
   account: string | null
   accountName: string | null
-  /** When it was given. */
+  /** Time of the assignment. */
   createdAt: Date
 }
 
 /**
- * Who has a role, as the base of a list: the users, then the memberships that have it, without deleted users and accounts.
- * Each table is read by itself in the order of the list.
+ * The holders of a role, as the base of a list: users, then memberships, without deleted users and accounts. Each table
+ * is read separately in the order of the list.
  */
 export function listRoleHolders(db: Database, role: string): { scope: 'all'; parts: BuildParts<RoleHolder> } {
   const users = db

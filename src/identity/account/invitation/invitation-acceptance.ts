@@ -33,7 +33,7 @@ export interface Acceptance {
   now: Date
 }
 
-/** Who accepts: a user that exists, a new one, or nobody. */
+/** The accepting user: an existing one, a new one, or none. */
 export type PreparedAcceptance =
   | { kind: 'refused'; problem: Problem }
   | { kind: 'user'; userId: UserId }
@@ -50,9 +50,9 @@ export interface Accepted {
 const NEW_HOLDINGS: Holdings = { patterns: [], accountPatterns: MEMBER_PATTERNS, membershipPatterns: [], accounts: [] }
 
 /**
- * Finds out who accepts an invitation, and hashes the password of a new user. Runs outside any transaction. A user who
- * has the address already must be signed in; another user cannot accept. Throws a 422 on `password`, for a valid link
- * only, and 409 for an API key.
+ * Determines the accepting user, and hashes the password of a new one. Runs outside any transaction. An existing user
+ * with the address must be signed in; another user cannot accept. Throws a 422 on `password`, for a valid link only,
+ * and 409 for an API key.
  */
 export async function prepareAcceptance(
   deps: AcceptanceDeps,
@@ -84,9 +84,9 @@ function buildSignInFirst(): Problem {
 }
 
 /**
- * Accepts an invitation in the caller's transaction: makes the user a member with the roles of the invitation that still
- * exist, and proves its address. The inviter must hold what it gave still, and must have held it through the token of the
- * invitation. Of two concurrent acceptances one succeeds.
+ * Accepts an invitation in the caller's transaction: makes the user a member with the existing roles of the invitation,
+ * and verifies its address. The inviter must still hold the granted permissions, and must have held them through the
+ * token of the invitation. Of two concurrent acceptances one succeeds.
  */
 export async function acceptInvitation(
   deps: AcceptanceDeps,
@@ -106,7 +106,7 @@ export async function acceptInvitation(
   return { invitation, member, isNewUser }
 }
 
-/** Why a locked invitation cannot be accepted by this user; undefined when it can. Writes nothing. */
+/** The reason for which this user cannot accept a locked invitation; undefined when it can. Writes nothing. */
 async function findRefusal(
   tx: Database,
   invitation: OpenInvitation,
@@ -153,11 +153,13 @@ async function join(
 export interface InvitationView {
   accountName: string
   email: string
-  /** `accept`: confirm. `sign_in`: sign in first. `other_person`: somebody else is signed in. `register`: set a password. */
+  /**
+   * `accept`: confirm. `sign_in`: sign in first. `other_person`: another user is signed in. `register`: set a password.
+   */
   next: 'accept' | 'sign_in' | 'other_person' | 'register'
 }
 
-/** The open invitation of a link for the user who is signed in, if any; undefined for a link that is not valid. */
+/** The open invitation of a link for the signed-in user, if any; undefined for an invalid link. */
 export async function describeInvitation(
   db: Database,
   { token, signedIn, now }: { token: string; signedIn: UserId | undefined; now: Date },

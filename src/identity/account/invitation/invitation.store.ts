@@ -35,7 +35,9 @@ export function selectInvitations(db: Database, account: AccountId) {
     )
 }
 
-/** Of one account one invitation is made after the other: two of one address, or two at a limit, would both be made. */
+/**
+ * Serializes the invitations of an account; otherwise two for one address, or two at a limit, would both be created.
+ */
 const countRecent = countBehindLock<
   { open: number; recent: number },
   { account: AccountId; email: string; now: Date; since: Date }
@@ -52,8 +54,8 @@ const countRecent = countBehindLock<
 })
 
 /**
- * How many invitations of an account to other addresses are open, and how many to any were made since a time. None is made
- * by another transaction until this one ends.
+ * Numbers of open invitations of an account to other addresses, and of all created since a time. No other transaction
+ * creates one until this one ends.
  */
 export async function countInvitations(
   db: Database,

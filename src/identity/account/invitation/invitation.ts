@@ -22,7 +22,7 @@ import { buildInvitationMail } from './invitation-mail.ts'
 /** Lifetime of an invitation. */
 export const INVITATION_LIFETIME_MS = 7 * 24 * 3_600_000
 
-/** Open invitations of an account, and new ones in a day, so that nobody sends mails to the world. */
+/** Limits of open invitations of an account, and of new ones in a day, against bulk mail. */
 export const OPEN_LIMIT = 100
 const DAILY_LIMIT = 200
 const DAY_MS = 24 * 3_600_000
@@ -45,10 +45,10 @@ function listNewMemberGrants(account: AccountId): Grant[] {
 }
 
 /**
- * Invites an address to an account and sends the link (docs/contract/identity.md#invitations), in the caller's transaction.
- * Replaces the open invitation of the same address. Says nothing about whether a user has this address.
- * Throws 404 for an account outside the caller's scope, 422 for an unknown or global role, 403 when the membership would
- * give more than the caller holds there, 409 `limit_reached`, 503 when no mail can be sent.
+ * Invites an address to an account and sends the link (docs/contract/identity.md#invitations), in the caller's
+ * transaction. Replaces the open invitation of the same address. Does not reveal whether a user has this address.
+ * Throws 404 for an account outside the caller's scope, 422 for an unknown or global role, 403 for a membership beyond
+ * the caller's permissions there, 409 `limit_reached`, 503 when no mail can be sent.
  */
 export async function createInvitation(
   deps: InvitationDeps,

@@ -7,7 +7,7 @@ import { type AccountLimitDeps, changeLimits, loadLimits } from './account-limit
 /** The limits of an account are read at its path, by its id. */
 const changedOf = (account: AccountId) => [{ id: account, account }]
 
-/** How much an account may have and do by itself (docs/contract/delivery.md#limits-of-an-account). */
+/** Limits of an account (docs/contract/delivery.md#limits-of-an-account). */
 export const accountLimitRoutes: Routes<AccountLimitDeps> = [
   defineRoute(
     {

@@ -7,7 +7,7 @@ import { closingStatement, statement } from '../../../postgres/statement/stateme
 export interface AccountLimits {
   /** Webhooks that are not deleted. */
   webhooks: number
-  /** Subscriptions of these, beside those to `webhook.test`. */
+  /** Their subscriptions, except to `webhook.test`. */
   subscriptions: number
   /** Events published in a minute. */
   published_per_minute: number
@@ -18,7 +18,7 @@ export interface AccountLimits {
 /** The name of a limit. */
 export type LimitName = keyof AccountLimits
 
-/** Whose rows are to grow: an account, or the one that owns a webhook. */
+/** Owner of the new rows: an account, or that of a webhook. */
 export type RoomOwner = { account: string } | { webhook: string }
 
 /** The limits of one account that differ from the defaults; null for the default. */
@@ -37,7 +37,7 @@ export interface AccountWithUse {
   use: AccountUse
   /** When the account was created. */
   createdAt: Date
-  /** When its own limits were last set; without any, when it was created. */
+  /** Time of the last change of its own limits; without any, its creation. */
   updatedAt: Date
 }
 
@@ -61,14 +61,14 @@ const countUse = countBehindLock<AccountWithUse, { account: string | null; webho
   read: readUse('locked'),
 })
 
-/** The living account with this id, its own limits and what it has. */
+/** The existing account with this id, its own limits and its use. */
 export async function findAccountUse(db: Database, id: string): Promise<AccountWithUse | undefined> {
   const [row] = await select(db, { id })
   return row
 }
 
 /**
- * The same, with the account locked until the transaction ends: additions of callers with limits follow each other. The
+ * Reads it with the account locked until the transaction ends, which serializes additions of limited callers. The
  * account is locked before its webhooks (`LOCK_ORDER`).
  */
 export async function lockAccountUse(db: Database, owner: RoomOwner): Promise<AccountWithUse | undefined> {

@@ -28,8 +28,8 @@ export interface Room {
   /** Throws 409 `limit_reached` when so many more rows exceed the limit. Fewer rows always fit. */
   check(name: CountName, growth: number): void
   /**
-   * Checks that what grows is still this account's, behind the lock of what grows: it may have moved to another account
-   * while this request waited for the lock. Throws 409 `conflict`.
+   * Checks behind its lock that the growing row still belongs to this account: it may have moved while this request
+   * waited for the lock. Throws 409 `conflict`.
    */
   checkOwner(owner: AccountId | null): void
 }
@@ -49,7 +49,7 @@ export interface AccountLimiter {
 export interface AccountLimiterDeps {
   /** The limits of an account without its own. */
   defaults: AccountLimits
-  /** The limits of accounts, which each publication of a tenant is judged by. */
+  /** The limits of accounts, checked for each publication of a tenant. */
   cache: InvalidatedCache<AccountLimits>
   limiter: Pick<RateLimiter, 'take'>
 }
@@ -148,8 +148,8 @@ export async function loadLimits(
 }
 
 /**
- * Sets limits of an account; null stands for the default, and what is left out stays. `isChanged` is false when nothing
- * differs. What an account has beyond a lower limit stays. Throws 404.
+ * Sets limits of an account; null means the default, and omitted limits stay. `isChanged` is false for equal limits.
+ * Rows beyond a lowered limit stay. Throws 404.
  */
 export async function changeLimits(
   { accountDefaults }: AccountLimitDeps,

@@ -21,7 +21,7 @@ const BUILT_IN: Readonly<Record<string, ProviderDeclaration>> = {
   discord,
 }
 
-/** Names that mean something else in the same place of a path or a setting. */
+/** Reserved names in the same position of a path or a setting. */
 const RESERVED = ['local', 'dev']
 
 /** The settings of one provider: `SOCIAL_<PROVIDER>_...`, as the configuration reads them. */

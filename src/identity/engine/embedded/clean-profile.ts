@@ -3,14 +3,14 @@ import { isEmailAddress } from '../../../http/shape/formats.ts'
 import type { ProviderIdentity } from '../engine.ts'
 import type { ReadProfile } from './provider/provider-declaration.ts'
 
-/** Longest subject (OpenID Connect Core 1.0 section 2), name and address of a picture, in characters. */
+/** Maximum lengths of subject (OpenID Connect Core 1.0 section 2), name and picture URL, in characters. */
 const SUBJECT_LIMIT = 255
 const NAME_LIMIT = 200
 const URL_LIMIT = 2048
 
 /**
- * Turns what a provider said into an identity: texts within limits and without control characters. Undefined when there is
- * no subject. An address that is none counts as missing. Pure.
+ * Maps a provider's claims to an identity: texts within limits and without control characters. Undefined without a
+ * subject. A malformed address counts as missing. Pure.
  */
 export function cleanProfile(
   provider: string,
@@ -39,7 +39,7 @@ function readEmail(value: unknown): string | null {
   return typeof value === 'string' && isEmailAddress(value) ? value : null
 }
 
-/** A name as one line without control characters, cut to its limit; null for anything that leaves nothing. */
+/** A name as one line without control characters, cut to its limit; null for an empty result. */
 export function cleanName(value: unknown): string | null {
   if (typeof value !== 'string') return null
   const line = value

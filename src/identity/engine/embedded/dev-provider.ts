@@ -42,9 +42,9 @@ interface DevCode {
 }
 
 /**
- * A small OpenID provider inside the service, for development only. It has an authorization endpoint with a page, a token
- * endpoint, keys and a discovery document, all of which the engine uses as those of any provider; only the network is left
- * out, because the service would call itself.
+ * A small OpenID provider inside the service, for development only. It has an authorization endpoint with a page, a
+ * token endpoint, keys and a discovery document, which the engine uses like those of any provider, except for the
+ * network, since the service would call itself.
  */
 export interface DevProvider {
   enabled: EnabledProvider
@@ -61,7 +61,7 @@ interface DevProviderDeps {
   baseUrl: () => string
 }
 
-/** Builds the development provider. Its key lives as long as the process. */
+/** Builds the development provider. Its key is kept for the lifetime of the process. */
 export function buildDevProvider(deps: DevProviderDeps): DevProvider {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const issuer = () => `${deps.baseUrl()}${ISSUER_PATH}`

@@ -44,8 +44,8 @@ interface CachedServer {
 export type FindServer = (provider: EnabledProvider) => Promise<Configuration>
 
 /**
- * Builds the cache of provider configurations. A failed discovery is not kept. The issuer of a discovery document must be
- * the one that was asked for (OpenID Connect Discovery 1.0 section 4.3).
+ * Builds the cache of provider configurations. A failed discovery is not cached. The issuer of a discovery document
+ * must be the requested one (OpenID Connect Discovery 1.0 section 4.3).
  */
 export function buildServerCache(deps: ProviderServerDeps): FindServer {
   const cached = new Map<string, CachedServer>()
@@ -81,7 +81,7 @@ async function loadServer(
     return configuration
   }
   const issuer = new URL(provider.base?.() ?? protocol.issuer)
-  // The method is chosen when the token endpoint is called, because the document that names it is not here yet.
+  // The method is chosen when the token endpoint is called, because its document is not loaded yet.
   let chosen: ClientAuth | undefined
   const auth: ClientAuth = (server, ...rest) => {
     chosen ??= chooseClientAuth(deps, provider, server)

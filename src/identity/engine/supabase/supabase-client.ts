@@ -35,9 +35,9 @@ export interface SupabaseClient {
   decideAuthorization(accessToken: string, id: string, action: 'approve' | 'deny'): Promise<SupabaseAnswer>
   /** Apps that the user allows, with their scopes. */
   listGrants(accessToken: string): Promise<SupabaseAnswer>
-  /** Removes what the user allowed an app, and ends the app's sessions there. */
+  /** Removes the user's grant of an app, and revokes the app's sessions there. */
   revokeGrant(accessToken: string, clientId: string): Promise<SupabaseAnswer>
-  /** Ends the session of an access token, and no other. */
+  /** Revokes only the session of an access token. */
   endSession(accessToken: string): Promise<void>
 }
 

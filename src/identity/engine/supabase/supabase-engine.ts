@@ -33,13 +33,13 @@ const PARAMETERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   microsoft: { scopes: 'email profile', prompt: 'select_account' },
 }
 
-/** The oldest access token of a fragment: a flow lives no longer. In seconds. */
+/** Maximum age of an access token in a fragment, the lifetime of a flow. In seconds. */
 const TOKEN_AGE_LIMIT_SECONDS = 600
 
 /** Errors with which the engine declines the user itself. */
 const DECLINING = ['user_banned', 'signup_disabled', 'email_provider_disabled']
 
-/** How the description of an error begins when the provider shared no address; its code is that of every fault. */
+/** Prefix of the error description when the provider shared no address; the code is that of every fault. */
 const NO_ADDRESS = 'Error getting user email from external provider'
 
 /**
@@ -96,7 +96,7 @@ function refuse(reason: EngineRefusal, detail: string): EngineResult {
 }
 
 /**
- * Redeems the code, asks for the user once more, and ends the session of the engine, unless the caller needs it for a
+ * Redeems the code, reads the user again, and revokes the session of the engine, unless the caller needs it for a
  * decision.
  */
 async function completeFlow(deps: SupabaseEngineDeps, input: EngineCompletion): Promise<EngineResult> {
@@ -145,7 +145,7 @@ async function obtainToken(
   return isOfProvider(amr) ? accessToken : refuse('profile_invalid', 'TOKEN_OF_NO_PROVIDER')
 }
 
-/** Whether the methods of a token allow that it came from a provider: a password there proves no identity at one. */
+/** Whether the methods of a token are consistent with a sign-in at a provider: a password there proves no identity. */
 function isOfProvider(amr: unknown): boolean {
   return !Array.isArray(amr) || amr.some((item) => asFacts(item).method === 'oauth')
 }

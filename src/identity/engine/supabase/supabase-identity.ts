@@ -3,7 +3,7 @@ import { cleanName, cleanProfile } from '../embedded/clean-profile.ts'
 import { asFacts, isTrue, type ProviderFacts } from '../embedded/provider/provider-declaration.ts'
 import type { ProviderIdentity } from '../engine.ts'
 
-/** The names that Supabase Auth gives to the providers it knows, where they differ from those here. */
+/** Supabase Auth's names of providers, where they differ. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   linkedin: 'linkedin_oidc',
   microsoft: 'azure',
@@ -17,12 +17,12 @@ const SAME_NAMES: ReadonlySet<string> = new Set(
   ),
 )
 
-/** The name of a provider at Supabase Auth. One that it does not know is a custom provider there. */
+/** The name of a provider at Supabase Auth. An unknown one is a custom provider there. */
 export function toEngineName(provider: string): string {
   return OTHER_NAMES[provider] ?? (SAME_NAMES.has(provider) ? provider : `custom:${provider}`)
 }
 
-/** Where the token of a user came from. */
+/** Origin of a user's token. */
 export interface TokenOrigin {
   provider: string
   /** Whether an address that the provider calls verified counts as verified. */
@@ -31,14 +31,14 @@ export interface TokenOrigin {
   isProviderKnown: boolean
 }
 
-/** Why a user of Supabase Auth is no identity at the provider. For the log. */
+/** The reason for which a user of Supabase Auth has no identity at the provider. For the log. */
 export type IdentityFault = 'NO_IDENTITY' | 'AMBIGUOUS_IDENTITY'
 
 /**
- * Reads who a user of Supabase Auth is at a provider (docs/contract/social-login.md#supabase-engine). The server puts
- * identities of several providers together in one user, by addresses that nobody verified too, and its tokens name the user
- * alone. So where more than one identity can be meant, all of them must be verified: then they are of one user.
- * `user_metadata` is written by every provider and by the user itself, so only the identity's own data count. Pure.
+ * Reads the identity of a Supabase Auth user at a provider (docs/contract/social-login.md#supabase-engine). The server
+ * links identities of several providers in one user, also by unverified addresses, and its tokens name only the user.
+ * So if more than one identity is possible, all of them must be verified: then they belong to one user. `user_metadata`
+ * is written by every provider and by the user itself, so only the identity's own data count. Pure.
  */
 export function readSupabaseIdentity(user: ProviderFacts, origin: TokenOrigin): ProviderIdentity | IdentityFault {
   const { provider, isEmailTrusted, isProviderKnown } = origin

@@ -9,7 +9,7 @@ import { renderError } from '../frame/problem-page.ts'
 import { buildHomePage } from '../sign-in/home-page.ts'
 import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
-/** The messages of the page, by the name that a redirect carries. */
+/** The messages of the page, by their name in a redirect. */
 const NOTICES = {
   'password-changed': 'home.password-changed',
   joined: 'home.joined',

@@ -61,7 +61,7 @@ ${!isOwn && html`<form method="post" action="/auth/devices">${renderFormToken(de
 `
 }
 
-/** The name of a device as its owner knows it. */
+/** The display name of a device. */
 function nameOf(texts: Texts, userAgent: string | null): string {
   const { program, system } = recognizeDevice(userAgent)
   const name = program === null ? null : program === 'app' ? texts.say('device.app') : program

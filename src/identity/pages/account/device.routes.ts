@@ -15,13 +15,13 @@ import { buildDevicesPage } from './device-page.ts'
 
 const DEVICES = '/auth/devices'
 
-/** The messages of the page after a form, by the name that the redirect carries. */
+/** The messages of the page after a form, by their name in the redirect. */
 const NOTICES: Readonly<Record<string, TextKey>> = {
   'signed-out': 'devices.signed-out',
   'others-signed-out': 'devices.others-signed-out',
 }
 
-/** Ends these sessions of a user. Returns those that ended, with the ones opened from them. */
+/** Revokes these sessions of a user. Returns the revoked ones, including those opened from them. */
 async function endSessions(
   db: Database,
   { user, sessions, now }: { user: SignedInUser; sessions: readonly SessionId[]; now: Date },

@@ -2,7 +2,7 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { statement } from '../../../postgres/statement/statement.ts'
 
-/** A living session that a user opened, not one that another session opened for an app. */
+/** A valid session of a sign-in, not one opened from another session for an app. */
 export interface Device {
   id: SessionId
   address: string | null
@@ -12,7 +12,7 @@ export interface Device {
   lastUsedAt: Date
 }
 
-/** Most devices that a page shows. */
+/** Maximum number of devices on a page. */
 const DEVICES_LIMIT = 100
 
 const selectDevices = statement<Device, { userId: UserId; now: Date }>(`
@@ -23,7 +23,7 @@ const selectDevices = statement<Device, { userId: UserId; now: Date }>(`
     and s.client_id is null
   order by s.last_used_at desc, s.document_id desc limit ${DEVICES_LIMIT}`)
 
-/** The devices of a user, the one that was seen last first. */
+/** The devices of a user, the most recently seen first. */
 export async function listDevices(db: Database, userId: UserId, now: Date): Promise<Device[]> {
   return selectDevices(db, { userId, now })
 }

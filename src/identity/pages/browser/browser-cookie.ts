@@ -11,7 +11,7 @@ const BROWSER_SECONDS = 90 * 24 * 3600
 /** Time after a refresh in which the browser is not sent to refresh again: it did not keep the session cookie. */
 const REFRESHED_SECONDS = 10
 
-/** For how long the language of a flow is kept: the longest life of an authorization. */
+/** Lifetime of the language of a flow: the maximum lifetime of an authorization. */
 const LANGUAGE_SECONDS = 3600
 
 /** The settings of the cookies (docs/contract/pages.md#cookies). */
@@ -45,7 +45,7 @@ export interface SignedInValues {
 /** Reads and writes the cookies of the browser session. */
 export interface BrowserCookies {
   read(header: string | undefined): CookieValues
-  /** Keeps the id of a browser that had none. */
+  /** Sets the id of a browser without one. */
   keepBrowser(browser: string): AnswerCookie
   signIn(values: SignedInValues): AnswerCookie[]
   /** Replaces the JWT of the same session. */
@@ -53,7 +53,7 @@ export interface BrowserCookies {
   /** Marks that the session was just refreshed. */
   markRefreshed(): AnswerCookie
   signOut(): AnswerCookie[]
-  /** Keeps the language that the app of a flow asks for; an empty one forgets it. */
+  /** Sets the language that the app of a flow requests; an empty one clears it. */
   keepLanguage(lang: string): AnswerCookie
 }
 

@@ -9,13 +9,13 @@ type Purpose = 'form' | 'refresh' | 'known'
 const SALT_BYTES = 16
 
 /**
- * A browser's id has 32 bytes. Of one that signs in, half of them are a code of the other half, which ends in the time of the
+ * A browser's id has 32 bytes. After a sign-in, half of them are a MAC of the other half, which ends in the time of the
  * sign-in, in milliseconds.
  */
 const KNOWN_BYTES = 16
 const TIME_BYTES = 6
 
-/** For how long a browser is known after a sign-in: the life of its cookie. */
+/** Time for which a browser is known after a sign-in: the lifetime of its cookie. */
 export const KNOWN_MS = 90 * 24 * 3_600_000
 
 /** The sign-in that a browser's id is made for: of whom, and when. */
@@ -32,7 +32,7 @@ export interface BrowserKeys {
   /** The token of a form for one browser. It differs each time, so that a compressed page does not reveal it. */
   buildFormToken(browserId: string): string
   isFormToken(token: string, browserId: string): boolean
-  /** A refresh token as its cookie holds it: bound to the browser, so that it is worth nothing in another one. */
+  /** The refresh token in its cookie: bound to the browser, so that it is useless in another one. */
   sealRefreshToken(token: string, browserId: string): string
   /** A new id for a browser in which a user signs in. */
   createKnownBrowserId(signIn: BrowserSignIn): string

@@ -24,13 +24,16 @@ export interface SignedInUser {
   caller: Caller
 }
 
-/** Who asks for a page. */
+/** The visitor of a page. */
 export interface Visitor {
   /** The user of a valid session cookie. */
   user: SignedInUser | undefined
   /** The refresh token of this browser. */
   refreshToken: string | undefined
-  /** Whether to go through the refresh: there is a refresh token and no valid session, and it was not tried just now. */
+  /**
+   * Whether to go through the refresh: there is a refresh token and no valid session, and no refresh was tried just
+   * now.
+   */
   isRefreshable: boolean
   browserId: string
   /** The id that the browser sent; undefined for a new browser. */

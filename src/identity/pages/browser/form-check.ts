@@ -1,9 +1,9 @@
 import { Problem } from '../../../http/problem/problem.ts'
 
-/** Why a form is refused. For the log and the audit log. */
+/** Reason of a refused form. For the log and the audit log. */
 type FormRefusal = 'other_site' | 'no_origin' | 'no_cookie' | 'form_token'
 
-/** Headers that tell where a form came from. */
+/** Headers that show the origin of a form. */
 export interface FormProof {
   headers: Readonly<Record<string, string | string[] | undefined>>
   /** The origin of the service. */

@@ -31,8 +31,8 @@ export function buildPageAuthenticate(
 }
 
 /**
- * Whether a browser says that another site makes the call. A page of another site cannot send the header of the token
- * without asking, which the service never allows (Fetch standard, "CORS protocol"); this holds beside it.
+ * Whether the browser reports a cross-site call. A page of another site cannot send the header of the token without a
+ * preflight, which the service never allows (Fetch standard, "CORS protocol"); this is a second check.
  */
 function isOfOtherSite({ origin, 'sec-fetch-site': site }: IncomingHttpHeaders, baseUrl: string): boolean {
   if (site !== undefined) return site !== 'same-origin'

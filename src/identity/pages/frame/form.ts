@@ -42,7 +42,7 @@ export function renderCheckbox({ name, label }: { name: string; label: string })
   return html`<p class="choice"><input type="checkbox" id="${name}" name="${name}" value="1"> <label for="${name}">${label}</label></p>`
 }
 
-/** Whether apps outlive what ends a user's access (docs/contract/sessions.md#what-ends-what). */
+/** Whether apps survive a revocation of a user's access (docs/contract/sessions.md#what-ends-what). */
 export const KEEP_APPS_FIELD = 'keep-apps'
 
 export const renderKeepApps = (texts: Texts): Html =>

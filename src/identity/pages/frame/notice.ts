@@ -1,6 +1,6 @@
 import type { TextKey, Texts } from '../../../base/language/texts.ts'
 
-/** The message that a page shows for a name in its query; undefined for a name that the page does not know. */
+/** The message that a page shows for a name in its query; undefined for an unknown name. */
 export function findNotice(
   texts: Texts,
   notices: Readonly<Record<string, TextKey>>,

@@ -25,7 +25,7 @@ export interface PageDeps extends BrowserDeps {
   baseUrl: () => string
 }
 
-/** The name of the hidden field that proves where a form comes from. */
+/** The name of the hidden field that proves the origin of a form. */
 export const FORM_TOKEN_FIELD = 'form_token'
 
 /** Longest value of a query parameter of a page, in characters. */
@@ -45,7 +45,7 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   event?: 'none' | 'shared'
   /** Of the event. Default `none`. */
   accountScope?: AccountScope
-  /** Default: of a form. Somebody unknown can post one, and a refused one is audited. */
+  /** Default: of a form, which a stranger can post, with refusals audited. */
   strictRateLimit?: boolean
   /** As in `RouteDeclaration`. */
   needsAdmission?: true

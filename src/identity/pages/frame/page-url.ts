@@ -10,8 +10,8 @@ export function buildRefreshUrl(next: string): string {
 }
 
 /**
- * The address of the sign-in page: continues at a path of the service or returns to an app, and shows a message by its name.
- * With `again` it asks also a user who is signed in.
+ * The address of the sign-in page: continues at a path of the service or returns to an app, and shows a message by its
+ * name. With `again` it also asks a signed-in user.
  */
 export function buildSignInUrl({
   next,

@@ -71,8 +71,8 @@ export function buildProblemRenderer(
 }
 
 /**
- * Whether the address may hold what a provider handed over, and is of no use any more. One that can be tried again as it is
- * (429, 503) is kept for that.
+ * Whether the address may contain data of a provider and is no longer needed. After an error that a reload may fix
+ * (429, 503) it is kept.
  */
 function isEndOfSignIn({ status }: Problem, request: FastifyRequest): boolean {
   return request.routeOptions.config.route?.path.startsWith('/api/') === true && status < 429
@@ -84,7 +84,7 @@ function isForBrowser(request: FastifyRequest): boolean {
   return (route !== undefined || /^\/auth(?:[/?]|$)/.test(request.url)) && isOpenedByBrowser(request)
 }
 
-/** Whether a browser opens the path, and so shows the answer: a program asks for JSON, or says nothing. */
+/** Whether a browser opens the path, and so shows the answer: a program requests JSON, or sends no `Accept`. */
 function isOpenedByBrowser({ headers, query }: FastifyRequest): boolean {
   const isJson = (query as { format?: unknown } | undefined)?.format === 'json'
   return headers.accept?.includes('text/html') === true && !isJson

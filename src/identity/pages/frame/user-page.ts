@@ -25,8 +25,8 @@ export interface UserPageBehaviour<Deps, Field extends string, Name extends stri
 }
 
 /**
- * Declares a page for a user who is signed in: any other visitor is asked to sign in, and a session whose proof is too
- * old is asked for a new one. The request is not repeated; the user sends the form again.
+ * Declares a page for a signed-in user: other visitors are asked to sign in, and a session with an old proof is asked
+ * for a new one. The request is not repeated; the user sends the form again.
  */
 export function defineUserPage<
   Deps extends PageDeps,

@@ -5,7 +5,7 @@ import type { Brand } from '../brand/brand.ts'
 import { describeInstant } from '../frame/age.ts'
 import { buildPage } from '../frame/page.ts'
 
-/** Builds the page of the mails that development kept, the newest first, with links that a user can follow. */
+/** Builds the page of the mails stored in development, the newest first, with their links. */
 export function buildKeptMailsPage(brand: Brand, texts: Texts, mails: readonly KeptMail[]) {
   const content = html`<div class="lead">
 <h1>${texts.say('mails.title')}</h1>

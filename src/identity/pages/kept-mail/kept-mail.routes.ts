@@ -6,7 +6,7 @@ import { readKeptMails } from '../../mail/kept-mail.ts'
 import type { Brand } from '../brand/brand.ts'
 import { buildKeptMailsPage } from './kept-mail-page.ts'
 
-/** Where development shows the mails that it did not send. */
+/** Path of the stored mails of development. */
 const KEPT_MAIL_PATH = '/auth/mail'
 
 const KeptMailRow = named(
@@ -21,8 +21,8 @@ const KeptMailRow = named(
 )
 
 /**
- * The kept mails (docs/contract/sessions.md#mail). Mounted where mails are kept: in development and tests without a mail
- * server. They hold links that sign users in, so where they are mounted only this machine reads them.
+ * The stored mails (docs/contract/sessions.md#mail). Mounted in development and tests without a mail server. They
+ * contain links that sign users in, so only this machine may read them.
  */
 export const keptMailRoutes: Routes<{ brand: Brand }> = [
   defineRoute(

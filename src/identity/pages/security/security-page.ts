@@ -23,7 +23,7 @@ type Page = Omit<PageParts, 'brand'>
 export interface SecurityView {
   count: FactorCount
   passkeys: readonly Passkey[]
-  /** Whether the only passkey is the only way in, and so stays. */
+  /** Whether the only passkey is the only sign-in method, and so cannot be removed. */
   isLastWay: boolean
   browserId: string
   texts: Texts

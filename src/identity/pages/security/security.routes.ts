@@ -39,7 +39,7 @@ export interface SecurityPageDeps extends PageDeps, FactorDeps {}
 /** Where the browser continues after a fresh proof. */
 export const RETURN = `${SECURITY}?notice=confirmed`
 
-/** The messages of the page, by the name that a redirect carries. */
+/** The messages of the page, by their name in a redirect. */
 const NOTICES: Readonly<Record<string, TextKey>> = {
   confirmed: 'security.confirmed',
   'app-added': 'security.app-added',
@@ -49,7 +49,7 @@ const NOTICES: Readonly<Record<string, TextKey>> = {
   'passkey-removed': 'security.passkey-removed',
 }
 
-/** Continues at the page of the second factors, which says what happened. */
+/** Continues at the page of the second factors, with a message. */
 export function returnWith(notice: string): { kind: 'redirect'; status: 303; location: string } {
   return { kind: 'redirect', status: 303, location: `${SECURITY}?notice=${notice}` }
 }

@@ -90,7 +90,7 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
         if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
         const { problem, userId } = result
         const errors = [{ text: describeLoginProblem(visitor.texts, problem) }]
-        // A challenge that is not valid any more has no user: the sign-in begins anew.
+        // An expired challenge has no user: the sign-in starts again.
         if (userId !== null) return refuseStep(deps, db, { problem, errors, userId, ...shown })
         const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
         const page = buildSignInPage(deps, { ...view, errors })

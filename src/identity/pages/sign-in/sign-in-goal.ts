@@ -38,9 +38,9 @@ export interface SignInPageDeps extends PageDeps, FactorDeps {
   listProviders: (wish: ProviderWish) => readonly ProviderButton[]
 }
 
-/** Which providers are offered, and what for. */
+/** The offered providers, with the purpose of the sign-in. */
 export interface ProviderWish {
-  /** Where they return to; undefined for a page of the service. */
+  /** Their return address; undefined for a page of the service. */
   redirectUrl: string | undefined
   /** The page of the service, without a `redirectUrl`. */
   next: string | undefined
@@ -49,13 +49,13 @@ export interface ProviderWish {
   isForDecision?: boolean
 }
 
-/** Finds the name of the app that a sign-in leads to by way of a page of the service. */
+/** Finds the name of the app at the end of a sign-in through a page of the service. */
 export type FindApp = (
   db: Database,
   input: { next: string | undefined; cookieHeader: string | undefined; now: Date },
 ) => Promise<string | undefined>
 
-/** Where a sign-in continues. */
+/** Destination of a sign-in. */
 export interface Goal {
   /** The app that it returns to; undefined for the service itself. */
   target: RedirectTarget | undefined
@@ -80,7 +80,7 @@ export function checkWeb({ target }: Goal): void {
   })
 }
 
-/** Where the browser of a user who is signed in continues: to an app on another domain by a handshake. */
+/** Next address for the browser of a signed-in user: for an app on another domain a handshake. */
 export function locate({ needsHandshake }: Pick<SignInPageDeps, 'needsHandshake'>, { target, next }: Goal): string {
   if (!target) return next ?? HOME
   return needsHandshake(target.url) ? buildContinueUrl(target.url) : target.url
@@ -99,8 +99,8 @@ export function listFormTargets({ target }: Goal): { formTargets?: string[] } {
 }
 
 /**
- * The answer to a sign-in in a browser: its cookies, and the way to the goal. Ends the session that the browser had, so that
- * none is left behind that nobody sees.
+ * The answer to a sign-in in a browser: its cookies, and the redirect to the destination. Revokes the previous session
+ * of the browser, so that no orphan remains.
  */
 export async function continueSignedIn(
   deps: SignInPageDeps,

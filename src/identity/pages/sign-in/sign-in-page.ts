@@ -14,7 +14,7 @@ import { type Goal, listFormTargets, type ProviderButton, renderGoal, type SignI
 export interface SignInView extends Goal {
   texts: Texts
   browserId: string
-  /** The name of the app that the sign-in leads to, where an authorization began it. */
+  /** The name of the app whose authorization started the sign-in. */
   appName?: string | undefined
   providers: readonly ProviderButton[]
   email?: string
@@ -65,7 +65,7 @@ ${hasForm && renderForm(deps, view)}
   }
 }
 
-/** Names what the sign-in leads to: the app, the host that it returns to, or this service. */
+/** The destination of the sign-in: the app, the host of the return address, or this service. */
 function renderPurpose({ brand }: Pick<PageDeps, 'brand'>, { target, appName, texts }: SignInView): Html {
   if (appName !== undefined) return renderText(texts, 'sign-in.purpose', { goal: html`<strong>${appName}</strong>` })
   return renderText(texts, 'sign-in.purpose', { goal: target?.kind === 'web' ? new URL(target.url).host : brand.name })

@@ -16,7 +16,7 @@ import { buildSignInPage, buildSignInView } from './sign-in-page.ts'
 
 type PasswordPageDeps = SignInPageDeps & PasswordDeps
 
-/** The messages that a link may ask for by name. */
+/** The messages that a link may show by name. */
 const NOTICES: Readonly<Record<string, TextKey>> = {
   'signed-out': 'sign-in.signed-out',
   'session-ended': 'sign-in.session-ended',

@@ -22,7 +22,7 @@ interface Development {
   findRealtime: () => ShownRealtime | undefined
 }
 
-/** Where the commands that call a service look for it when nothing names another one. */
+/** Default address of the service for commands. */
 const USUAL_URL = 'http://localhost:3000'
 
 /** Links of the start page. */

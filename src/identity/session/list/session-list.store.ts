@@ -24,7 +24,7 @@ const selectOwned = statement<StoredSession & { holdings: Holdings }, { id: stri
   `select ${OF_SESSION}, ${HOLDINGS} ${OWNED}`,
 )
 
-/** A session, and what its user holds. */
+/** A session, and its user's permissions. */
 export interface OwnedSession {
   session: SessionRecord
   holdings: Holdings
@@ -34,7 +34,7 @@ function splitHoldings({ holdings, ...stored }: StoredSession & { holdings: Hold
   return { session: toSessionRecord(stored), holdings }
 }
 
-/** The session with this id, neither revoked nor expired, and what its user holds. */
+/** The session with this id, neither revoked nor expired, and its user's permissions. */
 export async function findOwnedSession(db: Database, id: string, now: Date): Promise<OwnedSession | undefined> {
   const [row] = await selectOwned(db, { id, now })
   return row && splitHoldings(row)

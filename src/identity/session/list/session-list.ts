@@ -7,7 +7,7 @@ import { findOwners } from '../../access/own-rows.ts'
 import type { SessionRecord } from '../session.store.ts'
 import { endLockedSessions, findOwnedSession, lockOwnedSession, type OwnedSession } from './session-list.store.ts'
 
-/** A session that a request names, and the time of the request. */
+/** The session of a request, and the time of the request. */
 export interface SessionTarget {
   id: string
   caller: Caller
@@ -16,9 +16,8 @@ export interface SessionTarget {
 }
 
 /**
- * The living session with this id that the caller may end: its own, or with the permission any user's, if the caller
- * holds everything that the user holds. Throws 404, also for another user's session that the caller does not reach, and
- * 403.
+ * The valid session with this id that the caller may revoke: its own, or with the permission any user's, if the caller
+ * holds all permissions of the user. Throws 404, also for another user's session outside the caller's scope, and 403.
  */
 export async function loadEndableSession(db: Database, target: SessionTarget): Promise<SessionRecord> {
   return checkEndable(await findOwnedSession(db, target.id, target.now), target).session
@@ -33,8 +32,9 @@ function checkEndable<Found extends OwnedSession>(found: Found | undefined, targ
 }
 
 /**
- * Ends a session and those opened from it, at once in every process, with the last statement of the transaction. Returns
- * those that this call ends. Throws like `loadEndableSession`, and 404 for a session that ended in the meantime.
+ * Revokes a session and those opened from it, at once in every process, with the last statement of the transaction.
+ * Returns those revoked by this call. Throws like `loadEndableSession`, and 404 for a session that ended in the
+ * meantime.
  */
 export async function endSession(db: Database, target: SessionTarget): Promise<SessionId[]> {
   const { session, tree } = checkEndable(await lockOwnedSession(db, target.id, target.now), target)

@@ -53,7 +53,7 @@ export interface TimesPolicy {
   maxLifetimeSeconds?: number
 }
 
-/** Why the times of a token are refused. */
+/** Reason of refused token times. */
 export type TimesRefusal = 'times' | 'expired' | 'not_yet_valid' | 'lifetime'
 
 /** The times of a token that is valid now, `iat` and `exp` in seconds, or the reason of a refusal. */

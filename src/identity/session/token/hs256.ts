@@ -56,7 +56,7 @@ export function signHs256(claims: Claims, options: { secret: string; type: strin
   return `${signed}.${computeMac(signed, options.secret).toString('base64url')}`
 }
 
-/** Stands for a signature that is missing or malformed, so that its MAC is computed and compared as any other. */
+/** Placeholder for a missing or malformed signature, so that its MAC is computed and compared like any other. */
 const NO_SIGNATURE = Buffer.alloc(32)
 
 /**

@@ -43,7 +43,7 @@ export async function createChallenge(
   return challenge
 }
 
-/** Why a challenge is of no use. For the log and the audit trail only. */
+/** Reason of a refused challenge. For the log and the audit log only. */
 export type ChallengeRefusal =
   | 'challenge_unknown'
   | 'challenge_used'
@@ -53,8 +53,8 @@ export type ChallengeRefusal =
   | 'other_person'
 
 /**
- * Why a challenge cannot be answered by this request; undefined when it can. `userId` and `sessionId` are those that the
- * request is for, where it has them. Pure. A count of attempts that includes this one may reach the limit.
+ * The reason for which this request cannot answer a challenge; undefined when it can. `userId` and `sessionId` are
+ * those of the request, if any. Pure. A count of attempts that includes this one may reach the limit.
  */
 export function findChallengeRefusal(
   challenge: FactorChallenge | undefined,

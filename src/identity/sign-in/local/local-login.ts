@@ -51,7 +51,7 @@ export async function checkLocalLogin(
   if (charged.kind === 'waits') return { kind: 'throttled', until: charged.until }
   const { credentials, hasFactor } = charged
   const isCorrect = await lookAtPassword(passwords, login, credentials).catch(async (error: unknown) => {
-    // No place for it: the password was not looked at, so a crowd of others counts nothing against this user.
+    // Not admitted: the password was not checked, so a flood does not count against this user.
     if (isOverloaded(error)) await dropAttempt(db, charged, login.now)
     throw error
   })
@@ -69,7 +69,7 @@ async function lookAtPassword(
   { password, now }: LocalLogin,
   credentials: Credentials | undefined,
 ): Promise<boolean> {
-  // Of a user who is there no more, everything has ended.
+  // Everything of a deleted user is revoked.
   passwords.judgePlace(credentials ? credentials.accessEndedAt : now)
   return await passwords.isCorrect(password, credentials?.passwordHash ?? null)
 }

@@ -20,8 +20,8 @@ export function buildLoginOutcome(signedIn: SignIn): DataOutcome<Static<typeof L
 }
 
 /**
- * The outcome of an attempt to sign in. A refusal names the user whom the attempt meant, for the audit entry, and the `email`
- * that was tried: those of one address are counted together, whether a user has it or not.
+ * The outcome of an attempt to sign in. A refusal has the user of the attempt, for the audit entry, and the tried
+ * `email`: those of one address are counted together, with or without a user.
  */
 export function toLoginOutcome(
   result: SignIn | { problem: Problem; userId: UserId | null },

@@ -50,7 +50,7 @@ function parseEntry(text: string, index: number): AllowedRedirect {
 /** Characters of a URL that are compared with the entries. */
 const COMPARED_LENGTH = 200
 
-/** The entry that resembles a text most, by the length of their common start and end. Null when there are no entries. */
+/** The entry most similar to a text, by the length of their common start and end. Null without entries. */
 export function findNearestEntry(text: string, entries: readonly AllowedRedirect[]): string | null {
   const compared = text.slice(0, COMPARED_LENGTH)
   let best: { text: string; score: number } | null = null

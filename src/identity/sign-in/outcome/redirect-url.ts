@@ -6,7 +6,7 @@ import { type AllowedRedirect, FORBIDDEN_SCHEMES, findNearestEntry } from './red
 /** Longest `redirect_url`, in characters. */
 export const MAX_REDIRECT_URL_LENGTH = 2048
 
-/** Which return URLs a sign-in takes (docs/contract/social-login.md#redirect-allow-list). */
+/** Return URLs of a sign-in (docs/contract/social-login.md#redirect-allow-list). */
 export interface RedirectRules {
   /** `AUTH_REDIRECT_ALLOW_LIST`. */
   allowList: readonly AllowedRedirect[]
@@ -108,7 +108,7 @@ function isListed(url: URL, { allowList, allowLoopback }: RedirectRules): boolea
   })
 }
 
-/** Whether a path is the prefix or below it, by whole segments: `/app` holds `/app/x` and not `/apple`. */
+/** Whether a path is the prefix or below it, by whole segments: `/app` covers `/app/x` and not `/apple`. */
 function isWithin(path: string, prefix: string): boolean {
   if (prefix === '' || path === prefix) return true
   return path.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`)

@@ -12,10 +12,9 @@ export interface SignIn {
 }
 
 /**
- * Opens the session of an authenticated user, in the caller's transaction. Every sign-in flow ends here; `toLoginPayload`
- * builds its answer (docs/contract/sessions.md#login-payload).
- * Undefined when the user was disabled or deleted, the password was changed, or the access of the user was ended, since the
- * check.
+ * Opens the session of an authenticated user, in the caller's transaction. Every sign-in flow ends here;
+ * `toLoginPayload` builds its answer (docs/contract/sessions.md#login-payload). Undefined when, since the check, the
+ * user was disabled or deleted, the password was changed, or the access of the user was revoked.
  */
 export async function signIn(
   deps: SessionDeps,
@@ -25,7 +24,7 @@ export async function signIn(
     /** The hash that the password was checked against, for a sign-in with a password. */
     passwordHash?: string
     origin: SessionOrigin
-    /** When a sign-in of several requests began. */
+    /** Start of a sign-in of several requests. */
     begunAt?: Date
     /** The methods of this sign-in (RFC 8176). */
     amr?: readonly AuthMethod[]

@@ -51,7 +51,7 @@ export async function askForNewPasskey(
     rpID: readRelyingParty(deps.keys.issuer()).rpId,
     userName: email,
     userDisplayName: name ?? email,
-    // An id without a meaning, which an answer to a sign-in names the user by.
+    // An opaque id, by which an answer to a sign-in identifies the user.
     userID: new Uint8Array(Buffer.from(user.userId)),
     challenge: new Uint8Array(Buffer.from(challenge, 'base64url')),
     timeout: CHALLENGE_LIFETIME_MS,
@@ -137,8 +137,8 @@ async function verify(
 }
 
 /**
- * Whether the attestation is none, or by the key of the passkey itself, as was asked for. Certificates of a stranger are not
- * read: checking them loads revocation lists from addresses that they name.
+ * Whether the attestation is none, or by the key of the passkey itself, as requested. Certificates are not read:
+ * checking them would load revocation lists from addresses chosen by a stranger.
  */
 async function isOwnAttestation({ response }: RegistrationResponseJSON): Promise<boolean> {
   const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers')

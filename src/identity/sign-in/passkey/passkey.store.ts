@@ -34,7 +34,7 @@ const count = countBehindLock<{ passkeys: number }, { userId: UserId }>({
   count: 'select count(*)::int as passkeys from passkey where "user" = $userId',
 })
 
-/** How many passkeys a user has: none is added or removed by another transaction until this one ends. */
+/** Number of passkeys of a user: no other transaction adds or removes one until this one ends. */
 export async function countPasskeys(db: Database, userId: UserId): Promise<number> {
   const [row] = await count(db, { userId })
   return row?.passkeys ?? 0
@@ -111,8 +111,8 @@ const remove = statement<Passkey & { hasOtherWay: boolean; hasOtherFactor: boole
   from removed, other`)
 
 /**
- * Removes a passkey of a locked user, and says whether another way to sign in is left (a passkey, a password or a connected
- * provider), and another factor. Undefined when the user has none with this id.
+ * Removes a passkey of a locked user, and returns whether another sign-in method (a passkey, a password or a connected
+ * provider) and another factor remain. Undefined for an unknown one.
  */
 export async function deletePasskey(
   db: Database,

@@ -18,7 +18,7 @@ import {
 } from '../challenge/factor-challenge.ts'
 import { findPasskey, listPasskeys, type Passkey, recordPasskeyUse } from './passkey.store.ts'
 
-/** Why a passkey is not accepted. For the log and the audit trail only. */
+/** Reason of a refused passkey. For the log and the audit log only. */
 export type PasskeyRefusal =
   | ChallengeRefusal
   | 'passkey_malformed'
@@ -73,8 +73,8 @@ export interface PasskeyAsk {
 }
 
 /**
- * Asks for a proof by a passkey (docs/contract/second-factor.md#passkeys): of a user one of its own passkeys, else any
- * that the browser knows. Returns the options of `navigator.credentials.get`.
+ * Requests a proof by a passkey (docs/contract/second-factor.md#passkeys): one of a user's own passkeys, else any of
+ * the browser. Returns the options of `navigator.credentials.get`.
  */
 export async function askForPasskey(
   deps: Pick<SessionDeps, 'random' | 'keys'>,
@@ -93,7 +93,7 @@ export async function askForPasskey(
   })
 }
 
-/** A proof by a passkey that holds, or why it does not. */
+/** A valid proof by a passkey, or the reason of a refusal. */
 export type PasskeyProof =
   | { ok: true; passkey: Passkey; isUserVerified: boolean }
   | { ok: false; reason: PasskeyRefusal; userId: UserId | null }
@@ -127,10 +127,10 @@ export async function usePasskey(
   return isUsed ? { ok: true, passkey, isUserVerified } : { ok: false, reason: 'passkey_counter_regressed', userId }
 }
 
-/** Whether a passkey is of the user that was asked, and the user handle of the answer says the same. Pure. */
+/** Whether a passkey and the user handle of the answer belong to the requested user. Pure. */
 function isOwner(passkey: Passkey, { userId }: PasskeyAsk, { response }: AuthenticationResponseJSON): boolean {
   const handle = response.userHandle ? Buffer.from(response.userHandle, 'base64url').toString('utf8') : undefined
-  // An answer to nobody in particular has to say whose it is (WebAuthn section 7.2, step 6).
+  // An answer without a requested user must have a user handle (WebAuthn section 7.2, step 6).
   if (userId === null) return handle === passkey.userId
   return userId === passkey.userId && (handle === undefined || handle === userId)
 }

@@ -66,10 +66,10 @@ export interface FactorLogin {
   now: Date
 }
 
-/** Why a second step was refused. For the log and the audit trail only: the caller gets one text for all of them. */
+/** Reason of a refused second step. For the log and the audit log only: the answer is the same for all. */
 export type FactorLoginRefusal = ChallengeRefusal | ProofRefusal | 'password_changed' | 'disabled'
 
-/** A second step that may be taken, or why it may not. */
+/** An allowed second step, or the reason of a refusal. */
 export type CheckedFactorLogin =
   | { kind: 'throttled'; until: Date; userId: UserId }
   | { kind: 'refused'; reason: ChallengeRefusal }
@@ -82,7 +82,7 @@ export interface RefusedFactorLogin {
 }
 
 /**
- * Counts a second step as failed before its proof is looked at, where the proof can be guessed. Runs outside any
+ * Counts a second step as failed before its proof is checked, if the proof can be guessed. Runs outside any
  * transaction, so that concurrent steps see each other's counts.
  */
 export async function checkFactorLogin(db: Database, login: FactorLogin): Promise<CheckedFactorLogin> {
@@ -98,8 +98,8 @@ export async function checkFactorLogin(db: Database, login: FactorLogin): Promis
 }
 
 /**
- * Takes the second step of a sign-in in the caller's transaction: opens the session and uses the challenge up, or returns
- * the refusal, which the caller commits. Concurrent steps of one user follow each other by its lock.
+ * Takes the second step of a sign-in in the caller's transaction: opens the session and spends the challenge, or
+ * returns the refusal, which the caller commits. The lock on the user serializes concurrent steps.
  */
 export async function logInWithFactor(
   deps: FactorDeps,

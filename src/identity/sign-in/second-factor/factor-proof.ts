@@ -11,7 +11,7 @@ import { type CodeRefusal, type FactorDeps, useFactorCode } from './second-facto
 /** A proof of a second factor, as a request sends it. */
 export type FactorProof = { kind: 'code'; code: string } | { kind: 'passkey'; credential: AuthenticationResponseJSON }
 
-/** Why a proof is not accepted. For the log and the audit trail only. */
+/** Reason of a refused proof. For the log and the audit log only. */
 export type ProofRefusal = CodeRefusal | PasskeyRefusal
 
 /** The result of a check of a proof. */

@@ -39,7 +39,7 @@ const lockFactor = statement<{ has_factor: boolean }, { userId: UserId }>(
   'select lock_has_factor($userId) as has_factor',
 )
 
-/** Locks a user until the transaction ends, and says behind the lock whether it has a second factor. */
+/** Locks a user until the transaction ends, and reads behind the lock whether it has a second factor. */
 export async function lockHasFactor(db: Database, userId: UserId): Promise<boolean> {
   const [row] = await lockFactor(db, { userId })
   return row?.has_factor === true
@@ -84,7 +84,7 @@ export async function deleteFactors(db: Database, userId: UserId): Promise<void>
 const hash = statement<{ password_hash: string | null }, { userId: UserId }>(`
   select password_hash from "user" where document_id = $userId and is_actived and deleted_at is null`)
 
-/** The hash of the password of an active user, to see that it is still the one that was right. */
+/** The hash of the password of an active user, to check that it has not changed. */
 export async function findPresentPasswordHash(db: Database, userId: UserId): Promise<string | undefined> {
   const [row] = await hash(db, { userId })
   return row?.password_hash ?? undefined

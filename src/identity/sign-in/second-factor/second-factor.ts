@@ -24,14 +24,14 @@ import { findTotp, type TotpFactor, takeTotpStep } from './totp-factor.store.ts'
 /** Dependencies of the operations on second factors. */
 export interface FactorDeps extends SessionDeps {
   keyring: Pick<Keyring, 'seal' | 'open'>
-  /** The name of the service, as authenticator apps and browsers show it. */
+  /** The name of the service in authenticator apps and browsers. */
   serviceName: string
 }
 
 /** The ways to prove a second factor. */
 export type FactorMethod = 'totp' | 'recovery-code' | 'passkey'
 
-/** Whether a user has a second factor. Recovery codes alone are none. Pure. */
+/** Whether a user has a second factor. Recovery codes alone do not count. Pure. */
 function hasFactor({ hasTotp, passkeys }: Pick<FactorCount, 'hasTotp' | 'passkeys'>): boolean {
   return hasTotp || passkeys > 0
 }
@@ -57,7 +57,7 @@ export function totpContextOf(id: string): string {
   return `totp:${id}`
 }
 
-/** The secret of a factor; undefined when no key of SECRET_KEY opens it. */
+/** The secret of a factor; undefined when no key of SECRET_KEY decrypts it. */
 export function openTotpSecret(
   { keyring }: Pick<FactorDeps, 'keyring'>,
   factor: Pick<TotpFactor, 'id' | 'secretEncrypted'>,
@@ -70,7 +70,7 @@ export function openTotpSecret(
   }
 }
 
-/** Why a code is not accepted. For the log and the audit trail only. */
+/** Reason of a refused code. For the log and the audit log only. */
 export type CodeRefusal = 'code_wrong' | 'code_used' | 'no_factor' | 'secret_unreadable' | 'recovery_code_wrong'
 
 /** The result of a check of a code. */
@@ -100,7 +100,7 @@ async function useTotpCode(
   return reason ? { ok: false, reason } : { ok: true, methods: ['otp'], used: 'totp' }
 }
 
-/** Uses a code of a factor up; with `confirms` the one that confirms it. Returns why it is not accepted. */
+/** Spends a code of a factor; with `confirms` the confirming one. Returns the reason of a refusal. */
 export async function takeCodeOf(
   deps: Pick<FactorDeps, 'keyring'>,
   tx: Database,
@@ -116,8 +116,8 @@ export async function takeCodeOf(
 }
 
 /**
- * Replaces the recovery codes of a user, which are returned once and stored as hashes. Locks the user: of two renewals
- * one comes after the other, and none comes after the last factor has gone. Throws 409 for a user without a factor.
+ * Replaces the recovery codes of a user, which are returned once and stored as hashes. Locks the user: renewals are
+ * serialized, and none follows the removal of the last factor. Throws 409 for a user without a factor.
  */
 export async function renewRecoveryCodes(
   deps: { random: Random },
@@ -153,8 +153,8 @@ export async function createFirstRecoveryCodes(
 }
 
 /**
- * Ends what came of the factors of a locked user whose last one was removed: the recovery codes, the open challenges and
- * the mark `mfa` of its sessions, which then hold no role that needs a second factor.
+ * Removes what depends on the factors of a locked user whose last one was removed: the recovery codes, the open
+ * challenges and the mark `mfa` of its sessions, which then lose roles that need a second factor.
  */
 export async function endLastFactor(tx: Database, { userId, now }: { userId: UserId; now: Date }): Promise<void> {
   await deleteFactors(tx, userId)

@@ -81,7 +81,7 @@ const remove = statement<{ id: TotpFactorId; hasPasskey: boolean }, { userId: Us
   delete from totp_factor where "user" = $userId
   returning document_id as id, exists (select from passkey p where p."user" = $userId) as "hasPasskey"`)
 
-/** Removes the factor of a locked user, and says whether it has a passkey. Undefined when it has no such factor. */
+/** Removes the factor of a locked user, and returns whether it has a passkey. Undefined without such a factor. */
 export async function deleteTotp(
   db: Database,
   userId: UserId,
@@ -98,7 +98,9 @@ const selectStale = statement<
   where not starts_with(secret_encrypted, $prefix) and ($after::uuid is null or document_id > $after)
   order by document_id limit $limit for update skip locked`)
 
-/** Up to `limit` factors after `after` whose secret an older key sealed, locked until the transaction ends. */
+/**
+ * Up to `limit` factors after `after` whose secret is encrypted under an older key, locked until the transaction ends.
+ */
 export async function listStaleTotps(
   db: Database,
   { prefix, after, limit }: { prefix: string; after: string | null; limit: number },
@@ -110,7 +112,7 @@ const replace = statement<never, { id: string; secretEncrypted: string }>(
   'update totp_factor set secret_encrypted = $secretEncrypted where document_id = $id',
 )
 
-/** Replaces the sealed secret of a locked factor. */
+/** Replaces the encrypted secret of a locked factor. */
 export async function replaceTotpSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {
   await replace(db, { id, secretEncrypted })
 }

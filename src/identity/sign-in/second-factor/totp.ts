@@ -32,9 +32,9 @@ export function findStep(nowMs: number): number {
 }
 
 /**
- * The time step whose code this is: the present one, the one before or the one after, if it is later than `after`, the
- * step of the last accepted code (RFC 6238 section 5.2). Undefined for a wrong or used code. Compares each step in the
- * same time, which the library's own comparison does not: it ends at the first match, and throws for six characters that
+ * The time step whose code this is: the current, the previous or the next one, if it is later than `after`, the step of
+ * the last accepted code (RFC 6238 section 5.2). Undefined for a wrong or used code. Compares each step in the same
+ * time, which the library's own comparison does not: it stops at the first match, and throws for six characters that
  * are not ASCII.
  */
 export function matchTotp(

@@ -17,14 +17,14 @@ export interface StepUp {
   now: Date
 }
 
-/** The session after a step-up: a JWT that says so, and its lifetime. */
+/** The session after a step-up: its new JWT and lifetime. */
 export interface SteppedUp {
   jwt: string
   expiresInSeconds: number
   authTime: Date
 }
 
-/** Counts a step-up as failed before its code is looked at. Returns until when it has to wait. Outside any transaction. */
+/** Counts a step-up as failed before its code is checked. Returns the end of a wait. Outside any transaction. */
 export async function chargeStepUp(db: Database, { caller, proof, address, now }: StepUp): Promise<Date | undefined> {
   readUserSession(caller)
   return proof.kind === 'code' ? chargeFactorAttempt(db, { userId: caller.userId, address, now }) : undefined

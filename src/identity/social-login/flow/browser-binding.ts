@@ -4,8 +4,9 @@ import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import { FLOW_LIFETIME_MS } from './flow-state.ts'
 
 /**
- * The cookie that ties a flow to the browser that began it (docs/contract/social-login.md#browser-binding): an attacker who
- * sends this browser the callback of another flow cannot set it. It names the browser, not the flow, so that two tabs work.
+ * The cookie that binds a flow to the browser that started it (docs/contract/social-login.md#browser-binding): an
+ * attacker who sends this browser the callback of another flow cannot set it. It names the browser, not the flow, so
+ * that two tabs work.
  */
 export interface BrowserBinding {
   /** The value of the cookie in a request; undefined when it is missing or malformed. */

@@ -41,7 +41,7 @@ const removeOld = statement<{ session: string }, { before: Date; limit: number }
     select session from engine_session where expires_at < $before limit $limit for update skip locked))
   returning session`)
 
-/** Deletes tokens that expired before `before`, `limit` at most. Returns how many. */
+/** Deletes tokens that expired before `before`, at most `limit`. Returns their number. */
 export async function deleteExpiredEngineSessions(db: Database, before: Date, limit: number): Promise<number> {
   return (await removeOld(db, { before, limit })).length
 }

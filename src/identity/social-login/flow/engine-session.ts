@@ -7,14 +7,14 @@ import type { LoginFlow } from './login-flow.store.ts'
 /** The page on which a user decides about an app of a managed engine. */
 export const ENGINE_DECISION_PATH = '/auth/oauth/engine'
 
-/** How long a token is kept: as long as an authorization lives at the engine. */
+/** Lifetime of a stored token: that of an authorization at the engine. */
 const KEPT_MS = 600_000
 
 const contextOf = (sessionId: SessionId) => `engine-session:${sessionId}`
 
 /**
- * Whether a sign-in leads to a decision about an app, for which the engine asks for the user's own token
- * (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). Only in the browser that began it. Pure.
+ * Whether a sign-in leads to a decision about an app, for which the engine requires the user's own token
+ * (docs/contract/oauth-exchange.md#consent-at-a-managed-engine). Only in the browser that started it. Pure.
  */
 export function leadsToDecision(
   { redirectUrl, linkTo, bindingHash }: Pick<LoginFlow, 'redirectUrl' | 'linkTo' | 'bindingHash'>,
@@ -25,7 +25,7 @@ export function leadsToDecision(
   return target?.origin === page.origin && target.pathname === page.pathname
 }
 
-/** Keeps the user's token at the engine for the session that the same transaction opens, encrypted. */
+/** Stores the user's token at the engine, encrypted, for the session that the same transaction opens. */
 export function keepEngineToken(
   { keyring }: { keyring: Keyring },
   tx: Database,
@@ -35,7 +35,7 @@ export function keepEngineToken(
   return insertEngineSession(tx, { sessionId, userId, token: keyring.seal(token, contextOf(sessionId)), expiresAt })
 }
 
-/** The user's token at the engine, for this session. Undefined when none is kept, or it was kept for too long. */
+/** The user's token at the engine, for this session. Undefined for a missing or expired one. */
 export async function findEngineToken(
   { keyring }: { keyring: Keyring },
   db: Database,

@@ -49,8 +49,8 @@ const take = statement<RecordOf<typeof stored>, { codeHash: Buffer; purpose: 'si
   returning ${stored.members()}`)
 
 /**
- * Takes a code of this purpose out of the table, living or expired: it serves once, whatever becomes of it. Undefined when
- * there is none. The caller commits.
+ * Deletes and returns a code of this purpose, valid or expired: it can be used once, whatever the result. Undefined for
+ * an unknown one. The caller commits.
  */
 export async function takeLoginCode(
   db: Database,
@@ -68,7 +68,7 @@ const findLink = statement<{ identity: ProviderIdentity }, { codeHash: Buffer; u
   select identity from login_code
   where code_hash = $codeHash and purpose = 'link' and "user" = $userId and ${isAfter('expires_at', '$now')}`)
 
-/** The identity of a living code with which this user connects a provider; undefined for any other code. */
+/** The identity of a valid code with which this user connects a provider; undefined for any other code. */
 export async function findLinkIdentity(
   db: Database,
   codeHash: Buffer,
@@ -82,7 +82,7 @@ const removeOld = statement<{ code_hash: Buffer }, { before: Date; limit: number
     select code_hash from login_code where expires_at < $before limit $limit for update skip locked))
   returning code_hash`)
 
-/** Deletes codes that expired before `before`, `limit` at most. Returns how many. */
+/** Deletes codes that expired before `before`, at most `limit`. Returns their number. */
 export async function deleteExpiredLoginCodes(db: Database, before: Date, limit: number): Promise<number> {
   return (await removeOld(db, { before, limit })).length
 }

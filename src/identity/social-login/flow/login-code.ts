@@ -21,12 +21,12 @@ export async function createLoginCode(random: Random, tx: Database, code: NewCod
   return text
 }
 
-/** A code that was taken, or why it is worth nothing. */
+/** A spent code, or the reason of a refusal. */
 export type TakenCode<Purpose extends LoginCode['purpose']> =
   | { kind: 'taken'; code: Extract<LoginCode, { purpose: Purpose }> }
   | { kind: 'refused'; reason: 'code_unknown' | 'code_expired'; userId: UserId | null }
 
-/** Takes a code. It is gone afterwards, also when it is refused; the caller commits. */
+/** Spends a code, also when it is refused; the caller commits. */
 export async function redeemLoginCode<Purpose extends LoginCode['purpose']>(
   tx: Database,
   input: { code: string; purpose: Purpose; now: Date },

@@ -3,8 +3,8 @@ import { defineRecord, type RecordOf } from '../../../postgres/statement/record.
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 
 /**
- * A flow. `linkTo` is the user who connects the provider, null for a sign-in; `secret`, sealed, is what the engine keeps of
- * the start.
+ * A flow. `linkTo` is the user who connects the provider, null for a sign-in; `secret`, encrypted, is the engine's
+ * state of the start.
  */
 const flow = defineRecord(
   'login_flow',
@@ -25,7 +25,7 @@ const flow = defineRecord(
 )
 export type LoginFlow = RecordOf<typeof flow>
 
-/** A flow that begins. */
+/** A new flow. */
 export type NewFlow = Omit<LoginFlow, 'postedName' | 'consumedAt'>
 
 const insert = closingStatement<NewFlow & { now: Date }>(`
@@ -35,7 +35,7 @@ const insert = closingStatement<NewFlow & { now: Date }>(`
     values ($stateHash, $provider, case when $linkTo::uuid is null then 'sign-in' else 'link' end, $linkTo,
       $redirectUrl, $isDeepLink, $bindingHash, $secret, $codeChallenge, $expiresAt, $now))`)
 
-/** Inserts a flow that begins, with the last statement of the transaction. */
+/** Inserts a new flow, with the last statement of the transaction. */
 export async function insertFlow(db: Database, row: NewFlow, now: Date): Promise<void> {
   await insert(db, { ...row, now })
 }
@@ -57,7 +57,7 @@ const consume = statement<LoginFlow, { stateHash: Buffer; provider: string; now:
   returning ${flow.members()}`)
 
 /**
- * Consumes a living flow from the browser that it is bound to. One statement, so that of several concurrent callbacks
+ * Consumes a valid flow from the browser that it is bound to. One statement, so that of several concurrent callbacks
  * exactly one gets the flow. Undefined otherwise; a callback from another browser consumes nothing.
  */
 export async function consumeFlow(
@@ -73,7 +73,7 @@ const keepName = statement<{ state_hash: Buffer }, { stateHash: Buffer; provider
   where state_hash = $stateHash and provider = $provider and consumed_at is null and posted_name is null
   returning state_hash`)
 
-/** Keeps the name that came with the answer of a flow. The first one wins. */
+/** Stores the name in the answer of a flow. The first one wins. */
 export async function keepPostedName(
   db: Database,
   { stateHash, provider }: { stateHash: Buffer; provider: string },
@@ -87,7 +87,7 @@ const removeOld = statement<{ state_hash: Buffer }, { before: Date; limit: numbe
     select state_hash from login_flow where expires_at < $before limit $limit for update skip locked))
   returning state_hash`)
 
-/** Deletes flows that expired before `before`, `limit` at most. Returns how many. */
+/** Deletes flows that expired before `before`, at most `limit`. Returns their number. */
 export async function deleteExpiredFlows(db: Database, before: Date, limit: number): Promise<number> {
   return (await removeOld(db, { before, limit })).length
 }

@@ -17,7 +17,7 @@ type Deps = Pick<PageDeps, 'browserKeys'>
 export interface ConnectionsView {
   identities: readonly IdentityRecord[]
   providers: readonly EngineProvider[]
-  /** Whether the one identity is the only way in, and so stays. */
+  /** Whether the identity is the only sign-in method, and so cannot be removed. */
   isLastWay: boolean
   browserId: string
   texts: Texts
@@ -30,7 +30,7 @@ export interface ConnectionsView {
 /** Builds the page of the connected providers: a question first, when a provider has just sent the user back. */
 export function buildConnectionsPage(deps: Deps, view: ConnectionsView): Omit<PageParts, 'brand'> {
   const { identities, providers, browserId, texts, asked, notice, problem } = view
-  // The one that the question is about is not offered once more.
+  // The provider of the question is not offered again.
   const taken = [...identities, ...(asked ? [asked.identity] : [])].map(({ provider }) => provider)
   const others = providers.filter(({ name }) => !taken.includes(name))
   const content = html`<div class="lead">
@@ -56,8 +56,8 @@ const findProvider = (providers: readonly EngineProvider[], provider: string) =>
   providers.find(({ name }) => name === provider) ?? { name: provider, label: provider }
 
 /**
- * The flow may have been begun by a link of a stranger, in a browser that is signed in at the provider as the stranger: only
- * a click connects, and the question names the account.
+ * A stranger's link may have started the flow, in a browser signed in at the provider as the stranger: only a click
+ * connects, and the question names the account.
  */
 function renderQuestion(
   deps: Deps,

@@ -21,7 +21,7 @@ const NOTICES: Readonly<Record<string, TextKey>> = {
   disconnected: 'connections.disconnected',
 }
 
-/** Reason of a failure, by the name that a redirect carries: the words of the provider are not repeated. */
+/** Reason of a failure, by its name in a redirect: the provider's text is not repeated. */
 const NOT_CONNECTED =
   'The service was not connected. Start again within a minute, with an account that nobody else has connected.'
 

@@ -49,15 +49,15 @@ export function peekLink(
   return findLinkIdentity(db, hashSecret(code), { userId, now })
 }
 
-/** Why a connection is refused, for the log and the audit trail. */
+/** Reason of a refused connection, for the log and the audit log. */
 export type LinkRefusalReason = 'code_unknown' | 'code_expired' | 'foreign_code' | 'identity_of_another'
 
 /** A connection that was made, or why not. The caller commits both: a code is spent. */
 export type LinkResult = { kind: 'linked'; identity: IdentityRecord } | { kind: 'refused'; reason: LinkRefusalReason }
 
 /**
- * Connects the identity of a `link_code` with the caller (docs/contract/social-login.md#connecting-providers). Only the user
- * who began the flow can: a code that somebody else's flow left in this browser is worth nothing. No address is compared,
+ * Connects the identity of a `link_code` with the caller (docs/contract/social-login.md#connecting-providers). Only the
+ * user who started the flow can: a code of another user's flow in this browser is refused. No address is compared,
  * because the user proves both sides.
  */
 export async function linkIdentity(
@@ -84,7 +84,9 @@ async function saveLink(
   return { kind: 'linked', identity: await saveIdentity(tx, known?.identity, saved) }
 }
 
-/** The identities of a user for its own page, the oldest first, and whether the one that works is the only way in. */
+/**
+ * The identities of a user for its own page, the oldest first, and whether the enabled one is the only sign-in method.
+ */
 export async function describeConnections(
   { engine }: { engine: Engine },
   db: Database,
@@ -135,8 +137,8 @@ export async function loadIdentityOfUser(
 }
 
 /**
- * Disconnects an identity of a user on behalf of an operator, who must hold everything that the user holds. Throws 404, 403,
- * and 409 when it is the last way in of the user.
+ * Disconnects an identity of a user on behalf of an operator, who must hold all permissions of the user. Throws 404,
+ * 403, and 409 for the last sign-in method of the user.
  */
 export async function unlinkIdentityOfUser(
   { engine }: { engine: Engine },

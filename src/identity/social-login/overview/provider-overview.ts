@@ -3,7 +3,7 @@ import { listBuiltInProviders } from '../../engine/embedded/built-in-providers.t
 import type { EngineProvider } from '../../engine/engine.ts'
 import { buildCallbackUrl } from '../social-login.ts'
 
-/** A provider with its state, and what came of its sign-ins. */
+/** A provider with its state and the results of its sign-ins. */
 export interface ProviderOverview {
   name: string
   label: string

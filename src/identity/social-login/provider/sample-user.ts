@@ -4,8 +4,8 @@ import { updateUser } from '../../user-record/user.store.ts'
 import { resolveUser, type UserDeps } from '../user/user.ts'
 
 /**
- * Brings the database to what a sample user shows: somebody who has signed in before, somebody who was disabled. For the
- * development provider only; nobody is signed in.
+ * Prepares the database for a sample user: a returning or a disabled one. For the development provider only; signs no
+ * user in.
  */
 export async function prepareSampleUser(
   deps: UserDeps,

@@ -44,7 +44,7 @@ export interface KnownIdentity {
 
 /**
  * The identity of a user at a provider. Serializes sign-ins of the user until the transaction ends: those of the same
- * identity, and those with the same address. So two first sign-ins at once make one user.
+ * identity, and those with the same address. So two concurrent first sign-ins create one user.
  */
 export async function lockIdentity(
   db: Database,
@@ -80,9 +80,9 @@ const upsert = closingStatement<{
       engine_subject = coalesce(excluded.engine_subject, i.engine_subject))`)
 
 /**
- * Inserts the identity of a user, or updates `known` by what the provider says now, with the last statement of the
- * transaction. A name that the provider says only once is kept. The caller holds `lockIdentity` and has decided that the
- * identity is this user's.
+ * Inserts the identity of a user, or updates `known` from the provider's current claims, with the last statement of the
+ * transaction. A name that the provider sends only once is kept. The caller holds `lockIdentity` and has decided that
+ * the identity belongs to this user.
  */
 export async function saveIdentity(
   db: Database,
@@ -118,9 +118,9 @@ export interface WaysIn extends WaysBeside {
 }
 
 /**
- * The identities of a user, whether it has a password, and how many passkeys it has. Locks the identity that is to go and
- * the user until the transaction ends, and reads behind the locks: two removals at once do not each count on the other, and
- * no sign-in under way brings the identity back. Without an identity, the others are false and 0.
+ * The identities of a user, whether it has a password, and how many passkeys it has. Locks the identity to remove and
+ * the user until the transaction ends, and reads behind the locks: concurrent removals do not rely on each other, and
+ * no concurrent sign-in restores the identity. Without an identity, the others are false and 0.
  */
 export async function lockWaysOf(db: Database, userId: UserId, without: string): Promise<WaysIn> {
   return toWaysIn(await lockWaysIn(db, { userId, without }))
@@ -140,7 +140,7 @@ const lockWaysInAndHoldings = statement<
   cross join lateral user_holdings(w.holder) h
   cross join lateral identities_of(w.holder) i`)
 
-/** As `lockWaysOf`, with what the user holds. Undefined for a user without an identity. */
+/** As `lockWaysOf`, with the user's permissions. Undefined for a user without an identity. */
 export async function lockWaysAndHoldings(
   db: Database,
   userId: UserId,

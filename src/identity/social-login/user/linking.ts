@@ -1,7 +1,10 @@
 import type { UserId } from '../../../base/id.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
 
-/** Why a user with a proven identity is not signed in. For the log and the audit trail; `disabled` stays there. */
+/**
+ * The reason for which a user with a proven identity is not signed in. For the log and the audit log; `disabled` is
+ * only there.
+ */
 export type LinkRefusal =
   | 'disabled'
   | 'email_missing'
@@ -26,16 +29,16 @@ export interface KnownUser {
 }
 
 /**
- * Decides what a proven identity means (docs/contract/social-login.md#identity-linking). A known identity signs its user in,
- * whatever its address is today. Otherwise the address decides, and only when the provider has verified it: it belongs to a
- * user who has verified it here too, or to nobody. A user with an unverified address may have been made by somebody who
- * waits for its owner, so nothing is linked to that user. Pure.
+ * Decides on a proven identity (docs/contract/social-login.md#identity-linking). A known identity signs its user in,
+ * whatever its current address. Otherwise the address decides, if the provider has verified it: it belongs to a user
+ * who has verified it here too, or to none. An attacker may have created a user with an unverified address and wait for
+ * its owner, so nothing is linked to such a user. Pure.
  */
 export function decideLinking(identity: ProviderIdentity, { linked, owner }: KnownUser): LinkDecision {
   const refuse = (reason: LinkRefusal, userId: UserId | null): LinkDecision => ({ kind: 'refuse', reason, userId })
   if (linked) return linked.isActived ? { kind: 'sign-in', userId: linked.userId } : refuse('disabled', linked.userId)
   if (identity.email === null) return refuse('email_missing', null)
-  // Before the owner is looked at: what an unverified address belongs to is nobody's business.
+  // Before the owner is read: the owner of an unverified address must not be revealed.
   if (!identity.isEmailVerified) return refuse('email_unverified', null)
   if (!owner) return { kind: 'register', email: identity.email }
   if (!owner.isEmailVerified) return refuse('owner_unverified', owner.userId)

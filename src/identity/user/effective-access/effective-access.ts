@@ -9,23 +9,23 @@ import { findRolesAndMemberships, type HeldRole, type RolesAndMemberships } from
 export interface EffectiveAccessDeps {
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
-  /** Those that can have an effect for some accounts only. */
+  /** Permissions with an effect when limited to some accounts. */
   listAccountPermissions: () => readonly string[]
 }
 
-/** Why a user holds a permission: a role, the pattern of the role that covers it, and where it holds. */
+/** Source of a permission: a role, the matching pattern of the role, and its scope. */
 export interface Reason {
   role: RoleId
   roleName: string
   pattern: string
   /** `everywhere`, in the accounts of the user by a role of the user, or by a role of each of these memberships. */
   place: 'everywhere' | 'accounts' | 'memberships'
-  /** The accounts where it holds; empty for `everywhere`. */
+  /** The accounts of its scope; empty for `everywhere`. */
   accounts: AccountId[]
   requiresSecondFactor: boolean
 }
 
-/** A permission that a user holds, with every reason. */
+/** A permission of a user, with every source. */
 export interface EffectivePermission {
   permission: string
   reasons: Reason[]
@@ -76,7 +76,7 @@ interface Source extends Pick<Reason, 'place' | 'accounts'> {
   role: HeldRole
 }
 
-/** Each role with the place where it holds: a role of several memberships is one source. */
+/** Each role with its scope: a role of several memberships is one source. */
 function listSources({ roles, memberships }: Pick<RolesAndMemberships, 'roles' | 'memberships'>): Source[] {
   const joined = memberships.map(({ account }) => account)
   const own = roles.flatMap((role): Source[] => {

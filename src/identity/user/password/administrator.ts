@@ -74,7 +74,7 @@ export async function resetPassword(
   if (refusal) return refusal
   const passwordHash = await passwords.hash(password)
   await inTransaction(db, async (tx) => {
-    // A sign-in with the old password holds this lock: its session is there then, and ends with the others.
+    // A sign-in with the old password holds this lock: its session then exists, and is revoked with the others.
     await lockUserTokens(tx, user.id)
     await updateUser(tx, user.id, { passwordHash, now })
     await endUserAccess(tx, { userId: user.id, now })

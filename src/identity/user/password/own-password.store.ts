@@ -28,9 +28,9 @@ const lockCredentials = statement<
   from u cross join lateral lock_tokens(u.document_id) t`)
 
 /**
- * Locks a user with its unrevoked sessions and API keys until the transaction ends, and reads the hash of its password and
- * how many sessions end with it: all but `kept`, and `keepApps` spares those of apps. A sign-in with the password before
- * holds the lock: its session is there then.
+ * Locks a user with its unrevoked sessions and API keys until the transaction ends, and reads the hash of its password
+ * and the number of sessions to revoke: all but `kept`, and with `keepApps` without those of apps. A sign-in with the
+ * previous password holds the lock: its session then exists.
  */
 export async function lockOwnCredentials(
   db: Database,

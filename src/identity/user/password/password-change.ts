@@ -31,17 +31,17 @@ export async function hasOwnPassword(db: Database, userId: UserId): Promise<bool
   return ((await findOwnCredentials(db, userId))?.passwordHash ?? null) !== null
 }
 
-/** How many sessions and API keys a change ended. */
+/** Numbers of sessions and API keys revoked by a change. */
 export interface EndedTokens {
   sessions: number
   apiKeys: number
 }
 
 /**
- * Checks a change of one's own password (docs/contract/sessions.md#changing-a-password). A wrong present password counts as
- * a failed sign-in, before it is looked at, so that a stolen session does not guess it. Runs outside any transaction:
- * hashing takes time.
- * Throws 409 for an API key and for a user without a password, 422 for a new password that breaks a rule.
+ * Checks a change of one's own password (docs/contract/sessions.md#changing-a-password). A wrong current password
+ * counts as a failed sign-in, before it is checked, so that a stolen session cannot guess it. Runs outside any
+ * transaction: hashing takes time. Throws 409 for an API key and for a user without a password, 422 for a new password
+ * that breaks a rule.
  */
 export async function checkPasswordChange(
   { passwords }: PasswordDeps,
@@ -71,8 +71,8 @@ function buildWrongPassword(reason: string): Problem {
 }
 
 /**
- * Sets the new password of a checked change, in the caller's transaction: ends the other sessions of the user, unless
- * `keepApps` its apps, and unless `keepApiKeys` its API keys. A password that was changed since the check is a refusal.
+ * Sets the new password of a checked change, in the caller's transaction: revokes the other sessions of the user,
+ * unless `keepApps` its apps, and unless `keepApiKeys` its API keys. A password changed since the check is a refusal.
  */
 export async function changeOwnPassword(
   tx: Database,

@@ -24,7 +24,7 @@ import type { EndedTokens } from './password-change.ts'
 /** Lifetime of a reset link. */
 export const RESET_LIFETIME_MS = 3_600_000
 
-/** A user gets at most this many links in this time, so that nobody can fill a mailbox. */
+/** Limit of links of a user in this time, against flooding a mailbox. */
 export const LINKS_LIMIT = 3
 export const LINKS_WINDOW_MS = 15 * 60_000
 
@@ -68,7 +68,7 @@ export async function requestReset(
   return { result, userId }
 }
 
-/** Whether a reset link is valid at this time; it stays so. Pages check it before a user thinks of a password. */
+/** Whether a reset link is valid at this time; does not spend it. Pages check it before the user chooses a password. */
 export async function isResetLink(db: Database, { token, now }: { token: string; now: Date }): Promise<boolean> {
   return (await findProvenUser(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })) !== undefined
 }

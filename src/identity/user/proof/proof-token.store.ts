@@ -28,7 +28,7 @@ export async function insertProofToken(db: Database, row: NewProofToken): Promis
   await insert(db, row)
 }
 
-/** The user that a mail is asked for. */
+/** The user of a requested mail. */
 export interface ProofCandidate {
   userId: UserId
   email: string
@@ -59,8 +59,8 @@ const findByEmail = findWhere<{ email: string }>(hasEmail('$email'))
 const findById = findWhere<{ userId: UserId }>('u.document_id = $userId')
 
 /**
- * The active user with this address or id, and how many tokens of the purpose were made after `since`: counted behind the
- * lock of the user while they are fewer than `limit`, so that parallel requests pass the limit by none.
+ * The active user with this address or id, and the number of tokens of the purpose created after `since`: counted
+ * behind the lock of the user while they are fewer than `limit`, so that parallel requests cannot exceed it.
  */
 export async function findProofCandidate(
   db: Database,
@@ -85,7 +85,7 @@ interface PresentedProof {
   now: Date
 }
 
-/** A token holds while its address is still that of the active user. */
+/** A token is valid while its address is still that of the active user. */
 const selectValid = statement<ProvenUser, PresentedProof>(`
   select t."user" as "userId", u.email, u.name from proof_token t
   cross join lateral (select * from "user" x where x.document_id = t."user" offset 0) u
@@ -121,7 +121,7 @@ export interface LockedProven extends ProvenUser {
 
 /**
  * Locks the user of a token until the transaction ends, and reads the token behind the lock: of two concurrent uses one
- * succeeds, if each deletes it (`deleteProofTokens`). Undefined like `findProvenUser`.
+ * succeeds, since each deletes it (`deleteProofTokens`). Undefined like `findProvenUser`.
  */
 export async function lockProvenUser(db: Database, token: PresentedProof): Promise<LockedProven | undefined> {
   const [row] = await lockProven(db, token)

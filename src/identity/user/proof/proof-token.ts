@@ -19,7 +19,7 @@ export function hashProofToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** 410 for a link that is unknown, used or expired: the same for all, so that it tells nothing. */
+/** 410 for a link that is unknown, used or expired: the same for all, so that it reveals nothing. */
 export function buildLinkInvalid(reason: string): Problem {
   const text = 'This link is not valid: it was used, has expired, or was replaced. Ask for a new one.'
   return new Problem('link_invalid', text, { reason })

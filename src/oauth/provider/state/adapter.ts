@@ -45,27 +45,27 @@ export interface StateDeps {
   findKeptClient: (id: string) => AdapterPayload | undefined
 }
 
-/** Members of a payload that are ids of other rows, and so credentials: kept encrypted. */
+/** Members of a payload that are ids of other rows, and so credentials: stored encrypted. */
 const SEALED_MEMBERS = ['deviceCode', 'parJti'] as const
 
 const SEAL_CONTEXT = 'oauth-state'
 
 /**
- * The shortest time between two questions of a device. Clients wait 5 s by default (RFC 8628 section 3.2); a second is left
- * to the way.
+ * Minimum interval between polls of a device. Clients wait 5 s by default (RFC 8628 section 3.2); a second is for the
+ * network.
  */
 const POLL_SPACING_MS = 4_000
 
-/** Models that are also found by another key: their own id is kept encrypted. */
+/** Models that are also found by another key: their own id is stored encrypted. */
 const SEALED_ID_MODELS = new Set(['DeviceCode', 'Session'])
 
-/** Where a session is looked up with a token, and never written. */
+/** The reader of a session with its token, which never writes. */
 const SESSION_QUESTIONS = new Set(['introspection', 'token', 'userinfo'])
 
 /**
- * The state of the provider in PostgreSQL (docs/contract/oauth.md#state). Ids are kept as hashes: what the database holds
- * opens nothing. What one request writes is one statement at its end (`writeAtRequestEnd`), with the conditional update that
- * spends a code or token: of any number of redemptions exactly one succeeds.
+ * The state of the provider in PostgreSQL (docs/contract/oauth.md#state). Ids are stored as hashes, so the database
+ * contains no usable credential. The writes of a request are one statement at its end (`writeAtRequestEnd`), with the
+ * conditional update that spends a code or token: of any number of redemptions exactly one succeeds.
  */
 export function buildAdapter(deps: StateDeps): (model: string) => Adapter {
   return (model) => (model === 'Client' ? buildClientAdapter(deps) : buildStateAdapter(deps, model))
@@ -97,7 +97,7 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
     },
     findByUid: async (uid) => {
       const found = await readRowByUid(deps, { model, uid }, Provider.ctx)
-      // Who only asks whether the session of a token lives needs no id of it.
+      // A check of a token's session needs no id of it.
       const isAsked = model === 'Session' && SESSION_QUESTIONS.has(Provider.ctx?.oidc?.route ?? '')
       return found && toPayload(deps, found, isAsked ? '' : undefined)
     },
@@ -120,7 +120,7 @@ async function writeRow({ db, machineClock }: StateDeps, row: StateRow): Promise
     if (await insertNewState(db, row)) return
     throw new errors.InvalidRequest('the proof or assertion was used before')
   }
-  // Tokens of a family that has just ended are not kept, so that they are worth nothing. The redemption that won still
+  // Tokens of a family that has just been revoked are not stored, so they are invalid. The winning redemption still
   // answers: of several at once, exactly one succeeds.
   const tokenFamilyHash = row.model === 'Grant' || row.grantId === null ? null : hashStateId(row.grantId)
   if (leaveToEnd(Provider.ctx, { ...row, tokenFamilyHash })) return
@@ -143,7 +143,7 @@ function buildRow(
 ): StateRow {
   const { model, idHash, expiresAt, sealedId } = input
   const { jti, userCode, ...payload } = input.payload as AdapterPayload & { jti?: string }
-  // A code that a user types is short; it is found by its hash. The id itself opens what it stands for.
+  // A code that a user types is short; it is found by its hash. The id itself is a credential.
   const rest: Record<string, unknown> = { ...payload }
   for (const name of SEALED_MEMBERS)
     if (typeof rest[name] === 'string') rest[name] = keyring.seal(rest[name], SEAL_CONTEXT)
@@ -165,7 +165,7 @@ function buildRow(
 }
 
 function toPayload({ keyring }: StateDeps, found: FoundState, id: string | undefined): AdapterPayload {
-  // The models take the members that they know: `sealedId` and `tokenHash` stay behind.
+  // The models take their known members: `sealedId` and `tokenHash` are dropped.
   const payload: Record<string, unknown> = { ...found.payload }
   for (const name of SEALED_MEMBERS)
     if (typeof payload[name] === 'string') payload[name] = keyring.open(payload[name], SEAL_CONTEXT)

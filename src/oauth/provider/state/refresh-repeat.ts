@@ -9,7 +9,7 @@ import { type FoundState, findRefreshAnswer } from './state.store.ts'
 
 /** The rules for a refresh token that is used again. */
 export interface RefreshRules {
-  /** For how long the same client gets the first answer again. 0: never, every second use ends the family. */
+  /** Time in which the same client gets the first answer again. 0: never, every reuse revokes the family. */
   repeatMs: number
 }
 
@@ -65,8 +65,9 @@ export function sealAnswer({ keyring }: { keyring: Keyring }, idHash: Buffer, bo
 }
 
 /**
- * Answers the repeat of a redemption with the first answer (docs/contract/oauth.md#refresh-tokens): a client that lost the
- * answer goes on with the same successor, and there is never a second one. The answer is kept encrypted for a short time.
+ * Answers the repeat of a redemption with the first answer (docs/contract/oauth.md#refresh-tokens): a client that lost
+ * the answer continues with the same successor, and there is never a second one. The answer is stored encrypted for a
+ * short time.
  */
 export async function answerRepeat(
   {

@@ -4,7 +4,7 @@ import type { AccountFacts } from '../../claims/account-facts.store.ts'
 import type { GrantRecord } from '../../grant/grant.store.ts'
 import type { FoundState, StateRow } from './state.store.ts'
 
-/** Who is signed in in a browser, and how. */
+/** The signed-in user of a browser, with its authentication. */
 export interface BrowserUser {
   userId: UserId
   sessionId: SessionId
@@ -57,10 +57,10 @@ export interface RequestState {
   revocations: Promise<void>[]
 }
 
-/** Where the rows of a request are written at its end. Elsewhere each is written at once. */
+/** Endpoints whose rows are written at the end of the request. Elsewhere each is written at once. */
 const BATCHED_ROUTES = new Set(['authorization', 'resume', 'token'])
 
-/** Models whose writes wait for the end. Other rows are read by other requests before, or must be found to be new. */
+/** Models with deferred writes. Other rows are read by other requests before, or must be checked to be new. */
 const BATCHED_MODELS = new Set(['AccessToken', 'AuthorizationCode', 'Grant', 'Interaction', 'RefreshToken', 'Session'])
 
 /** Models that are consumed at the end of a request to the token endpoint. */
@@ -72,7 +72,7 @@ const states = new WeakMap<object, RequestState>()
 /** The key of a row. */
 export const keyOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`
 
-/** The state of a request, begun with its first use; undefined for a call of the provider outside of one. */
+/** The state of a request, created at its first use; undefined for a call of the provider outside of one. */
 export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestState | undefined {
   if (!ctx) return undefined
   const cached = states.get(ctx)
@@ -107,10 +107,10 @@ export function findBrowserOfRows(ctx: KoaContextWithOIDC | undefined, state: Re
   return !ctx || ctx.oidc.route === 'token' ? null : (state?.browser?.sessionId ?? NO_SESSION)
 }
 
-/** Whether a request has left writes to its end. */
+/** Whether a request has deferred writes. */
 export const hasWrites = ({ writes, spent }: RequestState): boolean => writes.size > 0 || spent !== undefined
 
-/** Leaves a row to the end of the request. False when it has to be written at once. */
+/** Defers the write of a row to the end of the request. False when it must be written at once. */
 export function leaveToEnd(ctx: KoaContextWithOIDC | undefined, row: BatchRow): boolean {
   const state = findRequestState(ctx)
   if (!ctx || !state || !BATCHED_ROUTES.has(ctx.oidc.route) || !BATCHED_MODELS.has(row.model)) return false
@@ -120,7 +120,7 @@ export function leaveToEnd(ctx: KoaContextWithOIDC | undefined, row: BatchRow): 
   return true
 }
 
-/** Leaves the redemption of a code or token to the end of the request. False when it has to be made at once. */
+/** Defers the redemption of a code or token to the end of the request. False when it must be made at once. */
 export function spendAtEnd(ctx: KoaContextWithOIDC | undefined, spent: SpentState): boolean {
   const state = findRequestState(ctx)
   if (!ctx || !state || ctx.oidc.route !== 'token' || !SPENT_MODELS.has(spent.model) || state.spent) return false

@@ -24,13 +24,13 @@ export interface SessionModel {
   prototype: { exp?: number; persist(this: { exp?: number }): Promise<unknown> }
 }
 
-/** The routes where nobody is signed in when the browser is not. Sign-out still has to find the session of the provider. */
+/** The routes without a user when the browser has none. Sign-out must still find the session of the provider. */
 const SIGN_IN_ROUTES = new Set(['authorization', 'resume', 'code_verification', 'device_resume'])
 
 /**
- * Finds the session of the provider for a request, so that it follows the session of the browser: a user who is signed in
- * here is signed in there, and who signs out or changes the account here is not the user of the next authorization. So
- * there is one sign-in page, and one place where a session ends (docs/contract/oauth.md#sign-in).
+ * Finds the session of the provider for a request, so that it follows the session of the browser: a user signed in here
+ * is signed in there, and a sign-out or a switch of user here applies to the next authorization. So there is one
+ * sign-in page, and one end of a session (docs/contract/oauth.md#sign-in).
  */
 export async function visitSession(
   model: SessionModel,
@@ -38,7 +38,7 @@ export async function visitSession(
   deps: ReadDeps & { findUser: FindUser },
   ctx: KoaContextWithOIDC,
 ): Promise<FollowingSession> {
-  // Sign-out reads the session of the provider as it is.
+  // Sign-out reads the stored session of the provider.
   if (!SIGN_IN_ROUTES.has(ctx.oidc.route)) return getOwn(ctx)
   await expectBrowser(deps, ctx)
   const found = await getOwn(ctx)
@@ -47,7 +47,7 @@ export async function visitSession(
   return session
 }
 
-/** Tells the reads of this request which browser it comes from. */
+/** Passes the browser of this request to its reads. */
 async function expectBrowser({ findUser }: { findUser: FindUser }, ctx: KoaContextWithOIDC): Promise<void> {
   const state = findRequestState(ctx)
   const user = await findUser(ctx.req.headers.cookie)

@@ -13,10 +13,10 @@ export interface StateBatch {
 }
 
 /**
- * Nothing is written when the code or token was spent before. A row of a family that has ended is not written; nor is a new
- * family whose grant was revoked, nor one of a browser whose session has ended. What ends at the same time waits for this
- * statement, and then deletes what it wrote. The order of the locks is that of the ends: grant, session, family, code or token.
- * The use of the grant is noted at most once an hour.
+ * Nothing is written when the code or token is already spent. A row of a revoked family is not written; nor is a new
+ * family with a revoked grant, or of a browser without a valid session. A concurrent revocation waits for this
+ * statement, and then deletes its rows. The order of locks is that of revocations: grant, session, family, code or
+ * token. The use of the grant is recorded at most once an hour.
  */
 const writeBatch = statement<
   { is_spent: boolean },

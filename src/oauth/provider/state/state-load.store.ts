@@ -18,7 +18,7 @@ type TokenRow = FoundState & {
 export interface LoadedToken {
   model: string
   found: FoundState
-  /** Its family, the session of the provider that it was issued in, and its user: undefined for what is gone. */
+  /** Its family, the session of the provider that it was issued in, and its user: undefined for deleted ones. */
   tokenFamily: FoundState | undefined
   session: FoundState | undefined
   account: AccountFacts | undefined
@@ -31,9 +31,9 @@ const toAccount = (row: Joined<AccountFacts>): AccountFacts | undefined =>
   row.id === null ? undefined : (row as AccountFacts)
 
 /**
- * Written so that PostgreSQL keeps one plan, and a good one also while a table is nearly empty. Two models and not an array
- * of them: it expects ten elements of an unknown array, and plans the statement anew for each request. Lateral joins with a
- * limit look one row up by its whole key.
+ * Written so that PostgreSQL keeps one plan, which is good also for a nearly empty table. Two models instead of an
+ * array: it expects ten elements of an unknown array, and would plan the statement for each request. Lateral joins with
+ * a limit look one row up by its whole key.
  */
 const selectTokens = statement<TokenRow, { model: string; other: string; idHash: Buffer; now: Date }>(`
   select t.model, ${found.members('t')}, f.payload as "tokenFamily", p.payload as session, ${OF_ACCOUNT}
@@ -89,7 +89,7 @@ type BrowserRow = { session: Payload | null; tokenFamily: Payload | null } & Joi
 export interface LoadedBrowser {
   /** The session of the provider in this browser. */
   session: FoundState | undefined
-  /** How the user signed in; undefined when the session of the browser is gone. */
+  /** How the user signed in; undefined when the session of the browser has ended. */
   signIn: RecordOf<typeof signIn> | undefined
   account: AccountFacts | undefined
   /** Grant of the user to the client, and its token family in this browser. */

@@ -17,7 +17,7 @@ export interface ReadDeps {
 /** Models that are read together with their family, the session of the provider and the user. */
 const TOKEN_MODELS = new Set(['AccessToken', 'AuthorizationCode', 'DeviceCode', 'RefreshToken'])
 
-/** Where a token is looked up as an access token and as a refresh token. */
+/** Endpoints that look a token up as an access token and as a refresh token. */
 const LOOK_UP_ROUTES = new Set(['introspection', 'revocation'])
 
 /** The row of this id that has not expired: one that the request knows, or else read with what the request needs next. */

@@ -15,7 +15,7 @@ export interface StateRow {
   expiresAt: Date
 }
 
-/** A row as it was found; `consumedBy` is a hash of the client that spent it. */
+/** A found row; `consumedBy` is a hash of the client that spent it. */
 export const found = defineRecord('oauth_state', ['payload', 'consumed_at', 'consumed_by']).typed<{
   payload: Record<string, unknown>
 }>()
@@ -39,8 +39,8 @@ const upsert = statement<object, StateParams & { tokenFamilyHash: Buffer | null 
     user_code_hash = coalesce(excluded.user_code_hash, oauth_state.user_code_hash), expires_at = excluded.expires_at`)
 
 /**
- * Writes a row, or writes it again. Whether it was spent stays as it is. Nothing is written when the family that
- * `tokenFamilyHash` names has ended; one that ends at the same time waits for this write, and then deletes it.
+ * Inserts or replaces a row; its spent state is kept. Nothing is written for a revoked family `tokenFamilyHash`; a
+ * concurrent revocation waits for this write, and then deletes it.
  */
 export async function upsertState(db: Database, row: StateRow, tokenFamilyHash: Buffer | null = null): Promise<void> {
   await upsert(db, { ...toParams(row), tokenFamilyHash })
@@ -70,9 +70,9 @@ export async function findState(
 }
 
 /**
- * The condition on a row `s`: the session of the browser that it follows lives at `$now`, or it follows none. The session is
- * looked up by its key alone, in a scalar subquery: a plan that was made while the tables were empty would otherwise read
- * every session that lives, by an index that holds no others.
+ * The condition on a row `s`: its browser session is valid at `$now`, or it has none. The session is looked up by its
+ * key alone, in a scalar subquery: a plan made on empty tables would otherwise read every valid session, by a partial
+ * index of these.
  */
 export const FOLLOWS_LIVE_BROWSER = `(
   s.payload ->> 'browserSession' is null
@@ -85,7 +85,7 @@ const findUid = statement<FoundState, { model: string; uid: string; now: Date }>
   select ${found.members('s')} from oauth_state s
   where s.model = $model and s.uid = $uid and ${isAfter('s.expires_at', '$now')} and ${FOLLOWS_LIVE_BROWSER}`)
 
-/** The row with this `uid` that has not expired, while the session of the browser that it belongs to lives. */
+/** The unexpired row with this `uid`, while its browser session is valid. */
 export async function findStateByUid(
   db: Database,
   key: { model: string; uid: string; now: Date },
@@ -111,7 +111,7 @@ const consume = changeStatement<{ model: string; idHash: Buffer; now: Date; cons
   update oauth_state set consumed_at = $now, consumed_by = $consumedBy
   where model = $model and id_hash = $idHash and consumed_at is null`)
 
-/** Spends a row. False when it was spent before, or is gone: of calls at the same time exactly one gets true. */
+/** Spends a row. False for a spent or deleted one: of concurrent calls exactly one gets true. */
 export async function consumeState(
   db: Database,
   key: { model: string; idHash: Buffer; consumedBy: Buffer | null; now: Date },
@@ -142,7 +142,7 @@ export async function deleteTokenFamilyModel(db: Database, grantId: string, mode
 }
 
 /**
- * Ends an authorization with every code and token of it. The first statement waits for tokens that are being written; the
+ * Revokes an authorization with all its codes and tokens. The first statement waits for tokens being written; the
  * second one sees them.
  */
 export async function deleteTokenFamily(db: Database, grantId: string): Promise<void> {
@@ -155,7 +155,7 @@ const poll = changeStatement<{ model: string; idHash: Buffer; spacingMs: number 
   where model = $model and id_hash = $idHash
     and (polled_at is null or polled_at <= statement_timestamp() - $spacingMs * interval '1 millisecond')`)
 
-/** Notes that a device asks for its tokens. False when it asked less than `spacingMs` ago: of parallel calls one gets true. */
+/** Records a poll of a device. False when it polled less than `spacingMs` ago: of parallel calls one gets true. */
 export async function notePoll(
   db: Database,
   key: { model: string; idHash: Buffer },

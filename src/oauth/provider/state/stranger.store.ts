@@ -26,7 +26,7 @@ const take = countBehindLock<
     $networkLimit, $wideNetworkLimit, $clientLimit) as is_admitted`,
 })
 
-/** Takes a place, once for each id. False when a limit is reached: of parallel calls no more than are left get true. */
+/** Counts a row, once for each id. False beyond a limit, also with parallel calls. */
 export async function takeStrangerPlace(db: Database, place: StrangerPlace): Promise<boolean> {
   const { network, wideNetwork, client } = place.limits
   const limits = { networkLimit: network, wideNetworkLimit: wideNetwork, clientLimit: client }

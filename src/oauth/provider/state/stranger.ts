@@ -5,16 +5,16 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { takeStrangerPlace } from './stranger.store.ts'
 
 /**
- * Rows that somebody may cause who is not signed in and has no secret of a client: limited for each network, for the wide
- * network around it, and for each client (docs/contract/oauth.md#rows-of-strangers).
+ * Rows caused by requests without a signed-in user or a client secret: limited for each network, for the wide network
+ * around it, and for each client (docs/contract/oauth.md#rows-of-strangers).
  */
 
-/** How long a client that registered itself counts for its network. */
+/** Time for which a self-registered client counts for its network. */
 export const REGISTRATION_COUNTED_MS = 24 * 3_600_000
 
 /**
- * How many rows of each kind a network may have at a time, in multiples of the strict limit of a minute. Their lifetimes are
- * 60 s, 10 min, 30 min twice, some 5 min, and a day.
+ * Maximum number of rows of each kind for a network at a time, in multiples of the strict limit of a minute. Their
+ * lifetimes are 60 s, 10 min, 30 min twice, some 5 min, and a day.
  */
 const SHARES: Readonly<Record<string, number>> = {
   PushedAuthorizationRequest: 1,
@@ -31,7 +31,7 @@ const WIDE_SHARE = 5
 /** Limit of a kind for all strangers of one client, in multiples of the strict limit of a minute. */
 const CLIENT_SHARE = 200
 
-/** Where a row of the model is new. Later requests write the same row again. */
+/** Endpoints at which a row of the model is new. Later requests write the same row again. */
 const BORN_AT: Readonly<Record<string, string>> = {
   PushedAuthorizationRequest: 'pushed_authorization_request',
   DeviceCode: 'device_authorization',
@@ -44,7 +44,7 @@ export interface StrangerRow {
   client: string
 }
 
-/** The row of a stranger that a request writes; undefined for a row of somebody known. Pure. */
+/** The stranger's row of a request; undefined for an authenticated request. Pure. */
 export function findStrangerRow(
   { model, payload }: { model: string; payload: AdapterPayload },
   ctx: KoaContextWithOIDC | undefined,
@@ -62,7 +62,7 @@ export function findStrangerRow(
 
 const hashOf = (network: string) => createHash('sha256').update(network).digest()
 
-/** Takes the place of a stranger's row. Throws `temporarily_unavailable` when a limit is reached. */
+/** Counts a stranger's row. Throws `temporarily_unavailable` when a limit is reached. */
 export async function admitStranger(
   { db, strictPerMinute }: { db: Database; strictPerMinute: number },
   row: StrangerRow & { idHash: Buffer; expiresAt: Date; now: Date },

@@ -5,20 +5,20 @@ import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import { findGrantIdOf } from '../../grant/state-id.ts'
 import { findBegunState, findRequestState } from '../state/request-state.ts'
 
-/** Who ended something, and by which request. */
+/** Actor and request of a revocation. */
 export interface RevocationFacts {
   clientId: string | null
   address: string
   requestId: string | null
 }
 
-/** Reactions of the service to an end at the provider. */
+/** Reactions of the service to a revocation at the provider. */
 export interface ProviderRevocations {
   /** Ends the session of a browser that signed out at a client's request. Returns the cookies that remove it. */
   endBrowserSession(session: { userId: string; sessionId: string }, facts: RevocationFacts): Promise<AnswerCookie[]>
   /**
-   * Ends the sessions of a grant of which a family of tokens ended: revoked by its client, because a code or token was used
-   * twice, or by a sign-out. Never rejects.
+   * Revokes the sessions of a grant after the revocation of a token family: by its client, by reuse of a code or token,
+   * or by a sign-out. Never rejects.
    */
   recordTokenFamilyEnd(
     grantId: string,
@@ -35,7 +35,7 @@ interface EndedSession {
   browserSession?: string
 }
 
-/** Who made a request of the provider. */
+/** The caller of a request of the provider. */
 export function readRevocationFacts(ctx: KoaContextWithOIDC): RevocationFacts {
   const requestId = ctx.res.getHeader('x-request-id')
   return {
@@ -45,7 +45,7 @@ export function readRevocationFacts(ctx: KoaContextWithOIDC): RevocationFacts {
   }
 }
 
-/** Lets the service follow what the provider ends. */
+/** Makes the service follow revocations of the provider. */
 export function followRevocations(provider: Provider, revocations: ProviderRevocations): void {
   provider.on('grant.revoked', (ctx, tokenFamilyId) => {
     const { route } = ctx.oidc
@@ -55,7 +55,7 @@ export function followRevocations(provider: Provider, revocations: ProviderRevoc
   })
 }
 
-/** Waits for what `followEndings` has begun, before the client reads the answer. */
+/** Waits for the reactions of `followEndings`, before the client gets the answer. */
 export async function finishRevocations(revocations: ProviderRevocations, ctx: KoaContextWithOIDC): Promise<void> {
   await Promise.all(findBegunState(ctx)?.revocations ?? [])
   // Only the form of a sign-out destroys the session of the provider.
@@ -69,6 +69,6 @@ export async function finishRevocations(revocations: ProviderRevocations, ctx: K
     )
 }
 
-/** Whether a request has ended something that `finishEndings` waits for. */
+/** Whether a request has a revocation that `finishEndings` waits for. */
 export const hasRevocations = (ctx: KoaContextWithOIDC): boolean =>
   (findBegunState(ctx)?.revocations.length ?? 0) > 0 || ctx.oidc?.route === 'end_session_confirm'

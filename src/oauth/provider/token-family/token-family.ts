@@ -26,16 +26,15 @@ export interface TokenFamilyDeps extends ReadDeps {
 type GrantModel = InstanceType<Provider['Grant']> & { jti: string }
 
 /**
- * The family of tokens that an authorization belongs to: that of this browser, else a new one for what the user allowed
- * before, on whatever device. Undefined when the user has allowed this client nothing, or nothing at this redirect URI, or is
- * not signed in in this browser any more. A first-party client on the web is allowed what it asks for without a question, as
- * far as the catalogue has it.
+ * The token family of an authorization: that of this browser, else a new one for an earlier grant on any device.
+ * Undefined without a grant to this client at this redirect URI, or when the user is no longer signed in in this
+ * browser. A first-party web client gets the requested scopes of the catalogue without a question.
  */
 export async function findTokenFamily(deps: TokenFamilyDeps, ctx: KoaContextWithOIDC): Promise<GrantModel | undefined> {
   const { oidc } = ctx
   const { client, session, account } = oidc
   if (!client || !session || !account) return undefined
-  // An answer that was given before a sign-out is not the sign-in of whoever holds the browser now.
+  // An answer from before a sign-out is not the sign-in of the browser's current user.
   if (findRequestState(ctx)?.browser?.userId !== account.accountId) return undefined
   const grant = await findLiveGrant(deps, ctx)
   if (!grant) return undefined
@@ -65,7 +64,7 @@ function buildFamily(deps: TokenFamilyDeps, { oidc }: KoaContextWithOIDC, grant:
   return new oidc.provider.Grant(facts) as GrantModel
 }
 
-/** Whether each client needs no question: `metadata` writes all members anew at each call. */
+/** Cached per client: `metadata` builds all members at each call. */
 const silentClients = new WeakMap<object, boolean>()
 
 function isSilentClient(client: NonNullable<KoaContextWithOIDC['oidc']['client']>): boolean {

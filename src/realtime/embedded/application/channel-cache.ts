@@ -15,7 +15,7 @@ export interface ChannelCache {
   entries(nowMs: number): [channel: string, event: CachedEvent][]
 }
 
-/** Builds a cache of at most `limit` channels; the one that was published in or joined longest ago makes room. */
+/** Builds a cache of at most `limit` channels; the one least recently published in or joined is evicted. */
 export function buildChannelCache(limit: number): ChannelCache {
   const kept = buildCache<string, CachedEvent>({ limit })
   return {

@@ -3,9 +3,9 @@ import { encodeTextFrame } from '../frame/server-frame.ts'
 import type { Connection, RealtimeContext } from './state.ts'
 
 /**
- * Writes a frame, and says whether it was. The frame is written to the socket itself, encoded once for all its receivers. The
- * WebSocket library writes its own frames whole within one tick, so that none is split. A client for which too much waits is
- * cut off: it would hold the memory of every later message.
+ * Writes a frame, and returns whether it was written. The frame is written to the socket directly, encoded once for all
+ * receivers. The WebSocket library writes its own frames whole within one tick, so that none is split. A client with
+ * too much buffered data is disconnected: it would keep every later message in memory.
  */
 export function sendFrame(context: RealtimeContext, connection: Connection, frame: Buffer): boolean {
   const { socket } = connection
@@ -35,7 +35,7 @@ export function closeConnection(connection: Connection, name: CloseName): void {
   setImmediate(connection.release)
 }
 
-/** Notes that a connection acts for a user, so that ending the user's access finds it. */
+/** Records that a connection acts for a user, so that a revocation of the user's access finds it. */
 export function noteUser(connection: Connection, userId: string): void {
   if (connection.users.has(userId)) return
   connection.users.add(userId)

@@ -32,7 +32,7 @@ export function deliver(context: RealtimeContext, application: Application, publ
   context.observe({ app: application.app.id, kind: 'publish', publish, data })
 }
 
-/** Tells the subscribers of this process of members that came or left. `joined` caused it and is not told of itself. */
+/** Notifies the subscribers of this process of joined and left members, except `joined` itself. */
 export function announce(
   context: RealtimeContext,
   application: Application,

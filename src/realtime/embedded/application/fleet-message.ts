@@ -12,7 +12,7 @@ export function writeNote(process: string, number: number, payload: string): str
 export interface FleetNote {
   process: string
   number: number
-  /** Undefined when the message stands in the table only. */
+  /** Undefined when the message is only in the table. */
   payload: string | undefined
 }
 

@@ -1,12 +1,11 @@
 import type { Application, Connection, RecentRevocations } from './state.ts'
 
 /**
- * How long the end of an access is remembered, in milliseconds. A permission that was decided before it, in another process,
- * may arrive after it.
+ * Retention of a revocation, in milliseconds. A permission decided before it, in another process, may arrive after it.
  */
 const REMEMBERED_MS = 5_000
 
-/** Nothing ended. */
+/** No revocation. */
 export function buildRecentRevocations(): RecentRevocations {
   return { withdrawals: new Map(), terminations: new Map() }
 }
@@ -28,12 +27,12 @@ export function noteTermination({ revocations }: Application, user: string, nowM
   revocations.terminations.set(user, nowMs)
 }
 
-/** Whether the access of a user to a channel was withdrawn lately. */
+/** Whether the access of a user to a channel was recently withdrawn. */
 export function wasWithdrawn({ revocations }: Application, user: string, channel: string): boolean {
   return revocations.withdrawals.has(keyOf(user, channel))
 }
 
-/** Whether the connections of a user were terminated lately, and this one was open then. */
+/** Whether the connections of a user were recently terminated, while this one was open. */
 export function wasTerminated({ application, openedAtMs }: Connection, user: string): boolean {
   const terminatedAtMs = application.revocations.terminations.get(user)
   return terminatedAtMs !== undefined && openedAtMs <= terminatedAtMs

@@ -25,19 +25,19 @@ export interface Permission extends ChannelAccess {
   token?: { name: string; endsAtMs: number | null } | undefined
 }
 
-/** Recent ends in an application. */
+/** Recent revocations in an application. */
 export interface RecentRevocations {
-  /** When the access of a user to a channel was withdrawn. */
+  /** Time of the withdrawal of a user's access to a channel. */
   withdrawals: Map<string, number>
-  /** When the connections of a user were terminated. */
+  /** Time of the termination of a user's connections. */
   terminations: Map<string, number>
 }
 
 /** Messages between processes. `app` is the id of an application. */
 export type FleetMessage =
-  /** Asks a process for its whole state. */
+  /** Requests the whole state of a process. */
   | { kind: 'ask'; to: string }
-  /** The whole state of the sender in an application, for the process that asked. */
+  /** The whole state of the sender in an application, for the requesting process. */
   | { kind: 'state'; to: string; app: string; shares: ChannelShare[]; cache: [channel: string, event: CachedEvent][] }
   /** The sender's share of channels that changed. */
   | { kind: 'shares'; app: string; shares: ChannelShare[] }
@@ -55,7 +55,7 @@ export type FleetMessage =
 export interface PermittedToken {
   name: string
   user: string
-  /** When it has to be looked at; null for one that does not end by itself. */
+  /** Time of the next check; null for one without an expiry. */
   endsAtMs: number | null
 }
 
@@ -79,7 +79,7 @@ export interface Connection {
   userId?: string | undefined
   /** Every user it is known to act for. */
   users: Set<string>
-  /** For whom channels were authorized, and what the channel belongs to, as the authorization says. */
+  /** The users of channel authorizations, and the owner of the channel. */
   permitted: Map<string, { user: string; owner: string }>
   /** The name of the token with which each channel, or the sign-in (`SIGN_IN`), was authorized. */
   tokens: Map<string, string>
@@ -88,7 +88,7 @@ export interface Connection {
   /** Ends its subscriptions. */
   release: () => void
   isAuthorized: boolean
-  /** Whether a close has begun: nothing is sent or read any more. */
+  /** Whether it is closing: nothing is sent or read any more. */
   isClosing: boolean
   openedAtMs: number
   lastSeenAtMs: number
@@ -104,9 +104,9 @@ export interface Application {
   cache: ChannelCache
   /** The open connections by socket id. */
   connections: Map<string, Connection>
-  /** The open connections of each user who is known: by a sign-in, as a member, or from the authorization. */
+  /** The open connections of each identified user: by a sign-in, as a member, or from the authorization. */
   byUser: Map<string, Set<Connection>>
-  /** The tokens with which something was permitted on open connections, by name. */
+  /** The tokens with permissions on open connections, by name. */
   tokens: Map<string, HeldToken>
   /** The last publishes, oldest first. */
   recent: RecentPublish[]

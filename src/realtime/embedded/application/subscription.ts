@@ -89,7 +89,7 @@ function sendCached(context: RealtimeContext, connection: Connection, channel: s
   sendText(context, connection, writeEvent({ event: cached.event, channel, data: cached.data }))
 }
 
-/** Ends a subscription, if there is one. The protocol has no answer to it. */
+/** Ends a subscription, if any. The protocol has no answer to it. */
 export function unsubscribe(context: RealtimeContext, connection: Connection, channel: string): boolean {
   if (!connection.channels.delete(channel)) return false
   const { registry } = connection.application

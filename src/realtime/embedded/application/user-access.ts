@@ -4,12 +4,12 @@ import { noteTermination, noteWithdrawal, wasTerminated, wasWithdrawn } from './
 import type { Application, ChannelAccess, Connection, Permission, PermittedToken, RealtimeContext } from './state.ts'
 import { unsubscribe, withdraw } from './subscription.ts'
 
-/** Stands for a channel where a connection was permitted to sign in: no channel has this name. */
+/** Placeholder for a channel in a permission to sign in: no channel has this name. */
 export const SIGN_IN = ''
 
 /**
- * Channels that may be authorized for one connection. Each has to be remembered for as long as the connection lives, because
- * its signature stays valid. A page that browses through more of them connects again, and begins anew.
+ * Maximum number of authorized channels of one connection. Each must be stored while the connection is open, because
+ * its signature stays valid. A page with more of them reconnects, and starts again.
  */
 const PERMISSIONS_LIMIT = 1_000
 
@@ -97,8 +97,8 @@ function holdToken(connection: Connection, channel: string, { name, user, endsAt
 }
 
 /**
- * Ends what was permitted with a token on the connections of this process: its subscriptions, and the sign-in of connections.
- * Subscriptions permitted with another token stay, and so do the connections.
+ * Ends the permissions of a token on the connections of this process: its subscriptions, and the sign-in of
+ * connections. Subscriptions under another token stay, and so do the connections.
  */
 export function endTokenHere(context: RealtimeContext, { tokens }: Application, name: string): void {
   const entry = tokens.get(name)

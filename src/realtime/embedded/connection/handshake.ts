@@ -16,7 +16,7 @@ export interface HandshakeFacts {
   isKnownKey: (key: string) => boolean
   /** Origins that may connect; undefined: all. */
   allowedOrigins: readonly string[] | undefined
-  /** Whether the server takes connections: not before it joined the others, nor while it stops. */
+  /** Whether the server accepts connections: not before it has joined the others, nor while it stops. */
   isServing: boolean
   limits: RealtimeLimits
   counts: Pick<RealtimeCounts, 'connections'>

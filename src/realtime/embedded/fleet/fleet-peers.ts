@@ -6,7 +6,10 @@ const LOOKS_WITHOUT_LOCK = 2
 /** Looks without a sign of life after which a process has ended, although the database still sees its connection. */
 const LOOKS_WITHOUT_BEAT = 15
 
-/** Looks for which a process that was taken for ended is still written to: if it lives, it reads what it missed. */
+/**
+ * Number of checks for which messages are still written for a process considered ended: if it is running, it reads what
+ * it missed.
+ */
 const LOOKS_UNTIL_GIVEN_UP = 60
 
 /** Another process, as this one knows it. */
@@ -21,14 +24,14 @@ export interface Peer {
 /** The other processes that live, as far as this one knows. */
 export interface PeerList {
   size(): number
-  /** Whether a message is of use: there are others, or one that fell silent lately may return. */
+  /** Whether a message is needed: there are other processes, or one recently silent may return. */
   hasReaders(): boolean
   list(): [process: string, peer: Peer][]
-  /** The process that sent a message, which may be new here; undefined for one that said before that it stops. */
+  /** The sender of a message, which may be new here; undefined for one that has announced its stop. */
   meet(process: string): Peer | undefined
-  /** Classifies what the database says of the others. No clock of another machine is compared with the own one. */
+  /** Classifies the database's state of the others. Clocks of different machines are not compared. */
   see(others: readonly OtherProcess[]): void
-  /** Removes a process that said that it stops. */
+  /** Removes a process that announced its stop. */
   end(process: string): void
 }
 
@@ -40,11 +43,11 @@ export function buildPeerList(callbacks: {
   const peers = new Map<string, Peer>()
   /** Last reports of processes that fell silent: their connections may live on. */
   const silent = new Map<string, number>()
-  /** The last message of each process that was taken for ended: if it lives, reading goes on there. */
+  /** The last message of each process considered ended: if it is running, reading continues there. */
   const lasts = new Map<string, number>()
-  /** Looks since a process was taken for ended. */
+  /** Checks since a process was considered ended. */
   const missed = new Map<string, number>()
-  /** Processes that said that they stop; the database knows them a moment longer. */
+  /** Processes that announced their stop; the database has them a moment longer. */
   const ended = new Set<string>()
 
   function add(process: string, seenAtMs: number): Peer {
@@ -86,7 +89,7 @@ export function buildPeerList(callbacks: {
         else missed.delete(process)
       for (const [process, seenAtMs] of silent) if (byId.get(process)?.seenAtMs !== seenAtMs) silent.delete(process)
       for (const kept of [ended, lasts]) for (const process of kept.keys()) if (!byId.has(process)) kept.delete(process)
-      // A row without a lock is one of a process that ended, or that has not begun to listen.
+      // A row without a lock belongs to a process that ended, or is not yet listening.
       for (const other of others)
         if (other.isListening && ![peers, silent, ended].some((item) => item.has(other.id)))
           add(other.id, other.seenAtMs)

@@ -5,7 +5,7 @@ import { permitHere, terminateHere, withdrawHere } from '../application/user-acc
 import { parseChannelName } from '../frame/channel-name.ts'
 import type { Fleet } from './fleet.ts'
 
-/** Keeps what this process knows of the subscriptions of others, and tells them of its own. */
+/** Tracks the subscriptions of other processes, and announces its own. */
 export interface FleetSync extends Relay {
   onMessage(process: string, message: FleetMessage): void
   onPeer(process: string): void
@@ -14,7 +14,7 @@ export interface FleetSync extends Relay {
   onBeat(): void
 }
 
-/** Builds the sync. `context` and `fleet` are asked for late, because they are built with it. */
+/** Builds the sync. `context` and `fleet` are read lazily, because they are built with it. */
 export function buildFleetSync(deps: { context: () => RealtimeContext; fleet: () => Fleet }): FleetSync {
   const send = (message: FleetMessage) => deps.fleet().send(message)
   const sendQuietly = (message: FleetMessage) =>

@@ -5,7 +5,7 @@ import { statement } from '../../../postgres/statement/statement.ts'
 /** The channel of notifications between the processes. */
 export const FLEET_CHANNEL = 'signalbox_realtime'
 
-/** The lock that a process holds while its listening connection lives. */
+/** The lock that a process holds while its listening connection is open. */
 export const fleetLock = (process: string) => `${ADVISORY_LOCKS.realtimeProcess.key}${process}`
 
 /** A message to the other processes. */
@@ -16,7 +16,7 @@ export interface OutgoingMessage {
   note: string
 }
 
-// Nothing that is passed on outlives the processes, so the commit does not wait for the disk. Equal notifications of one
+// Relayed messages do not outlive the processes, so the commit does not wait for the disk. Equal notifications of one
 // transaction become one; these differ by their numbers.
 const send = statement<
   never,
@@ -29,7 +29,7 @@ const send = statement<
   select set_config('synchronous_commit', 'off', true), pg_notify('${FLEET_CHANNEL}', x.note)
   from unnest($notes::text[]) as x (note)`)
 
-/** Keeps messages of a process and notifies the others, in their order. */
+/** Stores messages of a process and notifies the others, in their order. */
 export async function sendMessages(
   db: Database,
   from: { process: string; now: Date },
@@ -56,7 +56,7 @@ export function readMessages(
 export interface OtherProcess {
   id: string
   seenAtMs: number
-  /** Whether it holds its lock: its listening connection lives. */
+  /** Whether it holds its lock: its listening connection is open. */
   isListening: boolean
 }
 
@@ -74,7 +74,7 @@ const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }, { 
         and (l.classid::bigint << 32) | l.objid::bigint = hashtextextended('${ADVISORY_LOCKS.realtimeProcess.key}' || p.id, 0)) as is_listening
   from realtime_process p, paced where p.id <> $process`)
 
-/** Says that a process lives, and reads the others. */
+/** Renews the heartbeat of a process, and reads the others. */
 export async function renewProcess(db: Database, process: string, now: Date): Promise<OtherProcess[]> {
   const rows = await renew(db, { process, now })
   return rows.map((row) => ({ id: row.id, seenAtMs: row.seen_at.getTime(), isListening: row.is_listening }))

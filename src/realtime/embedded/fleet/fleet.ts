@@ -17,17 +17,17 @@ import {
 } from './fleet.store.ts'
 import { buildPeerList, type Peer } from './fleet-peers.ts'
 
-/** How often a process says that it lives, and looks for others. */
+/** Interval of the heartbeat of a process, and of its read of the others. */
 const BEAT_MS = 1_000
 
 /** Every so many beats, old rows are deleted. */
 const SWEEP_EVERY_BEATS = 20
 
-/** Messages are kept this long for those who miss them; rows of processes that ended, this long. */
+/** Retention of messages for processes that missed them, and of rows of ended processes. */
 const MESSAGE_KEPT_MS = 60_000
 const PROCESS_KEPT_MS = 3_600_000
 
-/** Most messages of one statement. */
+/** Maximum number of messages in one statement. */
 const BATCH_LIMIT = 200
 
 /** The processes that serve the same applications, joined through the database. */
@@ -42,9 +42,9 @@ export interface Fleet {
   send(message: FleetMessage): Promise<void>
   /** Resolves when this process receives what the others send. */
   joined: Promise<void>
-  /** Listens and says that it lives, until stopped. */
+  /** Listens and sends heartbeats, until stopped. */
   run(): Promise<void>
-  /** Tells the other processes that this one ends, and ends. */
+  /** Announces the stop to the other processes, and stops. */
   stop(): Promise<void>
 }
 
@@ -55,7 +55,7 @@ export interface FleetOptions {
   /** For LISTEN: PostgreSQL itself, or a pooler in session mode. */
   connectionString: string
   clock: Clock
-  /** Whether the clock may be trusted; while not, nothing is deleted. Default: always. */
+  /** Whether the clock is trusted; otherwise nothing is deleted. Default: always. */
   isTrusted?: () => boolean
   logger: Logger
   /** Runs for each message of another process, in the order of that process. */
@@ -177,7 +177,7 @@ export function buildFleet(options: FleetOptions): Fleet {
       await Promise.all([listener.run(), beatUntilStopped()])
     },
     stop: async () => {
-      // The last message: the others would take a later one for that of a new process.
+      // The last message: the others would treat a later one as that of a new process.
       isLeaving = true
       if (peers.size() > 0) await sender.send({ kind: 'bye' }).catch(() => {})
       stopping.abort()

@@ -7,17 +7,17 @@ interface Entry {
   hits: number
 }
 
-/** Counts of each address in this process: what is open, and what happened in the current minute. */
+/** Counts of each address in this process: open connections, and those opened in the current minute. */
 export interface AddressBook {
   /** Counts a hit, and returns the hits of this minute. */
   hit(address: string, nowMs: number): number
   /** The hits of this minute. */
   hits(address: string, nowMs: number): number
-  /** Adds to what is open. */
+  /** Adds to the open ones. */
   open(address: string): void
   close(address: string): void
   countOpen(address: string): number
-  /** Forgets addresses with nothing open and an ended minute. */
+  /** Removes addresses without open connections and with an ended minute. */
   sweep(nowMs: number): void
 }
 

@@ -9,7 +9,7 @@ export function openBudget(burst: number, nowMs: number): Budget {
   return { left: burst, filledAtMs: nowMs }
 }
 
-/** Takes one from the budget; false when it is spent. Time that steps back fills nothing. */
+/** Takes one token; false when none is left. A clock that steps back adds none. */
 export function spend(budget: Budget, rate: { perSecond: number; burst: number }, nowMs: number): boolean {
   const elapsedMs = Math.max(0, nowMs - budget.filledAtMs)
   budget.left = Math.min(rate.burst, budget.left + (elapsedMs * rate.perSecond) / 1000)

@@ -3,7 +3,7 @@
  */
 export type ChannelKind = 'public' | 'private' | 'presence' | 'encrypted' | 'user'
 
-/** A valid channel name and what its prefix says. */
+/** A valid channel name with the properties of its prefix. */
 export interface ChannelName {
   name: string
   kind: ChannelKind
@@ -13,7 +13,7 @@ export interface ChannelName {
   userId?: string
 }
 
-/** Longest channel name, in characters. The client libraries send up to 200; the protocol allows 164. */
+/** Maximum length of a channel name, in characters. The client libraries send up to 200; the protocol allows 164. */
 export const CHANNEL_NAME_LIMIT = 164
 
 /** Longest user id, in characters. */
@@ -36,7 +36,7 @@ const PREFIXES: readonly { prefix: string; kind: ChannelKind; isCache: boolean }
   { prefix: 'cache-', kind: 'public', isCache: true },
 ]
 
-/** Reads a channel name; undefined for a value that is none. */
+/** Reads a channel name; undefined for an invalid value. */
 export function parseChannelName(name: unknown): ChannelName | undefined {
   if (typeof name !== 'string') return undefined
   if (name.startsWith(USER_PREFIX)) {
@@ -53,7 +53,7 @@ export function nameUserChannel(userId: string): string {
   return `${USER_PREFIX}${userId}`
 }
 
-/** Whether a value can name a user: 1 to 128 characters, none of them a control character. */
+/** Whether a value is a valid user id: 1 to 128 characters without control characters. */
 export function isUserId(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= USER_ID_LIMIT && !/\p{Cc}/u.test(value)
 }

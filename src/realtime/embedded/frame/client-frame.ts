@@ -1,15 +1,15 @@
-/** A frame of a client, or what is wrong with it. Names and tokens are not judged here. */
+/** A frame of a client, or its fault. Names and tokens are not checked here. */
 export type ClientFrame =
   | { kind: 'ping' }
   | { kind: 'pong' }
   | { kind: 'subscribe'; channel: string; auth: string; channelData: string | undefined }
   | { kind: 'unsubscribe'; channel: string }
   | { kind: 'signin'; auth: string; userData: string }
-  /** `data` as it is sent on: text as it came, all else as JSON. */
+  /** The forwarded `data`: text unchanged, all else as JSON. */
   | { kind: 'client-event'; channel: string; event: string; data: string }
   | { kind: 'fault'; message: string }
 
-/** Longest event name, in characters. */
+/** Maximum length of an event name, in characters. */
 export const EVENT_NAME_LIMIT = 200
 
 /** Reads a text frame. Never throws. */
@@ -59,10 +59,10 @@ function readClientEvent(event: string, { channel, data }: Record<string, unknow
   return { kind: 'client-event', channel, event, data: text }
 }
 
-/** The user that `channel_data` or `user_data` names. */
+/** The user of `channel_data` or `user_data`. */
 export interface NamedUser {
   id: string
-  /** `user_info`, as it is shown to other members; undefined when there is none. */
+  /** `user_info`, shown to other members; undefined without one. */
   info: unknown
 }
 
@@ -80,7 +80,7 @@ export function readUserData(userData: string): NamedUser | undefined {
   return typeof data?.id === 'string' ? { id: data.id, info: data.user_info } : undefined
 }
 
-/** The JSON object that a text holds; undefined for every other text. */
+/** The JSON object of a text; undefined for any other text. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     return asObject(JSON.parse(text))

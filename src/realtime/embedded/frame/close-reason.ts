@@ -1,6 +1,7 @@
 /**
- * Why the server closes a connection. pusher-js 8 reads the code: 4000 to 4099 and 4300 or more are final; after 4100 to 4199 it
- * connects again in a second; after 4200 to 4299 at once and without back-off, so that a crowd is never closed with those.
+ * Why the server closes a connection. pusher-js 8 reads the code: 4000 to 4099 and 4300 or more are final; after 4100
+ * to 4199 it connects again in a second; after 4200 to 4299 at once and without back-off, so many clients are never
+ * closed with those.
  */
 export interface CloseReason {
   code: number
@@ -30,7 +31,7 @@ export const CLOSE_REASONS = {
 /** Names a close. */
 export type CloseName = keyof typeof CLOSE_REASONS
 
-/** Why a subscription is refused or ended: the members of `pusher:subscription_error`, and its text. */
+/** Reason of a refused or ended subscription: the members of `pusher:subscription_error`, and its text. */
 export interface SubscriptionRefusal {
   type: 'AuthError' | 'InvalidChannel' | 'InvalidChannelData' | 'LimitReached'
   /** Like a status of HTTP. */
@@ -64,7 +65,7 @@ export const UNAUTHORIZED_CODE = 4009
 /** Protocol versions with the frames of version 7. */
 const SUPPORTED_VERSIONS = [5, 6, 7]
 
-/** Why a connection with this `protocol` parameter is closed; undefined when it is supported. */
+/** Close reason for this `protocol` parameter; undefined when it is supported. */
 export function classifyVersion(protocol: string | null): CloseName | undefined {
   if (protocol === null || protocol === '') return 'missing-version'
   if (!/^\d{1,4}$/.test(protocol)) return 'invalid-version'

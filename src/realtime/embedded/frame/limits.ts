@@ -29,7 +29,7 @@ export interface RealtimeLimits {
   pongTimeoutSeconds: number
   /** Time in which a connection signs in or joins a channel that needs authorization; 0: no limit. Beyond: close 4009. */
   authorizeWithinSeconds: number
-  /** Cache channels of an application whose last event is kept, and for how long. */
+  /** Maximum number of cached channels of an application, and the lifetime of their last event. */
   cachedChannels: number
   cacheSeconds: number
 }
@@ -55,12 +55,12 @@ const DEFAULT_LIMITS: RealtimeLimits = {
   cacheSeconds: 1_800,
 }
 
-/** How much longer data is as JSON within JSON: every character of an event escaped, and every quote of a member. */
+/** Growth of data as JSON within JSON: every character of an event escaped, and every quote of a member. */
 const ESCAPED = { event: 6, member: 2 } as const
 
 /**
- * The limits with what is not given: the default, but no client is cut off for the largest frame that the other limits
- * allow, the list of all members or one event, nor for a second one behind it.
+ * The limits with defaults: the buffer is at least twice the largest frame that the other limits allow, the list of all
+ * members or one event.
  */
 export function buildLimits(given: Partial<RealtimeLimits> = {}): RealtimeLimits {
   const limits = { ...DEFAULT_LIMITS, ...given }

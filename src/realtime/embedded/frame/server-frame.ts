@@ -1,6 +1,6 @@
 import type { SubscriptionRefusal } from './close-reason.ts'
 
-/** The texts of the server's frames. `data` is a string that holds JSON, as the protocol demands of the server. */
+/** The texts of the server's frames. `data` is a string of JSON, as the protocol requires of the server. */
 
 /** An event for the subscribers of a channel. `userId` names the sender of a client event on a presence channel. */
 export interface ChannelEvent {
@@ -59,7 +59,7 @@ export function writeMemberRemoved(channel: string, id: string): string {
   return writeData('pusher_internal:member_removed', { user_id: id }, channel)
 }
 
-/** Nothing is kept of this cache channel. */
+/** The channel has no cached event. */
 export function writeCacheMiss(channel: string): string {
   return JSON.stringify({ event: 'pusher:cache_miss', channel, data: '{}' })
 }

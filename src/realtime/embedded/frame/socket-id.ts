@@ -8,7 +8,7 @@ export function isSocketId(value: unknown): value is string {
   return typeof value === 'string' && SOCKET_ID_PATTERN.test(value)
 }
 
-/** A new socket id with 96 random bits: it is guessed by nobody, and unique over processes. */
+/** A new socket id with 96 random bits: unguessable, and unique over processes. */
 export function makeSocketId(random: Random): string {
   const bytes = random.bytes(12)
   return `${bytes.readUIntBE(0, 6)}.${bytes.readUIntBE(6, 6)}`

@@ -7,7 +7,7 @@ import {
   verifySignature,
 } from '../frame/signature.ts'
 
-/** How far the clock of a publisher may be off, in seconds. */
+/** Tolerance for the clock of a publisher, in seconds. */
 const TIMESTAMP_TOLERANCE_SECONDS = 600
 
 /** Bytes of a request body: ten events of 10 KiB whose every character is escaped, and the names of their channels. */
@@ -27,15 +27,15 @@ export function refuse(status: number, body: string, headers?: Record<string, st
 
 /** Parsed request. */
 export interface ApiTarget {
-  /** As it was sent and signed. */
+  /** As sent and signed. */
   path: string
   /** The names in lower case. */
   parameters: ReadonlyMap<string, string>
 }
 
 /**
- * Reads path and parameters; undefined for a query that has two readings. Signatures cover the parameters as they are meant,
- * not as they are escaped, so a value with `&` could stand for two parameters.
+ * Parses path and parameters; undefined for an ambiguous query. Signatures cover the decoded parameters, so a value
+ * with `&` could mean two parameters.
  */
 export function readTarget(url: string): ApiTarget | undefined {
   const [path = '', query = ''] = url.split(/\?(.*)/s, 2)

@@ -3,7 +3,7 @@ import type { ClientAuth } from 'openid-client'
 import type { Clock } from '../../../../base/clock.ts'
 import { type ProviderClient, type ProviderDeclaration, readStandardClaims } from './provider-declaration.ts'
 
-/** Lifetime of a signed client secret, in seconds. Apple takes up to six months; one is made for each exchange. */
+/** Lifetime of a signed client secret, in seconds. Apple accepts up to six months; one is signed for each exchange. */
 const SECRET_SECONDS = 300
 
 /**

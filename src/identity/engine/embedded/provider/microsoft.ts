@@ -3,9 +3,9 @@ import { isTrue, type ProviderDeclaration, type ProviderFacts, type ReadProfile 
 const TENANT_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * Microsoft accounts and Entra ID, by OpenID Connect. The issuer of the common endpoint is a template with the tenant, which
- * `openid-client` fills from `tid`; `SOCIAL_MICROSOFT_ISSUER` limits it to one tenant. The administrator of any tenant can
- * set any `email`, so it counts as verified only with `xms_edov`, which says that the owner of the domain was verified.
+ * Microsoft accounts and Entra ID, by OpenID Connect. The issuer of the common endpoint is a template with the tenant,
+ * which `openid-client` fills from `tid`; `SOCIAL_MICROSOFT_ISSUER` limits it to one tenant. The administrator of any
+ * tenant can set any `email`, so it counts as verified only with `xms_edov`, the verification of the domain owner.
  */
 export const microsoft: ProviderDeclaration = {
   label: 'Microsoft',

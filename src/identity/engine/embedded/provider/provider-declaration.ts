@@ -16,7 +16,7 @@ export type ProviderFacts = Readonly<Record<string, unknown>>
 
 /** The profile that a declaration reads from the facts, before it is cleaned. */
 export interface ReadProfile {
-  /** Empty when the facts name nobody. */
+  /** Empty without a subject. */
   subject: unknown
   email: unknown
   isEmailVerified: boolean
@@ -27,7 +27,7 @@ export interface ReadProfile {
 /** Reads one JSON resource of a provider's API with the user's access token. Rejects unless the status is 200. */
 export type ReadResource = (url: string, query?: Record<string, string>) => Promise<unknown>
 
-/** How a provider is reached: by OpenID Connect with discovery, or by plain OAuth 2.0 and an API of its own. */
+/** Protocol of a provider: OpenID Connect with discovery, or plain OAuth 2.0 and an API of its own. */
 export type ProviderProtocol =
   | { kind: 'openid'; issuer: string }
   | {
@@ -56,7 +56,7 @@ export interface ProviderDeclaration {
   hasPkce?: false
   /** False where the provider leaves the nonce out of its ID token. */
   hasNonce?: false
-  /** How the client proves itself at the token endpoint, where that is not its plain secret. */
+  /** Client authentication at the token endpoint, if not by the plain secret. */
   buildClientAuth?: (client: ProviderClient, clock: Pick<Clock, 'now'>) => ClientAuth
   /** The settings besides `_CLIENT_ID` that the provider needs. */
   needs: readonly ('secret' | 'teamId' | 'keyId')[]
@@ -76,7 +76,7 @@ export interface EnabledProvider {
   answer?: (url: string, options: { method: string; body: string }) => Promise<Response>
 }
 
-/** Whether a claim says yes. Apple and LinkedIn send the word instead of the boolean; Microsoft sends 1. */
+/** Whether a claim is true. Apple and LinkedIn send a string instead of the boolean; Microsoft sends 1. */
 export function isTrue(value: unknown): boolean {
   return value === true || value === 'true' || value === 1 || value === '1'
 }
