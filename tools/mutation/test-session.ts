@@ -24,8 +24,15 @@ export interface Judgement {
   tests: readonly TestOfRun[]
   /** The modules that the change concerns, from the root. */
   stale: readonly string[]
-  /** How long the tests may take together. */
-  limitMs: number
+  /** How long these tests may take together. Pure. */
+  limitOf: (tests: readonly TestOfRun[]) => number
+}
+
+/** What the process of tests writes down before each file. */
+export interface ProcessNote {
+  pid: number
+  /** Memory that it holds, in bytes. */
+  held: number
 }
 
 /** Runs tests of a copy of the repository again and again: one PostgreSQL, one process of tests at a time. */
@@ -34,7 +41,7 @@ export interface TestSession extends AsyncDisposable {
   files: readonly string[]
   /** Runs these files of tests once as the code is. Returns those that passed, what each reached, and the names of the others. */
   look(files: readonly string[]): Promise<{ tests: TestOfRun[]; reached: ReachedCode[]; failed: string[] }>
-  /** Runs some of the tests, in this order of files, until one fails. */
+  /** Runs some of the tests, in this order of files, until one fails twice. */
   judge(judgement: Judgement): Promise<Verdict>
 }
 
@@ -42,8 +49,11 @@ export interface TestSession extends AsyncDisposable {
 const TEST_LIMIT_MS = 5_000
 const TEST_SLOWER = 10
 
-/** Changes that one process judges. What it loaded anew for each of them stays in its memory. */
-const ROUNDS_OF_PROCESS = 20
+/** Limits of the second look at a failure, as a multiple of those of the first: the machine may be busy. */
+const AGAIN_SLOWER = 2
+
+/** Memory of a process, in bytes, with which it judges no further change. What it loaded for each of them stays. */
+const MOST_HELD = 1_200_000_000
 
 /** The tests that notice a mutant probably come first. */
 class InGivenOrder extends BaseSequencer {
@@ -105,26 +115,28 @@ export async function openTestSession(
   let rounds = 0
 
   async function beginRound(round: Omit<Round, 'number'>): Promise<void> {
-    if (rounds >= ROUNDS_OF_PROCESS) await endProcess()
+    if (rounds > 0 && (await readNote()).held > MOST_HELD) await endProcess()
     rounds += 1
     await writeFile(roundFile, JSON.stringify({ number: rounds, ...round } satisfies Round))
   }
+
+  const readNote = async () => JSON.parse(await readFile(processFile, 'utf8')) as ProcessNote
 
   async function endProcess(): Promise<void> {
     await kept.end()
     rounds = 0
   }
 
-  async function runRound(judgement: Judgement): Promise<Verdict & { isAssertion?: boolean }> {
-    const { tests, limitMs } = judgement
+  /** Runs tests beside a change until one fails. */
+  async function runRound({ tests, stale, limitOf }: Judgement, slower: number): Promise<RoundResult> {
     const files = Map.groupBy(tests, ({ file }) => file)
     const limitsMs = Object.fromEntries(
       [...files].map(([file, those]) => [
         file,
-        TEST_LIMIT_MS + TEST_SLOWER * Math.max(...those.map(({ durationMs }) => durationMs)),
+        slower * (TEST_LIMIT_MS + TEST_SLOWER * Math.max(...those.map(({ durationMs }) => durationMs))),
       ]),
     )
-    await beginRound({ stale: judgement.stale, limitsMs })
+    await beginRound({ stale, limitsMs })
     const chosen = [...files].map(([file, those]) =>
       vitest.projects[0]!.createSpecification(file, { testIds: those.map(({ id }) => id) }),
     )
@@ -133,14 +145,28 @@ export async function openTestSession(
     let isLate = false
     const timer = setTimeout(async () => {
       isLate = true
-      process.kill(Number(await readFile(processFile, 'utf8')), 'SIGKILL')
-    }, limitMs)
+      process.kill((await readNote()).pid, 'SIGKILL')
+    }, slower * limitOf(tests))
     const result = await vitest.runTestSpecifications(chosen)
     clearTimeout(timer)
-    if (isLate) return { kind: 'timeout' }
+    // A test that hangs goes on.
+    if (isLate) await endProcess()
+    if (isLate) return { failure: { name: 'all', isAssertion: false, isLate }, passed: new Set() }
     const failure = findFailure(result)
-    if (failure === undefined) return { kind: 'survived' }
-    return failure.isLate ? { kind: 'timeout' } : { kind: 'killed', by: failure.name, isAssertion: failure.isAssertion }
+    if (failure?.isLate) await endProcess()
+    return { failure, passed: new Set(readTests(result).tests.map(({ id }) => id)) }
+  }
+
+  /**
+   * What failed runs once more, alone, with longer limits, and counts when it fails again: one that fails by chance, or for the
+   * load of the machine, judges nothing. State left by an earlier change fails no assertion about a value: in a new process.
+   */
+  async function failsAgain(judgement: Judgement, failure: Failure): Promise<Failure | undefined> {
+    if (!failure.isAssertion) await endProcess()
+    const { tests } = judgement
+    const those = tests.filter(({ id, file }) => (failure.id ? id === failure.id : (failure.file ?? file) === file))
+    const { failure: again } = await runRound({ ...judgement, tests: those }, AGAIN_SLOWER)
+    return again
   }
 
   return {
@@ -155,15 +181,16 @@ export async function openTestSession(
       return { ...readTests(result), reached: await readReached(folder) }
     },
     judge: async (judgement) => {
-      let verdict = await runRound(judgement)
-      // State left by an earlier change may fail a test, but not an assertion about a value.
-      if (verdict.kind === 'killed' && !verdict.isAssertion && kept.wasReused()) {
-        await endProcess()
-        verdict = await runRound(judgement)
+      let open = judgement.tests
+      while (open.length > 0) {
+        const { failure, passed } = await runRound({ ...judgement, tests: open }, 1)
+        if (failure === undefined) break
+        const again = await failsAgain({ ...judgement, tests: open }, failure)
+        if (again !== undefined) return again.isLate ? { kind: 'timeout' } : { kind: 'killed', by: again.name }
+        if (failure.id === undefined && failure.file === undefined) break
+        open = open.filter(({ id, file }) => !passed.has(id) && id !== failure.id && file !== failure.file)
       }
-      // A test that hangs goes on.
-      if (verdict.kind === 'timeout') await endProcess()
-      return verdict
+      return { kind: 'survived' }
     },
     [Symbol.asyncDispose]: async () => {
       await kept.end()
@@ -194,10 +221,20 @@ async function readReached(folder: string): Promise<ReachedCode[]> {
 
 interface Failure {
   name: string
+  /** The test; absent for an error outside of tests. */
+  id?: string
+  /** The file of such an error. */
+  file?: string
   /** Whether a value was not the expected one. */
   isAssertion: boolean
   /** Whether the test took longer than it may. */
   isLate: boolean
+}
+
+interface RoundResult {
+  failure: Failure | undefined
+  /** The ids of the tests that passed. */
+  passed: ReadonlySet<string>
 }
 
 /** The first test that failed, or an error outside of tests. */
@@ -216,10 +253,11 @@ function findFailureOf(module: TestModule): Failure | undefined {
     if (state !== 'failed') continue
     return {
       name: `${module.relativeModuleId} > ${test.fullName}`,
+      id: test.id,
       isAssertion: errors.some(({ name }) => name === 'AssertionError'),
       isLate: errors.some(({ message }) => message.startsWith('Test timed out in')),
     }
   }
   if (module.state() !== 'failed') return undefined
-  return { name: module.relativeModuleId, isAssertion: false, isLate: false }
+  return { name: module.relativeModuleId, file: module.moduleId, isAssertion: false, isLate: false }
 }
