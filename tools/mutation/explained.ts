@@ -259,4 +259,46 @@ export const EXPLAINED: readonly Explained[] = [
     change: 'skip locked -> (nothing)',
     reason: 'only has a second router wait for the part that the first one writes',
   },
+  {
+    path: 'src/delivery/routing/inline-routing.ts',
+    lineText: 'if (policies.countSlots() === 0) return undefined',
+    change: 'policies.countSlots() === 0 -> false',
+    reason: 'saves the turns: the slots are counted again once they are taken',
+  },
+  {
+    path: 'src/delivery/routing/queue-looks.ts',
+    lineText: 'after = isFull && last ? last : firstIdAt(clock.now() - RECENT_MS)',
+    change: 'last -> true',
+    reason: 'only for the types: a full batch has a last event',
+  },
+  {
+    path: 'src/delivery/routing/queue-looks.ts',
+    lineText: 'let hasBacklog = false',
+    change: 'false -> true',
+    reason: 'the first look is one through the whole queue, which ends no backlog and sets it',
+  },
+  {
+    path: 'src/delivery/routing/router.ts',
+    lineText: 'let isNotified = false',
+    change: 'false -> true',
+    reason: 'each look sets it before anything reads it',
+  },
+  {
+    path: 'src/delivery/routing/router.ts',
+    lineText: "sleep.abort('over')",
+    change: "sleep.abort('over') -> ;",
+    reason: 'only has a timer run on for a second at most',
+  },
+  {
+    path: 'src/delivery/routing/router.ts',
+    lineText: 'let hasFanOut = false',
+    change: 'false -> true',
+    reason: 'the first look is one through the whole queue, which sets it',
+  },
+  {
+    path: 'src/delivery/routing/router.ts',
+    lineText: 'if (hasMore || hasFanOut) continue',
+    change: 'hasFanOut -> false',
+    reason: 'what ended the parts, a notification or a due look, ends the wait as well',
+  },
 ]
