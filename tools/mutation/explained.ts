@@ -301,4 +301,22 @@ export const EXPLAINED: readonly Explained[] = [
     change: 'hasFanOut -> false',
     reason: 'what ended the parts, a notification or a due look, ends the wait as well',
   },
+  ...['!found?.userId -> false', "reason ?? 'challenge_unknown' -> (reason)"].map((change) => ({
+    path: 'src/identity/sign-in/second-factor/factor-login.ts',
+    lineText: "if (reason || !found?.userId) return { kind: 'refused', reason: reason ?? 'challenge_unknown' }",
+    change,
+    reason: 'only for the types: a challenge of a sign-in has a user, and what was not found has a reason',
+  })),
+  ...['!found?.userId -> false', "reason ?? 'challenge_unknown' -> (reason)"].map((change) => ({
+    path: 'src/identity/sign-in/second-factor/factor-login.ts',
+    lineText: "if (reason || !found?.userId) return { problem: buildFactorFailed(reason ?? 'challenge_unknown') }",
+    change,
+    reason: 'only for the types: a challenge of a sign-in has a user, and what was not found has a reason',
+  })),
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at))',
+    change: '(not is_live or visit_at <> greatest(due_at, served_at)) on conflict (webhook) -> true',
+    reason: 'only writes the place of a webhook again that has not changed',
+  },
 ]
