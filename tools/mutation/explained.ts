@@ -313,10 +313,4 @@ export const EXPLAINED: readonly Explained[] = [
     change,
     reason: 'only for the types: a challenge of a sign-in has a user, and what was not found has a reason',
   })),
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at))',
-    change: '(not is_live or visit_at <> greatest(due_at, served_at)) on conflict (webhook) -> true',
-    reason: 'only writes the place of a webhook again that has not changed',
-  },
 ]
