@@ -54,7 +54,7 @@ await new Command('mutate')
     readCount,
     60,
   )
-  .option('--patience <seconds>', 'how long the tests of one change may take at least', readCount, 20)
+  .option('--patience <seconds>', 'how long the tests of one change may take at least', readCount, 10)
   .option('--root <folder>', 'the repository', join(import.meta.dirname, '..'))
   .option('--near', 'only the three nearest files of tests judge: what survives may be noticed by others')
   .option('--minutes <count>', 'stop after so many minutes', readCount)

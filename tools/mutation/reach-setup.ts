@@ -15,8 +15,8 @@ import type { ProcessNote, Round } from './test-session.ts'
 const { MUTATION_PROCESS: processFile = '', MUTATION_ROUND: roundFile = '' } = process.env
 const root = process.cwd()
 
-/** How long a hook may take beside a change: it may make a database, or fill one. */
-const HOOK_LIMIT_MS = 30_000
+/** How long a hook may take beside a change: it may make a database, or fill one. Tests have a limit each. */
+const LIMIT_MS = 60_000
 
 /** One of each for a process, kept beside the modules, which all files of tests share. */
 const kept = globalThis as typeof globalThis & {
@@ -68,12 +68,27 @@ async function closeSession(): Promise<void> {
   session?.disconnect()
 }
 
-writeFileSync(processFile, JSON.stringify({ pid: process.pid, held: process.memoryUsage.rss() } satisfies ProcessNote))
+const note = (late?: ProcessNote['late']) =>
+  writeFileSync(
+    processFile,
+    JSON.stringify({ pid: process.pid, held: process.memoryUsage.rss(), ...(late && { late }) } satisfies ProcessNote),
+  )
+note()
 const round = JSON.parse(readFileSync(roundFile, 'utf8')) as Round
 const worker = kept.__vitest_worker__
 renewModules(round)
-const limitMs = round.limitsMs[worker?.filepath ?? '']
-if (limitMs !== undefined) vi.setConfig({ testTimeout: limitMs, hookTimeout: HOOK_LIMIT_MS })
+if (!round.reach) {
+  vi.setConfig({ testTimeout: LIMIT_MS, hookTimeout: LIMIT_MS })
+  beforeEach(({ task }) => {
+    const limitMs = round.limitsMs[task.id]
+    if (limitMs === undefined) return undefined
+    const timer = setTimeout(() => {
+      note({ id: task.id, name: task.name })
+      process.kill(process.pid, 'SIGKILL')
+    }, limitMs)
+    return () => clearTimeout(timer)
+  })
+}
 // The process got its own at its start.
 if (worker) worker.config.bail = round.reach ? 0 : 1
 if (!round.reach) await closeSession()

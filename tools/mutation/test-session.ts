@@ -12,7 +12,7 @@ export interface Round {
   number: number
   /** Modules that it loads anew: the changed one, and those that load it. */
   stale: readonly string[]
-  /** How long a test of a file may take, by the path of the file. */
+  /** How long a test may take, by its id. */
   limitsMs: Readonly<Record<string, number>>
   /** The folder for what each test runs of these files; absent when tests judge. */
   reach?: { folder: string; paths: readonly string[] }
@@ -33,6 +33,8 @@ export interface ProcessNote {
   pid: number
   /** Memory that it holds, in bytes. */
   held: number
+  /** The test that took longer than it may: the process has ended. */
+  late?: { id: string; name: string }
 }
 
 /** Runs tests of a copy of the repository again and again: one PostgreSQL, one process of tests at a time. */
@@ -45,12 +47,15 @@ export interface TestSession extends AsyncDisposable {
   judge(judgement: Judgement): Promise<Verdict>
 }
 
-/** How long a test of a mutant may take at least, and as a multiple of what it took unchanged: one that waits for ever fails then. */
-const TEST_LIMIT_MS = 5_000
-const TEST_SLOWER = 10
+/**
+ * How long a test of a mutant may take at least, and as a multiple of what it took unchanged: one that waits for ever ends
+ * then. One that was only slow passes at the second look, whose limits are longer.
+ */
+const TEST_LIMIT_MS = 1_500
+const TEST_SLOWER = 5
 
 /** Limits of the second look at a failure, as a multiple of those of the first: the machine may be busy. */
-const AGAIN_SLOWER = 2
+const AGAIN_SLOWER = 3
 
 /** Memory of a process, in bytes, with which it judges no further change. What it loaded for each of them stays. */
 const MOST_HELD = 1_200_000_000
@@ -118,6 +123,8 @@ export async function openTestSession(
     if (rounds > 0 && (await readNote()).held > MOST_HELD) await endProcess()
     rounds += 1
     await writeFile(roundFile, JSON.stringify({ number: rounds, ...round } satisfies Round))
+    // The process of the last round may have ended with a test that was late.
+    await writeFile(processFile, JSON.stringify({ pid: 0, held: 0 } satisfies ProcessNote))
   }
 
   const readNote = async () => JSON.parse(await readFile(processFile, 'utf8')) as ProcessNote
@@ -131,10 +138,7 @@ export async function openTestSession(
   async function runRound({ tests, stale, limitOf }: Judgement, slower: number): Promise<RoundResult> {
     const files = Map.groupBy(tests, ({ file }) => file)
     const limitsMs = Object.fromEntries(
-      [...files].map(([file, those]) => [
-        file,
-        slower * (TEST_LIMIT_MS + TEST_SLOWER * Math.max(...those.map(({ durationMs }) => durationMs))),
-      ]),
+      tests.map(({ id, durationMs }) => [id, slower * (TEST_LIMIT_MS + TEST_SLOWER * durationMs)]),
     )
     await beginRound({ stale, limitsMs })
     const chosen = [...files].map(([file, those]) =>
@@ -145,16 +149,18 @@ export async function openTestSession(
     let isLate = false
     const timer = setTimeout(async () => {
       isLate = true
-      process.kill((await readNote()).pid, 'SIGKILL')
+      const { pid } = await readNote()
+      if (pid > 0) process.kill(pid, 'SIGKILL')
     }, slower * limitOf(tests))
     const result = await vitest.runTestSpecifications(chosen)
     clearTimeout(timer)
-    // A test that hangs goes on.
-    if (isLate) await endProcess()
-    if (isLate) return { failure: { name: 'all', isAssertion: false, isLate }, passed: new Set() }
-    const failure = findFailure(result)
-    if (failure?.isLate) await endProcess()
-    return { failure, passed: new Set(readTests(result).tests.map(({ id }) => id)) }
+    const passed = new Set(readTests(result).tests.map(({ id }) => id))
+    const { late } = await readNote()
+    // What hung would go on.
+    if (isLate || late) await endProcess()
+    if (late) return { failure: { ...late, isAssertion: false, isLate: true }, passed }
+    if (isLate) return { failure: { name: 'all', isAssertion: false, isLate }, passed }
+    return { failure: findFailure(result), passed }
   }
 
   /**
@@ -255,7 +261,7 @@ function findFailureOf(module: TestModule): Failure | undefined {
       name: `${module.relativeModuleId} > ${test.fullName}`,
       id: test.id,
       isAssertion: errors.some(({ name }) => name === 'AssertionError'),
-      isLate: errors.some(({ message }) => message.startsWith('Test timed out in')),
+      isLate: false,
     }
   }
   if (module.state() !== 'failed') return undefined
