@@ -87,7 +87,7 @@ export function hasRun(spans: readonly Span[], position: number): boolean {
 export function rankTestFiles(path: string, files: readonly string[], importers: readonly string[]): string[] {
   const near = new Map(importers.map((importer, index) => [importer, index]))
   const rank = (file: string) => [
-    isBeside(file, path) ? 0 : 1,
+    isBeside(file, path) ? (stemOf(file) === stemOf(path) ? 0 : 1) : 2,
     near.has(file) ? 0 : 1,
     isNear(file, path) ? 0 : 1,
     isSlow(file) ? 1 : 0,
