@@ -1,7 +1,14 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { BaseSequencer, createVitest, type TestModule, type TestRunResult, type TestSpecification } from 'vitest/node'
-import { keepProcess } from './kept-process.ts'
+import {
+  BaseSequencer,
+  createVitest,
+  type TestModule,
+  type TestRunResult,
+  type TestSpecification,
+  type Vitest,
+} from 'vitest/node'
+import { type KeptProcess, keepProcess } from './kept-process.ts'
 import type { ReachedCode, TestOfRun } from './reach.ts'
 
 /** Result of the tests of a mutant; `timeout` when they did not end in time, which is noticed as well. */
@@ -73,22 +80,9 @@ interface Folders {
   scratch: string
 }
 
-/** Opens a session for the mutants of `paths`. `patterns` select the files of tests. */
-export async function openTestSession(
-  { root, scratch }: Folders,
-  patterns: readonly string[],
-  paths: readonly string[],
-): Promise<TestSession> {
-  const processFile = join(scratch, 'process')
-  const roundFile = join(scratch, 'round')
-  const folder = join(scratch, 'reach')
-  process.chdir(root)
-  process.env.MUTATION_PROCESS = processFile
-  process.env.MUTATION_ROUND = roundFile
-  process.env.NODE_NO_WARNINGS = '1'
-  process.env.NODE_COMPILE_CACHE = join(scratch, 'compiled')
-  const kept = keepProcess()
-  const vitest = await createVitest(
+/** Vitest as the repository runs it, with one process that is kept and what watches its tests. */
+function openVitest(root: string, kept: KeptProcess): Promise<Vitest> {
+  return createVitest(
     'test',
     {
       root,
@@ -104,6 +98,24 @@ export async function openTestSession(
     // Those of the repository watch the tests too.
     { test: { setupFiles: [join(import.meta.dirname, 'reach-setup.ts')] } },
   )
+}
+
+/** Opens a session for the mutants of `paths`. `patterns` select the files of tests. */
+export async function openTestSession(
+  { root, scratch }: Folders,
+  patterns: readonly string[],
+  paths: readonly string[],
+): Promise<TestSession> {
+  const processFile = join(scratch, 'process')
+  const roundFile = join(scratch, 'round')
+  const folder = join(scratch, 'reach')
+  process.chdir(root)
+  process.env.MUTATION_PROCESS = processFile
+  process.env.MUTATION_ROUND = roundFile
+  process.env.NODE_NO_WARNINGS = '1'
+  process.env.NODE_COMPILE_CACHE = join(scratch, 'compiled')
+  const kept = keepProcess()
+  const vitest = await openVitest(root, kept)
   await vitest.standalone()
   const specifications = await vitest.globTestSpecifications([...patterns])
   const byFile = new Map(
