@@ -1,5 +1,17 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import {
+  constants,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  globSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
@@ -42,7 +54,7 @@ await new Command('mutate')
     readCount,
     60,
   )
-  .option('--patience <seconds>', 'how long the tests of one change may take at least', readCount, 20)
+  .option('--patience <seconds>', 'how long the tests of one change may take at least', readCount, 10)
   .option('--root <folder>', 'the repository', join(import.meta.dirname, '..'))
   .option('--near', 'only the three nearest files of tests judge: what survives may be noticed by others')
   .option('--minutes <count>', 'stop after so many minutes', readCount)
@@ -111,10 +123,12 @@ function copyRepository(checkout: string): string {
   const root = mkdtempSync(join(tmpdir(), 'signalbox-mutants-'))
   const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard']
   const paths = execFileSync('git', list, { cwd: checkout, encoding: 'utf8' }).split('\0')
-  for (const path of new Set(paths)) {
-    if (path === '' || !existsSync(join(checkout, path))) continue
-    mkdirSync(dirname(join(root, path)), { recursive: true })
-    cpSync(join(checkout, path), join(root, path), { recursive: true, verbatimSymlinks: true })
+  const present = [...new Set(paths)].filter((path) => path !== '' && existsSync(join(checkout, path)))
+  for (const folder of new Set(present.map((path) => dirname(path)))) mkdirSync(join(root, folder), { recursive: true })
+  for (const path of present) {
+    const [from, to] = [join(checkout, path), join(root, path)]
+    if (lstatSync(from).isFile()) copyFileSync(from, to, constants.COPYFILE_FICLONE)
+    else cpSync(from, to, { recursive: true, verbatimSymlinks: true })
   }
   symlinkSync(join(checkout, 'node_modules'), join(root, 'node_modules'), 'dir')
   return root

@@ -1,3 +1,5 @@
+import { EXPLAINED_OF_DELIVERY } from './explained-delivery.ts'
+
 /** A mutant that no test can or needs to notice, and why. */
 export interface Explained {
   path: string
@@ -10,72 +12,13 @@ export interface Explained {
 
 /** The survivors that are explained. `npm run mutate` leaves them out; a test looks for each in its file. */
 export const EXPLAINED: readonly Explained[] = [
+  ...EXPLAINED_OF_DELIVERY,
   ...["'running', -> (nothing)", ", 'paused' -> (nothing)", ", 'failed' -> (nothing)"].map((change) => ({
     path: 'src/provisioning/job/job.store.ts',
     lineText: "on conflict (target) where status in ('running', 'paused', 'failed') do nothing",
     change,
     reason: 'the condition only finds the partial index, and a narrower one finds the same',
   })),
-  {
-    path: 'src/delivery/dispatcher/attempts.ts',
-    lineText: "if (works.length > 0) deps.onDispatcherPoint?.('after-claim')",
-    change: 'works.length > 0 -> true',
-    reason: 'only the point at which crash tests stop a process',
-  },
-  {
-    path: 'src/delivery/dispatcher/attempts.ts',
-    lineText: "if (works.length > 0) deps.onDispatcherPoint?.('after-claim')",
-    change: 'works.length > 0 -> false',
-    reason: 'only the point at which crash tests stop a process',
-  },
-  {
-    path: 'src/delivery/dispatcher/waiting.ts',
-    lineText: 'if (isScarce || (mayWait && isFull && hasRoom())) notify()',
-    change: 'hasRoom() -> true',
-    reason: 'the round that this begins asks for room again before it claims',
-  },
-  {
-    path: 'src/delivery/dispatcher/lanes.ts',
-    lineText: 'return inFlight === 0 || fastSlots >= Math.max(1, concurrency / 8)',
-    change: 'inFlight === 0 -> false',
-    reason: 'with nothing in flight all slots are free, which is at least an eighth',
-  },
-  {
-    path: 'src/delivery/queue/visiting-claim.ts',
-    lineText: 'if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed',
-    change: 'visited >= VISITED.most -> false',
-    reason: 'bounds what one claim costs; what lies beyond is found by the next poll as well',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'if (!request.hasPeers || !(await isDue(db, request))) return []',
-    change: '!request.hasPeers -> false',
-    reason: 'saves a statement: without peers the claim has passed over nothing, and another finds nothing',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'if (!request.hasPeers || !(await isDue(db, request))) return []',
-    change: '!(await isDue(db, request)) -> false',
-    reason: 'saves a statement: a claim of what is not due finds nothing',
-  },
-  {
-    path: 'src/webhook/registry/webhook-secret.store.ts',
-    lineText: 'where secret_encrypted is not null and not starts_with(secret_encrypted, $prefix)',
-    change: 'secret_encrypted is not null -> true',
-    reason: 'starts_with of null is null, which selects nothing either',
-  },
-  {
-    path: 'src/webhook/registry/webhook.store.ts',
-    lineText: "await writeAtEnd(db, { parts, ...(isMoved && { invalidations: 'r' }) })",
-    change: 'isMoved -> true',
-    reason: 'only has this process drop what it holds of subscriptions once more often',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'return dueAt !== null && dueAt <= request.now',
-    change: 'dueAt !== null -> true',
-    reason: 'null counts as the year 1970 then, which only costs a claim that finds nothing',
-  },
   {
     path: 'src/identity/sign-in/passkey/passkey.store.ts',
     lineText: 'where document_id = $id and (counter < $counter or (counter = 0 and $counter = 0))`)',
@@ -126,12 +69,6 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'the scope only keeps the account of an event, and the event of a user has none here',
   },
   {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'const lock = request.hasPeers ? shareClaims : undefined',
-    change: 'request.hasPeers -> true',
-    reason: 'without peers only costs a lock that nobody else takes',
-  },
-  {
     path: 'src/oauth/claims/asked-claims.ts',
     lineText: "if (typeof text !== 'string') return {}",
     change: "typeof text !== 'string' -> false",
@@ -150,42 +87,11 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'only for the types: null counts as 0, which is before every instant',
   },
   {
-    path: 'src/delivery/post/reencrypt.ts',
-    lineText: 'if (!last || batch.length < BATCH_SIZE) return reencrypted',
-    change: 'batch.length < BATCH_SIZE -> false',
-    reason: 'saves the statement that finds no further row',
-  },
-  {
-    path: 'src/delivery/queue/queue-statement.ts',
-    lineText: 'if (claims.length === 0) return',
-    change: 'claims.length === 0 -> false',
-    reason: 'saves a statement that changes no row',
-  },
-  {
-    path: 'src/delivery/routing/routing.store.ts',
-    lineText:
-      'select event_id from event_queue where event_id > $after order by event_id limit $limit for update skip locked))',
-    change: '> -> >=',
-    reason: 'the event with this id was taken in the round before, or no event has it',
-  },
-  {
     path: 'src/identity/password/password.ts',
     lineText: 'return timingSafeEqual(tag, expected.tag) && parsed !== undefined',
     change: 'parsed !== undefined -> true',
     reason: 'what no password is stored for is compared with 32 zero bytes, which no hash is',
   },
-  {
-    path: 'src/webhook/delivery/incident.ts',
-    lineText: 'const still = new Set(subjects.length > 0 ? await find(subjects) : [])',
-    change: '> -> >=',
-    reason: 'saves a statement that finds nothing',
-  },
-  ...['input.subjects.length > 0 -> true', '> -> >='].map((change) => ({
-    path: 'src/delivery/incident/alert.ts',
-    lineText: 'if (input.subjects.length > 0) await resolveIncidents(db, input)',
-    change,
-    reason: 'saves a statement that changes no row',
-  })),
   {
     path: 'src/identity/social-login/user/user.ts',
     lineText: 'linked || identity.email === null || !identity.isEmailVerified',
@@ -204,59 +110,22 @@ export const EXPLAINED: readonly Explained[] = [
     change: 'identity.email === null -> false',
     reason: 'only for the types: no user has the address null',
   },
+  ...['!found?.userId -> false', "reason ?? 'challenge_unknown' -> (reason)"].map((change) => ({
+    path: 'src/identity/sign-in/second-factor/factor-login.ts',
+    lineText: "if (reason || !found?.userId) return { kind: 'refused', reason: reason ?? 'challenge_unknown' }",
+    change,
+    reason: 'only for the types: a challenge of a sign-in has a user, and what was not found has a reason',
+  })),
+  ...['!found?.userId -> false', "reason ?? 'challenge_unknown' -> (reason)"].map((change) => ({
+    path: 'src/identity/sign-in/second-factor/factor-login.ts',
+    lineText: "if (reason || !found?.userId) return { problem: buildFactorFailed(reason ?? 'challenge_unknown') }",
+    change,
+    reason: 'only for the types: a challenge of a sign-in has a user, and what was not found has a reason',
+  })),
   {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'where d.webhook = v.webhook and d.next_attempt_at is not null',
-    change: 'd.next_attempt_at is not null -> true',
-    reason: 'null sorts last: the first row waits, or none does; the condition is that of the index',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: `where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit $\{TESTS_AT_ONCE}`,
-    change: 'd.next_attempt_at is not null -> true',
-    reason: 'null sorts last: the first row waits, or none does; the condition is that of the index',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'return dueAt !== null && dueAt <= request.now',
-    change: 'dueAt <= request.now -> true',
-    reason: 'only costs a claim that finds nothing',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'where d.document_id = any($ids::uuid[])',
-    change: 'd.document_id = any($ids::uuid[]) -> true',
-    reason: 'the pairs of the next line hold the ids; it only finds the rows by their key',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText: 'if (found) return found',
-    change: 'found -> false',
-    reason: 'only costs putting the same text together again',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText: 'parts.set(rowsOfEvent, made)',
-    change: 'parts.set(rowsOfEvent, made) -> ;',
-    reason: 'only costs putting the same text together again',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText: "and t.account_scope = 'account' and not e.is_purge`",
-    change: 'not e.is_purge -> true',
-    reason: 'a purge is recorded without an account, which no subscription has',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText:
-      'const IS_RECIPIENT = `w.is_actived and w.deleted_at is null and coalesce(w.ordinal <= e.ordinal, w.created_at <= e.created_at)',
-    change: '<= -> <',
-    reason: 'numbers of one sequence: a webhook and an event never have the same; a test has the times',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText: 'select event_id, reached from webhook_fan_out order by event_id limit 1 for update skip locked',
-    change: 'skip locked -> (nothing)',
-    reason: 'only has a second router wait for the part that the first one writes',
+    path: 'src/identity/access/delegation.ts',
+    lineText: `const where = account === null ? '' : \` in the account $\{account}\``,
+    change: 'account === null -> false',
+    reason: 'only the text of a refusal',
   },
 ]

@@ -4,8 +4,6 @@ import { ForksPoolWorker, type PoolOptions, type PoolRunnerInitializer, type Poo
 export interface KeptProcess {
   /** The pool of Vitest whose one worker is this process. */
   pool: PoolRunnerInitializer
-  /** Whether the process of the last run had run others before. */
-  wasReused: () => boolean
   /** Ends the process. The next run starts a new one. */
   end: () => Promise<void>
 }
@@ -15,11 +13,9 @@ type Listener = (...args: unknown[]) => void
 /** Keeps the process of one run for the next, until it dies or is ended. Runs follow each other. */
 export function keepProcess(): KeptProcess {
   let waiting: ForksPoolWorker | undefined
-  let wasReused = false
 
   function createPoolWorker(options: PoolOptions): PoolWorker {
     const isReused = waiting !== undefined
-    wasReused = isReused
     const forks = waiting ?? new ForksPoolWorker(options)
     waiting = undefined
     const listeners: [event: string, listener: Listener][] = []
@@ -55,7 +51,6 @@ export function keepProcess(): KeptProcess {
 
   return {
     pool: { name: 'kept-forks', createPoolWorker },
-    wasReused: () => wasReused,
     end: async () => {
       const ended = waiting
       waiting = undefined

@@ -5,18 +5,18 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
-import { registerHooks } from 'node:module'
+import { registerHooks, stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeEach, vi } from 'vitest'
 import type { ReachedCode, Span } from './reach.ts'
-import type { Round } from './test-session.ts'
+import type { ProcessNote, Round } from './test-session.ts'
 
 const { MUTATION_PROCESS: processFile = '', MUTATION_ROUND: roundFile = '' } = process.env
 const root = process.cwd()
 
-/** How long a hook may take beside a change: it may make a database, or fill one. */
-const HOOK_LIMIT_MS = 30_000
+/** How long a hook may take beside a change: it may make a database, or fill one. Tests have a limit each. */
+const LIMIT_MS = 60_000
 
 /** One of each for a process, kept beside the modules, which all files of tests share. */
 const kept = globalThis as typeof globalThis & {
@@ -32,7 +32,18 @@ function renewModules(round: Round): void {
   const stale = new Set(round.stale.map((path) => pathToFileURL(join(root, path)).href))
   kept.mutationRound = { name: `round=${round.number}`, stale }
   if (!isFirst) return
+  const programs = new Map<string, { text: string; source: string }>()
   registerHooks({
+    // Node would take the types out of every one of them again, for its address is new.
+    load: (url, context, next) => {
+      if (!url.includes('?round=')) return next(url, context)
+      const path = fileURLToPath(url)
+      const text = readFileSync(path, 'utf8')
+      const known = programs.get(path)
+      const source = known?.text === text ? known.source : stripTypeScriptTypes(text)
+      programs.set(path, { text, source })
+      return { format: 'module', source, shortCircuit: true }
+    },
     resolve: (specifier, context, next) => {
       const found = next(specifier, context)
       const { name, stale: renewed } = kept.mutationRound!
@@ -57,12 +68,27 @@ async function closeSession(): Promise<void> {
   session?.disconnect()
 }
 
-writeFileSync(processFile, `${process.pid}`)
+const note = (late?: ProcessNote['late']) =>
+  writeFileSync(
+    processFile,
+    JSON.stringify({ pid: process.pid, held: process.memoryUsage.rss(), ...(late && { late }) } satisfies ProcessNote),
+  )
+note()
 const round = JSON.parse(readFileSync(roundFile, 'utf8')) as Round
 const worker = kept.__vitest_worker__
 renewModules(round)
-const limitMs = round.limitsMs[worker?.filepath ?? '']
-if (limitMs !== undefined) vi.setConfig({ testTimeout: limitMs, hookTimeout: HOOK_LIMIT_MS })
+if (!round.reach) {
+  vi.setConfig({ testTimeout: LIMIT_MS, hookTimeout: LIMIT_MS })
+  beforeEach(({ task }) => {
+    const limitMs = round.limitsMs[task.id]
+    if (limitMs === undefined) return undefined
+    const timer = setTimeout(() => {
+      note({ id: task.id, name: task.name })
+      process.kill(process.pid, 'SIGKILL')
+    }, limitMs)
+    return () => clearTimeout(timer)
+  })
+}
 // The process got its own at its start.
 if (worker) worker.config.bail = round.reach ? 0 : 1
 if (!round.reach) await closeSession()

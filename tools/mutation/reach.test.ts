@@ -79,26 +79,28 @@ test('where that folder has no tests, those whose file loads the module judge it
   expect(findIds(70, 'src/b/bound.ts')).toEqual(['2'])
 })
 
-test('the tests beside a file are the nearest, then those of its folder, then by what loads it; slow ones later, strangers never', () => {
+test('the tests beside a file are the nearest, then those of its folder that load it, then the others that do; slow ones later, strangers never', () => {
   const files = [
     'test/far.test.ts',
     'src/b/user.slow.test.ts',
     'src/b/user.test.ts',
     'src/a/other.test.ts',
-    'src/a/rule.slow.test.ts',
+    'src/a/rule-run.slow.test.ts',
     'src/a/rule.test.ts',
+    'src/a/whole.slow.test.ts',
     'src/c/stranger.test.ts',
   ]
   const importers = [
-    ...['src/a/rule.store.ts', 'src/a/rule.test.ts', 'src/b/user.ts', 'src/b/user.slow.test.ts', 'src/b/user.test.ts'],
-    ...['src/app.ts', 'test/far.test.ts'],
+    ...['src/a/rule.store.ts', 'src/a/rule.test.ts', 'src/a/rule-run.slow.test.ts', 'src/b/user.ts'],
+    ...['src/b/user.slow.test.ts', 'src/b/user.test.ts', 'src/a/whole.slow.test.ts', 'src/app.ts', 'test/far.test.ts'],
   ]
   expect(rankTestFiles('src/a/rule.store.ts', files, importers)).toEqual([
     'src/a/rule.test.ts',
-    'src/a/rule.slow.test.ts',
-    'src/a/other.test.ts',
+    'src/a/rule-run.slow.test.ts',
+    'src/a/whole.slow.test.ts',
     'src/b/user.test.ts',
     'test/far.test.ts',
     'src/b/user.slow.test.ts',
+    'src/a/other.test.ts',
   ])
 })

@@ -81,13 +81,15 @@ export function hasRun(spans: readonly Span[], position: number): boolean {
 }
 
 /**
- * The files of tests of which the first notice a change of `path` probably: those beside it, in its folder, and then those
- * between which and it the fewest others are loaded. `importers` load the file, the nearest first. Pure.
+ * The files of tests of which the first notice a change of `path` probably: those beside it, those in its folder that load
+ * it, and then those between which and it the fewest others are loaded. `importers` load the file, the nearest first. Pure.
  */
 export function rankTestFiles(path: string, files: readonly string[], importers: readonly string[]): string[] {
   const near = new Map(importers.map((importer, index) => [importer, index]))
   const rank = (file: string) => [
-    isBeside(file, path) ? 0 : isNear(file, path) ? 1 : 2,
+    isBeside(file, path) ? (stemOf(file) === stemOf(path) ? 0 : 1) : 2,
+    near.has(file) ? 0 : 1,
+    isNear(file, path) ? 0 : 1,
     isSlow(file) ? 1 : 0,
     near.get(file) ?? Number.POSITIVE_INFINITY,
   ]
@@ -102,8 +104,9 @@ const isSlow = (file: string) => /\.slow\.test\.ts$/.test(file)
 
 const stemOf = (path: string) => posix.basename(path).split('.')[0]
 
+/** `router-run.slow.test.ts` is beside `router.ts` too. */
 function isBeside(test: string, path: string): boolean {
-  return isNear(test, path) && stemOf(test) === stemOf(path)
+  return isNear(test, path) && `${stemOf(test)}-`.startsWith(`${stemOf(path)}-`)
 }
 
 function isNear(test: string, path: string): boolean {

@@ -82,29 +82,40 @@ export async function runMutants(request: MutationRequest): Promise<MutationResu
     const judge = async (mutant: NamedMutant): Promise<Verdict | undefined> => {
       const reach = buildReach(known.tests, known.reached, findImporters)
       const ran = judged.get(mutant)
-      const judges = limitTests(reach.findTests(mutant), request.judgedMs).filter(({ id }) => !ran?.has(id))
+      const judges = limitTests(
+        reach.findTests(mutant).filter(({ id }) => !ran?.has(id)),
+        request.judgedMs,
+      )
       if (judges.length === 0) return ran && { kind: 'survived' }
-      judged.set(mutant, new Set(judges.map(({ id }) => id)))
+      judged.set(mutant, new Set([...(ran ?? []), ...judges.map(({ id }) => id)]))
       const text = texts.get(mutant.path)!
       writeFileSync(join(root, mutant.path), applyMutant(mutant, text))
-      const tookMs = judges.reduce((sum, item) => sum + item.durationMs, 0)
-      const limitMs = request.patienceMs + SLOWER * tookMs
-      const verdict = await session.judge({ tests: judges, stale: findImporters(mutant.path), limitMs })
+      const limitOf = (tests: readonly TestOfRun[]) =>
+        request.patienceMs + SLOWER * tests.reduce((sum, item) => sum + item.durationMs, 0)
+      const verdict = await session.judge({ tests: judges, stale: findImporters(mutant.path), limitOf })
       writeFileSync(join(root, mutant.path), text)
       return verdict
     }
     const judged = new Map<NamedMutant, ReadonlySet<string>>()
     const rank = (path: string) => rankTestFiles(path, session.files, findImporters(path))
-    const left: NamedMutant[] = []
-    for (const [path, ofFile] of Map.groupBy(mutants, (mutant) => mutant.path)) {
-      if (performance.now() > request.untilMs) return
-      await look(rank(path).slice(0, NEAR_FILES))
-      for (const mutant of ofFile) {
-        const verdict = await judge(mutant)
-        if (verdict && verdict.kind !== 'survived') note(mutant, verdict)
-        else if (request.isNear) note(mutant, verdict)
-        else left.push(mutant)
+    /** One of the nearest files after the other, so that those behind the first run only for what it leaves. */
+    const judgeNear = async (mutant: NamedMutant): Promise<Verdict | undefined> => {
+      let verdict: Verdict | undefined
+      for (const file of rank(mutant.path).slice(0, NEAR_FILES)) {
+        const isKnown = known.files.has(file)
+        if (isKnown && judged.has(mutant)) continue
+        await look([file])
+        verdict = await judge(mutant)
+        if (verdict && verdict.kind !== 'survived') return verdict
       }
+      return verdict
+    }
+    const left: NamedMutant[] = []
+    for (const mutant of mutants) {
+      if (performance.now() > request.untilMs) return
+      const verdict = await judgeNear(mutant)
+      if (request.isNear || (verdict && verdict.kind !== 'survived')) note(mutant, verdict)
+      else left.push(mutant)
     }
     if (left.length === 0) return
     print(`${left.length} are left to other tests than the nearest.`)

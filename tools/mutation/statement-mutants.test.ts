@@ -50,6 +50,16 @@ test.each<[string, string, string[]]>([
     'where a < $from and b = $limit',
     ['a < $from -> true', '< -> <=', 'b = $limit -> true'],
   ],
+  [
+    'a condition ends before what is done on a conflict',
+    'insert into a (b) select x from c where d and e on conflict (b) do nothing',
+    ['d -> true', 'e -> true'],
+  ],
+  [
+    'an operator of several characters is no bound',
+    'where a <@ b and c << 32 = d',
+    ['a <@ b -> true', 'c << 32 = d -> true'],
+  ],
   ['is distinct from', 'where a is distinct from b and c', ['a is distinct from b -> true', 'c -> true']],
 ])('%s', (_name, sql, changes) => {
   expect(changesOf(sql)).toEqual(changes)

@@ -24,7 +24,7 @@ interface Frame {
   elements: [from: number, to: number][]
 }
 
-const TOKEN = /'(?:[^']|'')*'|"[^"]*"|[\w$]+(?:\.(?:[\w$]+|"[^"]*"))*|<=|>=|<>|!=|::|\|\||->>|->|[^\s\w]/g
+const TOKEN = /'(?:[^']|'')*'|"[^"]*"|[\w$]+(?:\.(?:[\w$]+|"[^"]*"))*|<=|>=|<>|!=|<<|>>|<@|@>|::|\|\||->>|->|[^\s\w]/g
 
 const BEGINS_CONDITION = new Set(['where', 'on', 'having', 'when'])
 const ENDS_CLAUSE = new Set(
@@ -119,7 +119,8 @@ function listOperands(tokens: readonly Token[]): Edit[] {
     else if (BEGINS_CONDITION.has(text) && tokens[at + 1]?.text !== 'conflict') {
       edits.push(...endClause(frame, tokens, at))
       Object.assign(frame, { clause: 'condition', from: at + 1, joint: text })
-    } else if (ENDS_CLAUSE.has(text) && !(text === 'from' && tokens[at - 1]?.text === 'distinct')) {
+    } else if (text === 'on') edits.push(...endClause(frame, tokens, at))
+    else if (ENDS_CLAUSE.has(text) && !(text === 'from' && tokens[at - 1]?.text === 'distinct')) {
       edits.push(...endClause(frame, tokens, at))
       if (text === 'set') Object.assign(frame, { clause: 'assignments', from: at + 1 })
     }

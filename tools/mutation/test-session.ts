@@ -1,7 +1,14 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { BaseSequencer, createVitest, type TestModule, type TestRunResult, type TestSpecification } from 'vitest/node'
-import { keepProcess } from './kept-process.ts'
+import {
+  BaseSequencer,
+  createVitest,
+  type TestModule,
+  type TestRunResult,
+  type TestSpecification,
+  type Vitest,
+} from 'vitest/node'
+import { type KeptProcess, keepProcess } from './kept-process.ts'
 import type { ReachedCode, TestOfRun } from './reach.ts'
 
 /** Result of the tests of a mutant; `timeout` when they did not end in time, which is noticed as well. */
@@ -12,7 +19,7 @@ export interface Round {
   number: number
   /** Modules that it loads anew: the changed one, and those that load it. */
   stale: readonly string[]
-  /** How long a test of a file may take, by the path of the file. */
+  /** How long a test may take, by its id. */
   limitsMs: Readonly<Record<string, number>>
   /** The folder for what each test runs of these files; absent when tests judge. */
   reach?: { folder: string; paths: readonly string[] }
@@ -24,8 +31,17 @@ export interface Judgement {
   tests: readonly TestOfRun[]
   /** The modules that the change concerns, from the root. */
   stale: readonly string[]
-  /** How long the tests may take together. */
-  limitMs: number
+  /** How long these tests may take together. Pure. */
+  limitOf: (tests: readonly TestOfRun[]) => number
+}
+
+/** What the process of tests writes down before each file. */
+export interface ProcessNote {
+  pid: number
+  /** Memory that it holds, in bytes. */
+  held: number
+  /** The test that took longer than it may: the process has ended. */
+  late?: { id: string; name: string }
 }
 
 /** Runs tests of a copy of the repository again and again: one PostgreSQL, one process of tests at a time. */
@@ -34,16 +50,22 @@ export interface TestSession extends AsyncDisposable {
   files: readonly string[]
   /** Runs these files of tests once as the code is. Returns those that passed, what each reached, and the names of the others. */
   look(files: readonly string[]): Promise<{ tests: TestOfRun[]; reached: ReachedCode[]; failed: string[] }>
-  /** Runs some of the tests, in this order of files, until one fails. */
+  /** Runs some of the tests, in this order of files, until one fails twice. */
   judge(judgement: Judgement): Promise<Verdict>
 }
 
-/** How long a test of a mutant may take at least, and as a multiple of what it took unchanged: one that waits for ever fails then. */
-const TEST_LIMIT_MS = 5_000
-const TEST_SLOWER = 10
+/**
+ * How long a test of a mutant may take at least, and as a multiple of what it took unchanged: one that waits for ever ends
+ * then. One that was only slow passes at the second look, whose limits are longer.
+ */
+const TEST_LIMIT_MS = 1_500
+const TEST_SLOWER = 5
 
-/** Changes that one process judges. What it loaded anew for each of them stays in its memory. */
-const ROUNDS_OF_PROCESS = 20
+/** Limits of the second look at a failure, as a multiple of those of the first: the machine may be busy. */
+const AGAIN_SLOWER = 3
+
+/** Memory of a process, in bytes, with which it judges no further change. What it loaded for each of them stays. */
+const MOST_HELD = 1_200_000_000
 
 /** The tests that notice a mutant probably come first. */
 class InGivenOrder extends BaseSequencer {
@@ -56,6 +78,26 @@ class InGivenOrder extends BaseSequencer {
 interface Folders {
   root: string
   scratch: string
+}
+
+/** Vitest as the repository runs it, with one process that is kept and what watches its tests. */
+function openVitest(root: string, kept: KeptProcess): Promise<Vitest> {
+  return createVitest(
+    'test',
+    {
+      root,
+      config: join(root, 'vitest.config.ts'),
+      watch: false,
+      pool: kept.pool,
+      maxWorkers: 1,
+      retry: 0,
+      reporters: [{}],
+      silent: true,
+      sequence: { sequencer: InGivenOrder },
+    },
+    // Those of the repository watch the tests too.
+    { test: { setupFiles: [join(import.meta.dirname, 'reach-setup.ts')] } },
+  )
 }
 
 /** Opens a session for the mutants of `paths`. `patterns` select the files of tests. */
@@ -73,22 +115,7 @@ export async function openTestSession(
   process.env.NODE_NO_WARNINGS = '1'
   process.env.NODE_COMPILE_CACHE = join(scratch, 'compiled')
   const kept = keepProcess()
-  const vitest = await createVitest(
-    'test',
-    {
-      root,
-      config: join(root, 'vitest.config.ts'),
-      watch: false,
-      pool: kept.pool,
-      maxWorkers: 1,
-      retry: 0,
-      reporters: [{}],
-      silent: true,
-      sequence: { sequencer: InGivenOrder },
-    },
-    // Those of the repository watch the tests too.
-    { test: { setupFiles: [join(import.meta.dirname, 'reach-setup.ts')] } },
-  )
+  const vitest = await openVitest(root, kept)
   await vitest.standalone()
   const specifications = await vitest.globTestSpecifications([...patterns])
   const byFile = new Map(
@@ -105,26 +132,27 @@ export async function openTestSession(
   let rounds = 0
 
   async function beginRound(round: Omit<Round, 'number'>): Promise<void> {
-    if (rounds >= ROUNDS_OF_PROCESS) await endProcess()
+    if (rounds > 0 && (await readNote()).held > MOST_HELD) await endProcess()
     rounds += 1
     await writeFile(roundFile, JSON.stringify({ number: rounds, ...round } satisfies Round))
+    // The process of the last round may have ended with a test that was late.
+    await writeFile(processFile, JSON.stringify({ pid: 0, held: 0 } satisfies ProcessNote))
   }
+
+  const readNote = async () => JSON.parse(await readFile(processFile, 'utf8')) as ProcessNote
 
   async function endProcess(): Promise<void> {
     await kept.end()
     rounds = 0
   }
 
-  async function runRound(judgement: Judgement): Promise<Verdict & { isAssertion?: boolean }> {
-    const { tests, limitMs } = judgement
+  /** Runs tests beside a change until one fails. */
+  async function runRound({ tests, stale, limitOf }: Judgement, slower: number): Promise<RoundResult> {
     const files = Map.groupBy(tests, ({ file }) => file)
     const limitsMs = Object.fromEntries(
-      [...files].map(([file, those]) => [
-        file,
-        TEST_LIMIT_MS + TEST_SLOWER * Math.max(...those.map(({ durationMs }) => durationMs)),
-      ]),
+      tests.map(({ id, durationMs }) => [id, slower * (TEST_LIMIT_MS + TEST_SLOWER * durationMs)]),
     )
-    await beginRound({ stale: judgement.stale, limitsMs })
+    await beginRound({ stale, limitsMs })
     const chosen = [...files].map(([file, those]) =>
       vitest.projects[0]!.createSpecification(file, { testIds: those.map(({ id }) => id) }),
     )
@@ -133,14 +161,30 @@ export async function openTestSession(
     let isLate = false
     const timer = setTimeout(async () => {
       isLate = true
-      process.kill(Number(await readFile(processFile, 'utf8')), 'SIGKILL')
-    }, limitMs)
+      const { pid } = await readNote()
+      if (pid > 0) process.kill(pid, 'SIGKILL')
+    }, slower * limitOf(tests))
     const result = await vitest.runTestSpecifications(chosen)
     clearTimeout(timer)
-    if (isLate) return { kind: 'timeout' }
-    const failure = findFailure(result)
-    if (failure === undefined) return { kind: 'survived' }
-    return failure.isLate ? { kind: 'timeout' } : { kind: 'killed', by: failure.name, isAssertion: failure.isAssertion }
+    const passed = new Set(readTests(result).tests.map(({ id }) => id))
+    const { late } = await readNote()
+    // What hung would go on.
+    if (isLate || late) await endProcess()
+    if (late) return { failure: { ...late, isAssertion: false, isLate: true }, passed }
+    if (isLate) return { failure: { name: 'all', isAssertion: false, isLate }, passed }
+    return { failure: findFailure(result), passed }
+  }
+
+  /**
+   * What failed runs once more, alone, with longer limits, and counts when it fails again: one that fails by chance, or for the
+   * load of the machine, judges nothing. State left by an earlier change fails no assertion about a value: in a new process.
+   */
+  async function failsAgain(judgement: Judgement, failure: Failure): Promise<Failure | undefined> {
+    if (!failure.isAssertion) await endProcess()
+    const { tests } = judgement
+    const those = tests.filter(({ id, file }) => (failure.id ? id === failure.id : (failure.file ?? file) === file))
+    const { failure: again } = await runRound({ ...judgement, tests: those }, AGAIN_SLOWER)
+    return again
   }
 
   return {
@@ -155,15 +199,16 @@ export async function openTestSession(
       return { ...readTests(result), reached: await readReached(folder) }
     },
     judge: async (judgement) => {
-      let verdict = await runRound(judgement)
-      // State left by an earlier change may fail a test, but not an assertion about a value.
-      if (verdict.kind === 'killed' && !verdict.isAssertion && kept.wasReused()) {
-        await endProcess()
-        verdict = await runRound(judgement)
+      let open = judgement.tests
+      while (open.length > 0) {
+        const { failure, passed } = await runRound({ ...judgement, tests: open }, 1)
+        if (failure === undefined) break
+        const again = await failsAgain({ ...judgement, tests: open }, failure)
+        if (again !== undefined) return again.isLate ? { kind: 'timeout' } : { kind: 'killed', by: again.name }
+        if (failure.id === undefined && failure.file === undefined) break
+        open = open.filter(({ id, file }) => !passed.has(id) && id !== failure.id && file !== failure.file)
       }
-      // A test that hangs goes on.
-      if (verdict.kind === 'timeout') await endProcess()
-      return verdict
+      return { kind: 'survived' }
     },
     [Symbol.asyncDispose]: async () => {
       await kept.end()
@@ -194,10 +239,20 @@ async function readReached(folder: string): Promise<ReachedCode[]> {
 
 interface Failure {
   name: string
+  /** The test; absent for an error outside of tests. */
+  id?: string
+  /** The file of such an error. */
+  file?: string
   /** Whether a value was not the expected one. */
   isAssertion: boolean
   /** Whether the test took longer than it may. */
   isLate: boolean
+}
+
+interface RoundResult {
+  failure: Failure | undefined
+  /** The ids of the tests that passed. */
+  passed: ReadonlySet<string>
 }
 
 /** The first test that failed, or an error outside of tests. */
@@ -216,10 +271,11 @@ function findFailureOf(module: TestModule): Failure | undefined {
     if (state !== 'failed') continue
     return {
       name: `${module.relativeModuleId} > ${test.fullName}`,
+      id: test.id,
       isAssertion: errors.some(({ name }) => name === 'AssertionError'),
-      isLate: errors.some(({ message }) => message.startsWith('Test timed out in')),
+      isLate: false,
     }
   }
   if (module.state() !== 'failed') return undefined
-  return { name: module.relativeModuleId, isAssertion: false, isLate: false }
+  return { name: module.relativeModuleId, file: module.moduleId, isAssertion: false, isLate: false }
 }

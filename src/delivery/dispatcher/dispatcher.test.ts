@@ -152,6 +152,37 @@ test('after an attempt that was made, a fault of the process waits for the short
   expect(t.released.at(-1)).toEqual({ id: third, inMs: 1_000 })
 })
 
+test('a process that lacks what every attempt needs offers no slot, fast or slow, until its wait is over', async () => {
+  await using t = openDispatcher()
+  const [first] = t.add(1)
+  t.dispatcher.notify()
+  await waitFor('an attempt', () => t.started().length === 1)
+  await t.fail(first!, new OwnFault('EMFILE'))
+  t.add(1)
+  t.dispatcher.notify()
+  await rest()
+  expect(t.started()).toEqual([first])
+  expect(t.dispatcher.measureRoom()).toMatchObject({ fastSlots: 0, slowSlots: 0 })
+  t.clock.advance(1_000)
+  await rest()
+  expect(t.started()).toHaveLength(2)
+  expect(t.dispatcher.measureRoom().slowSlots).toBeGreaterThan(0)
+})
+
+test('a claim whose result was recorded is no longer held: one that is found again is made again', async () => {
+  await using t = openDispatcher()
+  const [id] = t.add(1)
+  t.dispatcher.notify()
+  await waitFor('an attempt', () => t.started().length === 1)
+  await t.end(id!)
+  await waitFor('its record', () => t.settled.length === 1)
+  t.dispatcher.expectLeak()
+  t.lost.claims.set('worker-a', [{ id: id!, fence: 1 }])
+  t.clock.advance(POLL_MS)
+  await rest()
+  expect(t.settled).toEqual([id, id])
+})
+
 test('claims of workers that are gone are made again at once, and logged as interrupted', async () => {
   await using t = openDispatcher()
   await rest()

@@ -47,7 +47,7 @@ async function openFanOut() {
   const clock = buildManualClock()
   const { probe, dispatcher, mutex } = buildProbe()
   const fanOut = buildFanOut({ clock, db: database.db, dispatcher })
-  return { probe, clock, mutex, fanOut, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
+  return { probe, clock, mutex, fanOut, db: database.db, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
 }
 
 describe('a part of a fan-out', () => {
@@ -83,6 +83,16 @@ describe('a part of a fan-out', () => {
     await t.fanOut.writePart()
     expect(t.probe.limits).toEqual([101, 51, 101])
     expect(t.probe.notified).toBe(1)
+  })
+
+  test('is not written of a policy that sets nothing aside', async () => {
+    await using t = await openFanOut()
+    const dispatcher = buildProbeDispatcher(t.probe, {
+      name: 'whole',
+      buildRouting: () => ({ matched: '', written: { name: '', text: '', values: [] } }),
+    })
+    const { db } = t
+    expect(await buildFanOut({ clock: t.clock, db, dispatcher }).writePart()).toBeUndefined()
   })
 
   test('waits for the turn of its dispatcher, and ends it', async () => {

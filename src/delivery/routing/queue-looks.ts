@@ -52,7 +52,7 @@ export function buildQueueLooks(clock: Pick<Clock, 'now'>): QueueLooks {
       return isFull || isBacklogEnd
     },
     isWholeDue,
-    untilWholeMs: () => Math.max(0, WHOLE_EVERY_MS - (clock.now() - wholeAtMs)),
+    untilWholeMs: () => Math.max(0, WHOLE_EVERY_MS - Math.abs(clock.now() - wholeAtMs)),
   }
 }
 

@@ -36,16 +36,11 @@ export function buildRoutedPolicies(
     const release = () => {
       for (const item of taken.splice(0)) item.mutex.release()
     }
-    try {
-      for (const dispatcher of dispatchers) {
-        const isTaken = waitOver
-          ? await dispatcher.mutex.takeBefore(waitOver)
-          : await dispatcher.mutex.take().then(() => true)
-        if (isTaken) taken.push(dispatcher)
-      }
-    } catch (error) {
-      release()
-      throw error
+    for (const dispatcher of dispatchers) {
+      const isTaken = waitOver
+        ? await dispatcher.mutex.takeBefore(waitOver)
+        : await dispatcher.mutex.take().then(() => true)
+      if (isTaken) taken.push(dispatcher)
     }
     if (taken.length === dispatchers.length) return release
     release()

@@ -1,17 +1,11 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { buildListeningLogger } from '../../../test/harness/app/listening-logger.ts'
-import { createTestDatabase } from '../../../test/harness/database/database.ts'
-import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
-import { buildProbeDispatcher } from '../../../test/harness/delivery/probe-dispatcher.ts'
-import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { waitFor } from '../../../test/harness/run/wait.ts'
+import { openRouter } from '../../../test/harness/delivery/router-under-test.ts'
 import type { EventId } from '../../base/id.ts'
 import { recordEvents } from '../../event/occurrence/event.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
-import { fragment } from '../../postgres/statement/fragment.ts'
-import type { ClaimRequest, RoutingPart } from '../policy.ts'
-import { buildRouter, type RouterDeps } from './router.ts'
+import { FIRST } from './queue-looks.ts'
+import { routeBatch } from './routing.store.ts'
 
 const DRAFT = {
   type: 'contract.create',
@@ -22,85 +16,6 @@ const DRAFT = {
   resourceId: null,
   url: null,
 } as const
-
-/** A dispatcher of a policy that writes `fanOut` rows for each event into a table of this test, and what it was given. */
-function buildProbe(name: string) {
-  const probe = {
-    fanOut: 1,
-    slots: 0,
-    hasRoom: true,
-    nextDueAt: null as Date | null,
-    accepted: [] as unknown[],
-    notified: 0,
-    leaks: 0,
-    /** Rows of an event that was set aside, and of the parts that were written of them; a broken part fails. */
-    left: 0,
-    parts: [] as number[],
-    isBroken: false,
-  }
-  /** Claims as many rows as there are slots. */
-  const write = fragment<{ fanOut: number; fastSlots: number; dueAt: Date | null }>(
-    name,
-    `
-      ${name}_opened as (
-        insert into routed_row select '${name}', document_id, n from ${name}_matched, generate_series(1, $fanOut::int) n
-        returning event_id as id
-      ),
-      ${name}_work as (
-        select json_build_array(r.document_id, n) as work from ${name}_matched r, generate_series(1, $fanOut::int) n
-        order by n, r.document_id limit $fastSlots
-      ),
-      ${name}_next as (select $dueAt::timestamptz as due_at)`,
-  )
-  const buildRouting = ({ fastSlots }: ClaimRequest): RoutingPart => ({
-    matched: 'select document_id from routed',
-    written: write({ fanOut: probe.fanOut, fastSlots, dueAt: probe.nextDueAt }),
-  })
-  const writePart = fragment<{ rows: number; isBroken: boolean }>(
-    name,
-    `
-      ${name}_reached as (select gen_random_uuid() as event_id, false as is_last where $rows::int > 0),
-      ${name}_opened as (
-        select n as id from generate_series(1, $rows::int / case when $isBroken::boolean then 0 else 1 end) n),
-      ${name}_work as (select null::json as work where false),
-      ${name}_next as (select null::timestamptz as due_at)`,
-  )
-  const buildFanOut = (_request: ClaimRequest, limit: number) => {
-    const rows = Math.min(limit, probe.left)
-    if (rows > 0) probe.parts.push(rows)
-    if (!probe.isBroken) probe.left -= rows
-    return writePart({ rows, isBroken: probe.isBroken })
-  }
-  const dispatcher = buildProbeDispatcher(probe, { name, buildRouting, buildFanOut })
-  return { probe, dispatcher }
-}
-
-async function openRouter(onLine: (message: string) => void = () => {}) {
-  const database = await createTestDatabase()
-  const { db } = database
-  await sql`create table routed_row (policy text, event_id uuid, nth integer)`.execute(db)
-  const clock = buildManualClock()
-  const ledger = buildLedger(db, clock)
-  const [first, second] = [buildProbe('first'), buildProbe('second')]
-  const build = (dispatchers: RouterDeps['dispatchers'] = [first.dispatcher]) =>
-    buildRouter({ clock, db, logger: buildListeningLogger(onLine), dispatchers })
-  const listRows = async () => {
-    const { rows } = await sql<{ policy: string; event_id: EventId; nth: number }>`select * from routed_row`.execute(db)
-    return rows
-  }
-  const countWaiting = async () => {
-    const { rows } = await sql<{ count: number }>`select count(*) from event_queue`.execute(db)
-    return rows[0]?.count
-  }
-  const record = (count = 1) => ledger.recordMany('contract.create', { count })
-  const rest = { database, db, clock, ledger, first, second, build, listRows, countWaiting, record }
-  const dispose = async () => {
-    // Without it the database is as it was, and serves the next test.
-    await sql`drop table routed_row`.execute(db)
-    await database[Symbol.asyncDispose]()
-  }
-  return { ...rest, [Symbol.asyncDispose]: dispose }
-}
 
 describe('routing in a statement of the request path', () => {
   test('gets the parts of all policies, and hands over what the statement claimed', async () => {
@@ -145,6 +60,43 @@ describe('routing in a statement of the request path', () => {
     const inTime = router.takeInline()
     t.second.dispatcher.mutex.release()
     expect(await inTime).toBeDefined()
+  })
+
+  test('is not there when the slots were taken while it waited for its turn, which is free again', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 1
+    const router = t.build()
+    await t.first.dispatcher.mutex.take()
+    const late = router.takeInline()
+    t.first.probe.slots = 0
+    t.first.dispatcher.mutex.release()
+    expect(await late).toBeUndefined()
+    t.first.probe.slots = 1
+    expect(await router.takeInline()).toBeDefined()
+  })
+
+  test('is not there when the wait for a turn fails, and leaves every other turn free', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 1
+    await t.second.dispatcher.mutex.take()
+    const router = t.build([t.first.dispatcher, t.second.dispatcher], async () => {
+      throw new Error('no timer')
+    })
+    expect(await router.takeInline()).toBeUndefined()
+    await t.first.dispatcher.mutex.take()
+  })
+
+  test('looks for what a statement claimed when a dispatcher does not accept it, and ends its turn', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 1
+    const router = t.build()
+    const inline = await router.takeInline()
+    t.first.dispatcher.accept = async () => {
+      throw new Error('refused')
+    }
+    await expect(inline?.accept([{ work: [1], opened: 1, nextDueAt: null }])).rejects.toThrow('refused')
+    expect(t.first.probe.leaks).toBe(1)
+    expect(await router.takeInline()).toBeDefined()
   })
 
   test('looks for claims that a failed statement may have made', async () => {
@@ -274,14 +226,77 @@ describe('routing a backlog', () => {
     expect(await countStatements(t)).toEqual([499, 500, 500, 1, 500, 500, 1])
   })
 
-  test('judges by the batch before how many events make 10,000 rows', async () => {
+  test('takes no more events than there are slots for', async () => {
+    await using t = await openRouter()
+    t.first.probe.slots = 10
+    await t.record(25)
+    expect(await t.build().drain()).toEqual({ events: 25, dispatches: 25 })
+    expect(await countStatements(t)).toEqual([10, 10, 5])
+  })
+
+  test('takes nothing once it was stopped', async () => {
+    await using t = await openRouter()
+    await t.record()
+    const router = t.build()
+    router.stop()
+    expect(await router.drain()).toEqual({ events: 0, dispatches: 0 })
+  })
+
+  test('takes the events behind an id alone, and says which was the last', async () => {
+    await using t = await openRouter()
+    const [first, , third] = await t.record(3)
+    const { policy, measureRoom } = t.first.dispatcher
+    const parts = () => [{ name: policy.name, part: policy.buildRouting(measureRoom()) }]
+    const request = { after: first!.id, limit: 10, now: t.ledger.now() }
+    expect(await routeBatch(t.db, request, parts())).toMatchObject({ events: 2, last: third!.id })
+    expect(await t.countWaiting()).toBe(1)
+  })
+
+  test('passes over an event that another process takes, without a wait for it', async () => {
+    await using t = await openRouter()
+    const [taken, free] = await t.record(2)
+    await inTransaction(t.db, async (other) => {
+      await other.selectFrom('event_queue').where('event_id', '=', taken!.id).select('event_id').forUpdate().execute()
+      await inTransaction(t.db, async (tx) => {
+        await sql`set local lock_timeout = '1s'`.execute(tx)
+        const { policy, measureRoom } = t.first.dispatcher
+        const parts = [{ name: policy.name, part: policy.buildRouting(measureRoom()) }]
+        const request = { after: FIRST, limit: 10, now: t.ledger.now() }
+        expect(await routeBatch(tx, request, parts)).toMatchObject({ events: 1, last: free!.id })
+      })
+    })
+  })
+
+  test('writes the parts of all policies of what was set aside', async () => {
+    await using t = await openRouter()
+    Object.assign(t.first.probe, { slots: 10, left: 25 })
+    Object.assign(t.second.probe, { slots: 10, left: 3 })
+    const drained = await t.build([t.first.dispatcher, t.second.dispatcher]).drain()
+    expect(drained).toEqual({ events: 0, dispatches: 28 })
+    expect([t.first.probe.parts, t.second.probe.parts]).toEqual([[10, 10, 5], [3]])
+  })
+
+  test('leaves an event that was set aside unmarked, and marks the others', async () => {
+    await using t = await openRouter()
+    await t.record()
+    t.first.probe.isAside = true
+    // A policy that sets nothing aside is beside it.
+    await t.build([t.first.dispatcher, t.second.dispatcher]).drain()
+    t.first.probe.isAside = false
+    await t.record()
+    await t.build([t.first.dispatcher, t.second.dispatcher]).drain()
+    const stored = await t.db.selectFrom('event_occurrence').select('routed_at').orderBy('document_id').execute()
+    expect(stored).toEqual([{ routed_at: null }, { routed_at: t.ledger.now() }])
+  })
+
+  test('judges by the batch before how many events make 10,000 rows of the policy with the most', async () => {
     await using t = await openRouter()
     t.first.probe.fanOut = 60
-    const router = t.build()
+    const router = t.build([t.first.dispatcher, t.second.dispatcher])
     await t.record(10)
     await router.drain()
     await t.record(400)
-    expect(await router.drain()).toEqual({ events: 400, dispatches: 24_000 })
+    expect(await router.drain()).toEqual({ events: 400, dispatches: 24_400 })
     expect(await countStatements(t)).toEqual([10, 166, 166, 68])
   })
 
@@ -303,145 +318,3 @@ async function countStatements({ db }: Awaited<ReturnType<typeof openRouter>>): 
     select count(*) as events from event_occurrence group by xmin::text order by xmin::text::bigint`.execute(db)
   return rows.map((row) => row.events)
 }
-
-describe('a running router', () => {
-  test('routes what is recorded once it is notified, and looks by itself after a second', async () => {
-    await using t = await openRouter()
-    t.first.probe.slots = 10
-    const router = t.build()
-    const running = router.run()
-    try {
-      await t.record()
-      router.notify()
-      await waitFor('the event of the notification', async () => (await t.listRows()).length === 1)
-      await t.record()
-      await waitFor('the event of the poll', async () => {
-        t.clock.advance(100)
-        return (await t.listRows()).length === 2
-      })
-    } finally {
-      router.stop()
-      await running
-    }
-  })
-
-  test('waits for room for at most 50 ms, and goes on as soon as there is some', async () => {
-    await using t = await openRouter()
-    const router = t.build()
-    await t.record()
-    const running = router.run()
-    try {
-      // The slot is taken with the event, not later: the router goes on at once.
-      const { probe } = t.first
-      Object.defineProperty(probe, 'slots', { get: () => (probe.accepted.length === 0 ? 1 : 0) })
-      router.notifyRoom()
-      await waitFor('the event with room', async () => probe.accepted.length === 1)
-      await t.record()
-      router.notify()
-      await waitFor('the event without room', async () => {
-        t.clock.advance(50)
-        return (await t.listRows()).length === 2
-      })
-      expect(probe.accepted).toHaveLength(1)
-    } finally {
-      router.stop()
-      await running
-    }
-  })
-
-  test('writes part after part of an event that was set aside, and routes between them what comes meanwhile', async () => {
-    await using t = await openRouter()
-    Object.assign(t.first.probe, { slots: 10, left: Number.MAX_SAFE_INTEGER })
-    const router = t.build()
-    const running = router.run()
-    try {
-      await waitFor('some parts', () => t.first.probe.parts.length > 3)
-      await t.record()
-      router.notify()
-      await waitFor('the event that came meanwhile', async () => (await t.listRows()).length === 1)
-      t.first.probe.left = 25
-      t.first.probe.parts.length = 0
-      await waitFor('the last part', () => t.first.probe.left === 0)
-      expect(t.first.probe.parts).toEqual([10, 10, 5])
-    } finally {
-      router.stop()
-      await running
-    }
-  })
-
-  test('routes events while the parts of another one fail, and tries those again after a second', async () => {
-    let failures = 0
-    await using t = await openRouter((message) => {
-      if (message.startsWith('part of a fan-out failed')) failures += 1
-    })
-    Object.assign(t.first.probe, { slots: 10, left: 5, isBroken: true })
-    const router = t.build()
-    const running = router.run()
-    try {
-      await waitFor('a part that failed', () => failures === 1)
-      await t.record()
-      router.notify()
-      await waitFor('the event that came meanwhile', async () => (await t.listRows()).length === 1)
-      expect(failures).toBe(1)
-      t.first.probe.isBroken = false
-      t.clock.advance(1_000)
-      await waitFor('the part', () => t.first.probe.left === 0)
-    } finally {
-      router.stop()
-      await running
-    }
-  })
-
-  test('routes an event that committed late, with an id from long before', async () => {
-    await using t = await openRouter()
-    t.first.probe.slots = 10
-    const router = t.build()
-    const running = router.run()
-    try {
-      const [open, committed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-      const late = inTransaction(t.db, async (tx) => {
-        await recordEvents(t.ledger.deps, tx, [DRAFT], t.ledger.now())
-        open.resolve()
-        await committed.promise
-      })
-      await open.promise
-      for (let second = 0; second < 20; second += 1) t.clock.advance(1_000)
-      await t.record()
-      router.notify()
-      await waitFor('the later event', async () => (await t.listRows()).length === 1)
-      committed.resolve()
-      await late
-      await waitFor('the late event', async () => {
-        t.clock.advance(500)
-        return (await t.listRows()).length === 2
-      })
-    } finally {
-      router.stop()
-      await running
-    }
-  })
-
-  test('goes on after a round that failed', async () => {
-    let failures = 0
-    await using t = await openRouter((message) => {
-      if (message.startsWith('router round failed')) failures += 1
-    })
-    t.first.probe.slots = 10
-    t.first.probe.fanOut = 2_147_483_648
-    const router = t.build()
-    const running = router.run()
-    try {
-      await t.record()
-      router.notify()
-      await waitFor('a round that failed', () => failures > 0)
-      t.first.probe.fanOut = 1
-      await waitFor('the event', async () => {
-        t.clock.advance(1_000)
-        return (await t.listRows()).length === 1
-      })
-    } finally {
-      router.stop()
-      await running
-    }
-  })
-})

@@ -2,11 +2,12 @@ import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
-import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { untilWaiting, whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { WebhookId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
-import { inTransaction } from '../../postgres/statement/database.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
 import { claimDispatches, findLostClaims, findNextDueAt, releaseClaims } from './claim.store.ts'
 
 const MINUTE_MS = 60_000
@@ -457,5 +458,12 @@ describe('claims of several workers at once', () => {
     await untilWaiting(t.db, 1)
     await commit()
     expect(await claimed).toHaveLength(1)
+  })
+
+  test('wait for the one that is alone with the queue', async () => {
+    await using t = await openLedger()
+    await t.ledger.addDispatches(await t.ledger.addWebhook(), { dueAt: t.later(0) })
+    const alone = (tx: Database) => sql`select pg_advisory_xact_lock(${ADVISORY_LOCKS.webhookClaims.key})`.execute(tx)
+    expect(await whileHeld(t.db, alone, () => t.claim())).toHaveLength(1)
   })
 })

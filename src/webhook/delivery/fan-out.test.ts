@@ -7,7 +7,7 @@ import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import type { ClaimRequest } from '../../delivery/policy.ts'
 import { type RoutedRows, routeBatch, routeFanOut } from '../../delivery/routing/routing.store.ts'
-import { type Database, openDatabase } from '../../postgres/statement/database.ts'
+import { type Database, inTransaction, openDatabase } from '../../postgres/statement/database.ts'
 import { readClaimedDispatch } from './claimed-work.ts'
 import { readTotals } from './delivery-count.store.ts'
 import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
@@ -193,6 +193,21 @@ describe('the rules of an event that is routed in parts', () => {
 })
 
 describe('parts of several processes', () => {
+  test('are written by one of them at a time, and the others do not wait', async () => {
+    await using t = await openFanOut()
+    await t.addWebhooks(4)
+    await t.ledger.recordMany('contract.create')
+    await t.route()
+    await inTransaction(t.db, async (first) => {
+      expect(await t.writePart(2, {}, first)).toMatchObject({ opened: 2 })
+      await inTransaction(t.db, async (second) => {
+        await sql`set local lock_timeout = '1s'`.execute(second)
+        expect(await t.writePart(2, { workerId: 'worker-b' }, second)).toBeUndefined()
+      })
+    })
+    expect(await t.writePart(2)).toMatchObject({ opened: 2 })
+  })
+
   test('never write a webhook twice or leave one out, whoever writes them', async () => {
     await using t = await openFanOut()
     const webhooks = await t.addWebhooks(30)

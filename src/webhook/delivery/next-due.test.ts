@@ -81,6 +81,7 @@ describe('findNextDueAt', () => {
     await using t = await openLedger()
     const inactive = await t.ledger.addWebhook({ isActived: false })
     await t.ledger.addDispatches(inactive, { dueAt: t.later(5), isTest: true })
+    await t.ledger.addDispatches(inactive, { dueAt: t.later(8), isTest: true })
     expect(await findNextDueAt(t.db)).toEqual(t.later(5))
   })
 })

@@ -271,6 +271,52 @@ describe('rows that are claimed as they are written', () => {
   })
 })
 
+describe('when the next row is due, behind the rows that a worker claims', () => {
+  test('is now while a row was written that it does not claim, and never where it claims them all', async () => {
+    await using t = await openRouting()
+    await t.ledger.addEventType('contract.create')
+    await t.ledger.addWebhook({ events: ['contract.create'] })
+    expect((await t.routeRows({ fastSlots: 1 })).nextDueAt).toBeNull()
+    await t.ledger.recordMany('contract.create')
+    expect((await t.routeRows({ fastSlots: 1 })).nextDueAt).toBeNull()
+    await t.ledger.recordMany('contract.create')
+    expect((await t.routeRows({ fastSlots: 0 })).nextDueAt).toEqual(t.ledger.now())
+  })
+
+  test('is the earlier one of a row that waited before and of those that were written', async () => {
+    await using t = await openRouting()
+    await t.ledger.addEventType('contract.create')
+    const waiting = await t.ledger.addWebhook()
+    const later = new Date(t.clock.now() + 5)
+    await t.ledger.addDispatches(waiting, { dueAt: later })
+    expect((await t.routeRows()).nextDueAt).toEqual(later)
+    await t.ledger.addWebhook({ events: ['contract.create'] })
+    await t.ledger.recordMany('contract.create')
+    expect((await t.routeRows()).nextDueAt).toEqual(t.ledger.now())
+  })
+
+  test('is not that of a webhook that rests', async () => {
+    await using t = await openRouting()
+    const [resting, live] = [await t.ledger.addWebhook({ isActived: false }), await t.ledger.addWebhook()]
+    const [soon, later] = [new Date(t.clock.now() + 5), new Date(t.clock.now() + 9)]
+    await t.ledger.addDispatches(resting, { dueAt: soon })
+    expect((await t.routeRows()).nextDueAt).toBeNull()
+    await t.ledger.addDispatches(live, { dueAt: later })
+    expect((await t.routeRows()).nextDueAt).toEqual(later)
+  })
+
+  test('is not that of a webhook without room, neither of rows that waited nor of those that were written', async () => {
+    await using t = await openRouting()
+    await t.ledger.addEventType('contract.create')
+    const [waited, late] = [await t.ledger.addWebhook(), await t.ledger.addWebhook({ events: ['contract.create'] })]
+    await t.ledger.addDispatches(waited)
+    await t.ledger.recordMany('contract.create')
+    const blocked = { fastSlots: 10, lateGroups: [waited, late] }
+    expect((await t.routeRows(blocked)).nextDueAt).toBeNull()
+    expect((await t.ledger.readHeads()).size).toBe(2)
+  })
+})
+
 describe('the ids of rows', () => {
   test('are of the event and the webhook, so that an event is never routed to a webhook twice', async () => {
     await using t = await openRouting()

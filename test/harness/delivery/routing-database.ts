@@ -1,6 +1,6 @@
 import type { EventId, WebhookId } from '../../../src/base/id.ts'
 import type { ClaimRequest } from '../../../src/delivery/policy.ts'
-import { routeBatch, routeFanOut } from '../../../src/delivery/routing/routing.store.ts'
+import { type RoutedRows, routeBatch, routeFanOut } from '../../../src/delivery/routing/routing.store.ts'
 import { type ClaimedDispatch, readClaimedDispatch } from '../../../src/webhook/delivery/claimed-work.ts'
 import { buildWebhookFanOut, buildWebhookRouting } from '../../../src/webhook/delivery/routing.store.ts'
 import { createTestDatabase } from '../database/database.ts'
@@ -15,12 +15,15 @@ export async function openRouting() {
   const clock = buildManualClock()
   const ledger = buildLedger(database.db, clock)
   /** Routes up to 1,000 events, and returns what this worker claimed of their rows: none without slots. */
-  const route = async (change: Partial<ClaimRequest> = {}, rowsOfEvent?: number): Promise<ClaimedDispatch[]> => {
+  const route = async (change: Partial<ClaimRequest> = {}, rowsOfEvent?: number): Promise<ClaimedDispatch[]> =>
+    (await routeRows(change, rowsOfEvent)).work.map(readClaimedDispatch)
+  /** The same, as the router reads it. */
+  const routeRows = async (change: Partial<ClaimRequest> = {}, rowsOfEvent?: number): Promise<RoutedRows> => {
     const request = buildRequest(change)
     const input = { after: FIRST, limit: 1_000, now: ledger.now() }
     const part = buildWebhookRouting(request, rowsOfEvent)
     const { byPolicy } = await routeBatch(database.db, input, [{ name: 'webhook', part }])
-    return byPolicy[0]!.work.map(readClaimedDispatch)
+    return byPolicy[0]!
   }
   /** Writes the parts of events that were set aside, each of `limit` rows; returns how many rows those were. */
   const routeParts = async (limit: number): Promise<number> => {
@@ -60,6 +63,7 @@ export async function openRouting() {
     clock,
     ledger,
     route,
+    routeRows,
     routeParts,
     routeAll,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),

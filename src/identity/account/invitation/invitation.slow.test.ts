@@ -299,3 +299,16 @@ describe('inviting', () => {
     ])
   })
 })
+
+describe('a second invitation to an address', () => {
+  test('replaces an earlier one of its own account to the address, and none of another account', async () => {
+    const [first, second] = [await createAccount(), await createAccount()]
+    const email = newEmail()
+    const replaced = await invite(first.boss.call, first.path, email)
+    const elsewhere = await invite(second.boss.call, second.path, email)
+    const latest = await invite(first.boss.call, first.path, email)
+    expect(await accept(replaced.token, { password: PASSWORD })).toMatchObject(invalid)
+    expect(await accept(latest.token, { password: PASSWORD })).toMatchObject({ status: 200 })
+    expect((await app.anonymous('POST', ACCEPT, { token: elsewhere.token })).body.code).not.toBe('link_invalid')
+  })
+})
