@@ -22,116 +22,78 @@ function toComponentRow(health: ComponentHealth | RealtimeHealth): Static<typeof
   return { component, status, checked_at: checkedAt.toISOString(), details: { ...details } }
 }
 
+const OF_HEALTH = { method: 'GET', resource: 'health', accountScope: 'none', access: 'public' } as const
+
+/** Declares the health of one component. */
+function defineComponent(
+  path: `/api/v3/health/component/${string}`,
+  component: { action: string; of: string; description: string },
+  read: (deps: HealthDeps) => Promise<ComponentHealth | RealtimeHealth>,
+) {
+  const { action, of, description } = component
+  return defineRoute(
+    { ...OF_HEALTH, path, action, summary: `Health of ${of}`, description, data: ComponentSchema },
+    { handle: async (deps: HealthDeps) => ({ data: toComponentRow(await read(deps)), message: `Health of ${of}.` }) },
+  )
+}
+
 /** Public, without secrets or tenant data. All callers of a process share one check in 5 s. */
 export const healthRoutes: Routes<HealthDeps> = [
-  defineRoute(
+  defineComponent(
+    '/api/v3/health/component/integration/webhook-out',
     {
-      method: 'GET',
-      path: '/api/v3/health/component/integration/webhook-out',
-      resource: 'health',
       action: 'webhook-out',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of outbound webhooks',
+      of: 'outbound webhooks',
       description:
         '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
-      data: ComponentSchema,
     },
-    {
-      handle: async ({ readWebhookOutHealth }: HealthDeps) => ({
-        data: toComponentRow(await readWebhookOutHealth()),
-        message: 'Health of outbound webhooks.',
-      }),
-    },
+    (deps) => deps.readWebhookOutHealth(),
   ),
-  defineRoute(
+  defineComponent(
+    '/api/v3/health/component/integration/realtime',
     {
-      method: 'GET',
-      path: '/api/v3/health/component/integration/realtime',
-      resource: 'health',
       action: 'realtime',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of realtime publishing',
+      of: 'realtime publishing',
       description:
         '`down` while a required setting is missing (`missing` names them), while no process publishes, and while the provider does not answer as it should. A refusal of the provider (4xx) is a `last_warning` and never changes the status. At most 5 seconds old.',
-      data: ComponentSchema,
     },
-    {
-      handle: async ({ readRealtimeHealth }: HealthDeps) => ({
-        data: toComponentRow(await readRealtimeHealth()),
-        message: 'Health of realtime publishing.',
-      }),
-    },
+    (deps) => deps.readRealtimeHealth(),
   ),
-  defineRoute(
+  defineComponent(
+    '/api/v3/health/component/integration/provisioning',
     {
-      method: 'GET',
-      path: '/api/v3/health/component/integration/provisioning',
-      resource: 'health',
       action: 'provisioning',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of provisioning',
+      of: 'provisioning',
       description:
         '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
-      data: ComponentSchema,
     },
-    {
-      handle: async ({ readProvisioningHealth }: HealthDeps) => ({
-        data: toComponentRow(await readProvisioningHealth()),
-        message: 'Health of provisioning.',
-      }),
-    },
+    (deps) => deps.readProvisioningHealth(),
   ),
-  defineRoute(
+  defineComponent(
+    '/api/v3/health/component/stored-secrets',
     {
-      method: 'GET',
-      path: '/api/v3/health/component/stored-secrets',
-      resource: 'health',
       action: 'stored-secrets',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of stored secrets',
+      of: 'stored secrets',
       description:
         '`degraded` while a stored secret opens under no key of `SECRET_KEY`: `unreadable` counts them, and `remedy` says what to do. At most 5 seconds old.',
-      data: ComponentSchema,
     },
-    {
-      handle: async ({ readSecretHealth }: HealthDeps) => ({
-        data: toComponentRow(await readSecretHealth()),
-        message: 'Health of stored secrets.',
-      }),
-    },
+    (deps) => deps.readSecretHealth(),
   ),
-  defineRoute(
+  defineComponent(
+    '/api/v3/health/component/clock',
     {
-      method: 'GET',
-      path: '/api/v3/health/component/clock',
-      resource: 'health',
       action: 'clock',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of the clocks',
+      of: 'the clocks',
       description:
         '`degraded` while the machine of a process is more than 2 seconds off the clock of the database: `skewed_processes` counts them, and `remedy` says what to do. At most 5 seconds old.',
-      data: ComponentSchema,
     },
-    {
-      handle: async ({ readClockHealth }: HealthDeps) => ({
-        data: toComponentRow(await readClockHealth()),
-        message: 'Health of the clocks.',
-      }),
-    },
+    (deps) => deps.readClockHealth(),
   ),
   defineRoute(
     {
-      method: 'GET',
+      ...OF_HEALTH,
       path: '/api/v3/health',
-      resource: 'health',
       action: 'find-all',
-      accountScope: 'none',
-      access: 'public',
       summary: 'Health of all components',
       data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
     },

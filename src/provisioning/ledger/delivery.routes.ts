@@ -1,6 +1,7 @@
 import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
-import { readPage } from '../../http/listing/page.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { DeliveryRow, DeliveryWithAttempts, ReplayDeliveryBody } from './delivery.schema.ts'
 import { type DeliveryRecord, selectDeliveries, toDeliveryData, toDeliveryRow } from './delivery.store.ts'
@@ -29,49 +30,37 @@ const changedOf = (delivery: DeliveryRecord) => [{ id: delivery.id, account: nul
 
 /** The ledger of provisioning (docs/contract/provisioning.md#provisioning-delivery). */
 export const deliveryRoutes: Routes<DeliveryDeps> = [
-  defineRoute(
+  defineList(
     {
       ...OF_DELIVERY,
-      method: 'GET',
       path: PATH,
-      action: 'find-all',
       summary: 'List deliveries to provisioning targets',
       data: DeliveryRow,
       list: DELIVERY_FIELDS,
     },
     {
-      handle: async (_deps: DeliveryDeps, { db, listing }) => ({
-        ...(await readPage(db, selectDeliveries(db), {
-          listing,
-          fields: DELIVERY_FIELDS,
-          toRow: toDeliveryRow,
-          source: { table: 'd' },
-        })),
-        message: 'Deliveries.',
-      }),
+      rows: ({ db }) => buildWholeList(selectDeliveries(db), { table: 'd' }),
+      toRow: toDeliveryRow,
+      message: 'Deliveries.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
       ...OF_DELIVERY,
-      method: 'GET',
       path: `${PATH}/{id}`,
-      action: 'find-one',
       summary: 'Read one delivery with its attempts',
       params: IdParams,
       data: DeliveryWithAttempts,
     },
     {
-      row: { find: (_deps: DeliveryDeps, { db, params }) => loadDelivery(db, params.id), neededBy: 'handle' },
-      handle: async (_deps, { target: { delivery, told, attempts } }) => ({
-        data: {
-          ...toDeliveryRow(delivery),
-          data: toDeliveryData(delivery.user, told),
-          attempts_log: attempts.map(toAttemptRow),
-        },
-        message: 'Delivery.',
-        changed: changedOf(delivery),
+      load: ({ db, params }) => loadDelivery(db, params.id),
+      toRow: ({ delivery, told, attempts }) => ({
+        ...toDeliveryRow(delivery),
+        data: toDeliveryData(delivery.user, told),
+        attempts_log: attempts.map(toAttemptRow),
       }),
+      message: 'Delivery.',
+      changedOf: ({ delivery }) => changedOf(delivery),
     },
   ),
   defineRoute(

@@ -1,6 +1,7 @@
 import { checkNewUrl } from '../../delivery/post/callback-field.ts'
-import { readPage } from '../../http/listing/page.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import { CreateTargetBody, TargetRow, TargetWithSecret, UpdateTargetBody } from './target.schema.ts'
 import { selectTargets, type TargetRecord, toTargetRow } from './target.store.ts'
@@ -70,40 +71,33 @@ export const targetRoutes: Routes<TargetDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
       ...OF_TARGET,
-      method: 'GET',
       path: PATH,
-      action: 'find-all',
       summary: 'List provisioning targets',
       data: TargetRow,
       list: TARGET_FIELDS,
     },
     {
-      handle: async (_deps: TargetDeps, { db, listing }) => ({
-        ...(await readPage(db, selectTargets(db), { listing, fields: TARGET_FIELDS, toRow: toTargetRow })),
-        message: 'Provisioning targets.',
-      }),
+      rows: ({ db }) => buildWholeList(selectTargets(db)),
+      toRow: toTargetRow,
+      message: 'Provisioning targets.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
       ...OF_TARGET,
-      method: 'GET',
       path: `${PATH}/{id}`,
-      action: 'find-one',
       summary: 'Read one provisioning target',
       params: IdParams,
       data: TargetRow,
     },
     {
-      row: { find: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'handle' },
-      handle: async (_deps, { target }) => ({
-        data: toTargetRow(target),
-        message: 'Provisioning target.',
-        changed: changedOf(target),
-      }),
+      load: ({ db, params }) => loadTarget(db, params.id),
+      toRow: toTargetRow,
+      message: 'Provisioning target.',
+      changedOf,
     },
   ),
   defineRoute(

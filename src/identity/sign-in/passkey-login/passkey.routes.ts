@@ -1,5 +1,6 @@
-import { readPage } from '../../../http/listing/page.ts'
+import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { NO_STORE } from '../../session/session.routes.ts'
 import { raiseSession } from '../../session/session-proof.ts'
@@ -23,16 +24,16 @@ const PASSKEY_FIELDS = {
   updated_at: { type: 'timestamp', sortable: true },
 } as const
 
+const OF_PASSKEY = { resource: 'passkey', accountScope: 'none', access: 'caller', data: PasskeyRow } as const
+
 /** The passkeys of the caller (docs/contract/second-factor.md#passkeys). */
 export const passkeyRoutes: Routes<FactorDeps> = [
   defineRoute(
     {
+      ...OF_PASSKEY,
       method: 'POST',
       path: '/api/v3/auth/factor/passkey/options',
-      resource: 'passkey',
       action: 'begin',
-      accountScope: 'none',
-      access: 'caller',
       event: 'none',
       fresh: 'sign-in',
       strictRateLimit: true,
@@ -58,12 +59,10 @@ export const passkeyRoutes: Routes<FactorDeps> = [
   ),
   defineRoute(
     {
+      ...OF_PASSKEY,
       method: 'POST',
       path: '/api/v3/auth/factor/passkey',
-      resource: 'passkey',
       action: 'create',
-      accountScope: 'none',
-      access: 'caller',
       fresh: 'sign-in',
       strictRateLimit: true,
       status: 201,
@@ -93,44 +92,33 @@ export const passkeyRoutes: Routes<FactorDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_PASSKEY,
       path: '/api/v3/auth/factor/passkey',
-      resource: 'passkey',
-      action: 'find-all',
-      accountScope: 'none',
-      access: 'caller',
       summary: "List the caller's own passkeys",
-      data: PasskeyRow,
       list: PASSKEY_FIELDS,
       problems: ['conflict'],
     },
     {
-      handle: async (_deps: FactorDeps, { db, caller, listing }) => {
+      rows: ({ db, caller }) => {
         readUserSession(caller)
-        const page = await readPage(db, selectPasskeys(db, caller.userId), {
-          listing,
-          fields: PASSKEY_FIELDS,
-          toRow: toPasskeyRow,
-        })
-        return { ...page, message: 'Passkeys.' }
+        return buildWholeList(selectPasskeys(db, caller.userId))
       },
+      toRow: toPasskeyRow,
+      message: 'Passkeys.',
     },
   ),
   defineRoute(
     {
+      ...OF_PASSKEY,
       method: 'DELETE',
       path: '/api/v3/auth/factor/passkey/{id}',
-      resource: 'passkey',
       action: 'delete',
-      accountScope: 'none',
-      access: 'caller',
       fresh: 'factor',
       strictRateLimit: true,
       summary: 'Remove a passkey',
       params: IdParams,
-      data: PasskeyRow,
       problems: ['conflict'],
     },
     {
