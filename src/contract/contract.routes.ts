@@ -1,3 +1,4 @@
+import { rowFields } from '../http/listing/listing.ts'
 import { buildList } from '../http/listing/page.ts'
 import { defineRoute, type Routes } from '../http/route/route.ts'
 import { defineList, defineRead } from '../http/route/row-route.ts'
@@ -6,14 +7,11 @@ import { ContractRow, CreateContractBody, UpdateContractBody } from './contract.
 import { type ContractRecord, selectContracts, toContractRow } from './contract.store.ts'
 import { type ContractDeps, changeContract, createContract, deleteContract, loadContract } from './contract.ts'
 
-const CONTRACT_FIELDS = {
-  document_id: { type: 'uuid' },
+const CONTRACT_FIELDS = rowFields({
   account: { type: 'uuid' },
   name: { type: 'text', sortable: true, like: 'of-accounts' },
   status: { type: 'text', sortable: true, like: 'of-accounts' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const changedOf = (contract: ContractRecord) => [{ id: contract.id, account: contract.account }]
 

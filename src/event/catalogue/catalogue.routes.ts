@@ -1,4 +1,5 @@
 import type { IdMaker } from '../../base/id.ts'
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -31,17 +32,14 @@ export interface CatalogueDeps {
   catalogue: readonly CatalogueEntry[]
 }
 
-const EVENT_TYPE_FIELDS = {
-  document_id: { type: 'uuid' },
+const EVENT_TYPE_FIELDS = rowFields({
   internal: { type: 'text', sortable: true, like: 'few-rows' },
   account_scope: { type: 'text', like: 'few-rows' },
   method: { type: 'text', like: 'few-rows' },
   route: { type: 'text', like: 'few-rows' },
   source: { type: 'text', like: 'few-rows' },
   is_actived: { type: 'boolean' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const OF_EVENT = { resource: 'event', accountScope: 'none', data: EventTypeRow } as const
 

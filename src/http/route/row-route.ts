@@ -41,7 +41,7 @@ export function defineList<Deps, const Declaration extends ListDeclaration, Foun
   const whole: RouteDeclaration = { method: 'GET', action: 'find-all', accountScope: 'none', ...declaration }
   return defineRoute(whole, {
     ...(loadParent && {
-      row: { find: loadParent as (deps: Deps, request: object) => Promise<unknown>, neededBy: 'validation' },
+      row: { find: (_deps, request) => loadParent(request as UnpreparedOf<Declaration>), neededBy: 'validation' },
     }),
     handle: async (deps: Deps, given: object) => {
       const request = given as RequestOf<Declaration, undefined, undefined>

@@ -1,4 +1,5 @@
 import type { AccountId } from '../../base/id.ts'
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -9,16 +10,13 @@ import { selectApiKeys, toApiKeyRow } from './api-key.store.ts'
 import { type ApiKeyDeps, createApiKey, loadApiKey, revokeApiKey } from './api-key.ts'
 import { findOwners } from './own-rows.ts'
 
-const API_KEY_FIELDS = {
-  document_id: { type: 'uuid' },
+const API_KEY_FIELDS = rowFields({
   user: { type: 'uuid' },
   account: { type: 'uuid' },
   name: { type: 'text', sortable: true, like: 'indexed' },
   expires_at: { type: 'timestamp' },
   last_used_at: { type: 'timestamp' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const OF_API_KEY = {
   resource: 'api-key',

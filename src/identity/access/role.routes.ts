@@ -1,3 +1,4 @@
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -7,15 +8,12 @@ import { CreateRoleBody, PermissionRow, RoleRow, UpdateRoleBody } from './role.s
 import { selectRoles, toRoleRow } from './role.store.ts'
 import { changeRole, createRole, deleteRole, loadRole, type RoleDeps } from './role.ts'
 
-const ROLE_FIELDS = {
-  document_id: { type: 'uuid' },
+const ROLE_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'few-rows' },
   is_system: { type: 'boolean' },
   is_account_scoped: { type: 'boolean' },
   requires_second_factor: { type: 'boolean' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const OF_ROLE = { resource: 'role', accountScope: 'none', data: RoleRow } as const
 

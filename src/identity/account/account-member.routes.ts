@@ -1,3 +1,4 @@
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
@@ -12,12 +13,9 @@ import { type AccountDeps, addMember, changeMemberRoles, loadAccount, removeMemb
 import { type NamedAccountMember, selectAccountMembers, toAccountMemberRow } from './account-member.store.ts'
 import { readOwnAccount, UNDER_ACCOUNT } from './own-account.ts'
 
-const MEMBER_FIELDS = {
-  document_id: { type: 'uuid' },
+const MEMBER_FIELDS = rowFields({
   user: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const changedOf = (member: NamedAccountMember) => [{ id: member.id, account: member.account }]
 

@@ -1,3 +1,4 @@
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -6,12 +7,9 @@ import { AccountRow, CreateAccountBody, UpdateAccountBody } from './account.sche
 import { type AccountRecord, selectAccounts, toAccountRow } from './account.store.ts'
 import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'
 
-const ACCOUNT_FIELDS = {
-  document_id: { type: 'uuid' },
+const ACCOUNT_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'indexed' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 /** An account owns itself: its events reach the webhooks of that account. */
 const changedOf = (account: AccountRecord) => [{ id: account.id, account: account.id }]

@@ -1,3 +1,4 @@
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
@@ -32,8 +33,7 @@ import {
 
 type UserRouteDeps = UserDeps & PasswordDeps
 
-const USER_FIELDS = {
-  document_id: { type: 'uuid' },
+const USER_FIELDS = rowFields({
   email: { type: 'text', sortable: true, like: 'indexed' },
   name: { type: 'text', like: 'indexed' },
   is_actived: { type: 'boolean' },
@@ -41,9 +41,7 @@ const USER_FIELDS = {
   account: { type: 'uuid', condition: isMemberOf },
   provider: { type: 'text', condition: signsInWith },
   last_sign_in_at: { type: 'timestamp' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 /** Checks and hashes a new password before the transaction: hashing takes time. Throws a 422 on `password`. */
 async function hashNewPassword({ passwords }: PasswordDeps, password: string, owner: PasswordOwner) {

@@ -1,3 +1,4 @@
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -26,16 +27,13 @@ import { fetchLogo } from './client-logo.ts'
 
 const PATH = '/api/v3/oauth/client'
 
-const CLIENT_FIELDS = {
-  document_id: { type: 'uuid' },
+const CLIENT_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'indexed' },
   type: { type: 'text' },
   application_type: { type: 'text' },
   first_party: { type: 'boolean' },
   registration: { type: 'text' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const prepareLogo = async ({ fetch }: ClientDeps, uri: string | null | undefined) =>
   uri === undefined || uri === null ? undefined : fetchLogo(fetch, uri)

@@ -1,3 +1,4 @@
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
@@ -25,13 +26,10 @@ const GrantRow = named(
   }),
 )
 
-const GRANT_FIELDS = {
-  document_id: { type: 'uuid' },
+const GRANT_FIELDS = rowFields({
   user: { type: 'uuid' },
   client: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const toStoredRow = wireOf(grant, GrantRow)
 const toGrantRow = (named: NamedGrant) => ({

@@ -24,13 +24,24 @@ function toComponentRow(health: ComponentHealth | RealtimeHealth): Static<typeof
 
 const OF_HEALTH = { method: 'GET', resource: 'health', accountScope: 'none', access: 'public' } as const
 
-/** Declares the health of one component. */
+const DESCRIPTIONS = {
+  backlog:
+    '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
+  realtime:
+    '`down` while a required setting is missing (`missing` names them), while no process publishes, and while the provider does not answer as it should. A refusal of the provider (4xx) is a `last_warning` and never changes the status. At most 5 seconds old.',
+  secrets:
+    '`degraded` while a stored secret opens under no key of `SECRET_KEY`: `unreadable` counts them, and `remedy` says what to do. At most 5 seconds old.',
+  clock:
+    '`degraded` while the machine of a process is more than 2 seconds off the clock of the database: `skewed_processes` counts them, and `remedy` says what to do. At most 5 seconds old.',
+}
+
+/** Declares the health of one component; the last segment of the path names the action. */
 function defineComponent(
-  path: `/api/v3/health/component/${string}`,
-  component: { action: string; of: string; description: string },
-  read: (deps: HealthDeps) => Promise<ComponentHealth | RealtimeHealth>,
+  path: string,
+  of: string,
+  { description, read }: { description: string; read: (deps: HealthDeps) => Promise<ComponentHealth | RealtimeHealth> },
 ) {
-  const { action, of, description } = component
+  const action = path.slice(path.lastIndexOf('/') + 1)
   return defineRoute(
     { ...OF_HEALTH, path, action, summary: `Health of ${of}`, description, data: ComponentSchema },
     { handle: async (deps: HealthDeps) => ({ data: toComponentRow(await read(deps)), message: `Health of ${of}.` }) },
@@ -39,56 +50,26 @@ function defineComponent(
 
 /** Public, without secrets or tenant data. All callers of a process share one check in 5 s. */
 export const healthRoutes: Routes<HealthDeps> = [
-  defineComponent(
-    '/api/v3/health/component/integration/webhook-out',
-    {
-      action: 'webhook-out',
-      of: 'outbound webhooks',
-      description:
-        '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
-    },
-    (deps) => deps.readWebhookOutHealth(),
-  ),
-  defineComponent(
-    '/api/v3/health/component/integration/realtime',
-    {
-      action: 'realtime',
-      of: 'realtime publishing',
-      description:
-        '`down` while a required setting is missing (`missing` names them), while no process publishes, and while the provider does not answer as it should. A refusal of the provider (4xx) is a `last_warning` and never changes the status. At most 5 seconds old.',
-    },
-    (deps) => deps.readRealtimeHealth(),
-  ),
-  defineComponent(
-    '/api/v3/health/component/integration/provisioning',
-    {
-      action: 'provisioning',
-      of: 'provisioning',
-      description:
-        '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
-    },
-    (deps) => deps.readProvisioningHealth(),
-  ),
-  defineComponent(
-    '/api/v3/health/component/stored-secrets',
-    {
-      action: 'stored-secrets',
-      of: 'stored secrets',
-      description:
-        '`degraded` while a stored secret opens under no key of `SECRET_KEY`: `unreadable` counts them, and `remedy` says what to do. At most 5 seconds old.',
-    },
-    (deps) => deps.readSecretHealth(),
-  ),
-  defineComponent(
-    '/api/v3/health/component/clock',
-    {
-      action: 'clock',
-      of: 'the clocks',
-      description:
-        '`degraded` while the machine of a process is more than 2 seconds off the clock of the database: `skewed_processes` counts them, and `remedy` says what to do. At most 5 seconds old.',
-    },
-    (deps) => deps.readClockHealth(),
-  ),
+  defineComponent('/api/v3/health/component/integration/webhook-out', 'outbound webhooks', {
+    description: DESCRIPTIONS.backlog,
+    read: (deps) => deps.readWebhookOutHealth(),
+  }),
+  defineComponent('/api/v3/health/component/integration/realtime', 'realtime publishing', {
+    description: DESCRIPTIONS.realtime,
+    read: (deps) => deps.readRealtimeHealth(),
+  }),
+  defineComponent('/api/v3/health/component/integration/provisioning', 'provisioning', {
+    description: DESCRIPTIONS.backlog,
+    read: (deps) => deps.readProvisioningHealth(),
+  }),
+  defineComponent('/api/v3/health/component/stored-secrets', 'stored secrets', {
+    description: DESCRIPTIONS.secrets,
+    read: (deps) => deps.readSecretHealth(),
+  }),
+  defineComponent('/api/v3/health/component/clock', 'the clocks', {
+    description: DESCRIPTIONS.clock,
+    read: (deps) => deps.readClockHealth(),
+  }),
   defineRoute(
     {
       ...OF_HEALTH,

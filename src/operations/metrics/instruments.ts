@@ -1,49 +1,32 @@
 import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
 
-/** Makers of the metrics of one registry, each with its name, its help and the names of its labels. */
+/** Makers of the metrics of one registry. */
 export type Instruments = ReturnType<typeof buildInstruments>
 
-/** Builds the makers of the metrics of a registry. `collect` sets a metric when it is rendered. */
+/** What describes a metric. `collect` sets it when it is rendered. */
+type Described<Label extends string, Metric> = [
+  name: string,
+  help: string,
+  labelNames?: readonly Label[],
+  collect?: (metric: Metric) => void,
+]
+
+/** Builds the makers of the metrics of a registry. */
 export function buildInstruments(registry: Registry) {
-  const registers = [registry]
+  function describe<Label extends string, Metric>(given: Described<Label, Metric>) {
+    const [name, help, labelNames = [], collect] = given
+    return {
+      ...{ name, help, labelNames, registers: [registry] },
+      collect(this: Metric) {
+        collect?.(this)
+      },
+    }
+  }
   return {
-    gauge<Label extends string = never>(
-      name: string,
-      help: string,
-      labelNames: readonly Label[] = [],
-      collect?: (gauge: Gauge<Label>) => void,
-    ): Gauge<Label> {
-      const gauge: Gauge<Label> = new Gauge<Label>({
-        name,
-        help,
-        labelNames,
-        registers,
-        collect: () => collect?.(gauge),
-      })
-      return gauge
-    },
-    counter<Label extends string = never>(
-      name: string,
-      help: string,
-      labelNames: readonly Label[] = [],
-      collect?: (counter: Counter<Label>) => void,
-    ): Counter<Label> {
-      const counter: Counter<Label> = new Counter<Label>({
-        name,
-        help,
-        labelNames,
-        registers,
-        collect: () => collect?.(counter),
-      })
-      return counter
-    },
+    gauge: <Label extends string = never>(...given: Described<Label, Gauge<Label>>) => new Gauge(describe(given)),
+    counter: <Label extends string = never>(...given: Described<Label, Counter<Label>>) => new Counter(describe(given)),
     /** `buckets` are upper bounds in seconds. */
-    histogram<Label extends string = never>(
-      name: string,
-      help: string,
-      { buckets, labelNames = [] }: { buckets: number[]; labelNames?: readonly Label[] },
-    ): Histogram<Label> {
-      return new Histogram<Label>({ name, help, buckets, labelNames, registers })
-    },
+    histogram: <Label extends string = never>(buckets: number[], ...given: Described<Label, Histogram<Label>>) =>
+      new Histogram({ ...describe(given), buckets }),
   }
 }

@@ -71,9 +71,11 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     'Attempts of this process, by the class of their failure; "none" for a success.',
     ['error', 'trigger'],
   )
-  const duration = metrics.histogram('webhook_out_attempt_duration_seconds', 'Duration of a POST.', {
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
-  })
+  const duration = metrics.histogram(
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
+    'webhook_out_attempt_duration_seconds',
+    'Duration of a POST.',
+  )
   const notices = metrics.counter(
     'webhook_out_notices_total',
     'Webhooks that were failing, were disabled, or recovered.',
@@ -84,10 +86,12 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     'Attempts of this process to tell a target of a user, by the class of their failure; "none" for a success.',
     ['error'],
   )
-  const requests = metrics.histogram('http_request_duration_seconds', 'Duration of a request, by route and status.', {
-    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
-    labelNames: ['method', 'route', 'status'],
-  })
+  const requests = metrics.histogram(
+    [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+    'http_request_duration_seconds',
+    'Duration of a request, by route and status.',
+    ['method', 'route', 'status'],
+  )
   const responses = metrics.counter(
     'http_responses_total',
     'Answers to requests of the API, by the class of their status.',

@@ -58,9 +58,9 @@ export function buildRealtimeMetrics(metrics: Instruments): RealtimeMetrics {
     ['status', 'error'],
   )
   const duration = metrics.histogram(
+    [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     'realtime_publish_duration_seconds',
     'Duration of the call that published a message.',
-    { buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] },
   )
   const requests = metrics.counter(
     'realtime_provider_requests_total',

@@ -1,4 +1,5 @@
 import type { JobMove } from '../../delivery/job/job-state.ts'
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -9,15 +10,12 @@ import { selectJobs, toJobRow } from './job.store.ts'
 import { changeJob, type JobDeps, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
 import type { JobKind } from './job-record.ts'
 
-const JOB_FIELDS = {
-  document_id: { type: 'uuid' },
+const JOB_FIELDS = rowFields({
   target: { type: 'uuid' },
   kind: { type: 'text', like: 'few-rows' },
   status: { type: 'text', like: 'few-rows' },
   created_by: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const OF_JOB = { resource: 'provisioning-job', accountScope: 'none' } as const
 

@@ -1,4 +1,5 @@
 import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -8,8 +9,7 @@ import { type DeliveryRecord, selectDeliveries, toDeliveryData, toDeliveryRow } 
 import { type DeliveryDeps, loadDelivery, replayDelivery } from './replay.ts'
 
 /** Filters and sorts of the ledger. */
-const DELIVERY_FIELDS = {
-  document_id: { type: 'uuid' },
+const DELIVERY_FIELDS = rowFields({
   target: { type: 'uuid' },
   user: { type: 'uuid', column: 'user_id' },
   event_id: { type: 'uuid' },
@@ -19,9 +19,7 @@ const DELIVERY_FIELDS = {
   last_status_code: { type: 'integer' },
   last_error: { type: 'text' },
   job: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const PATH = '/api/v3/provisioning/delivery'
 const OF_DELIVERY = { resource: 'provisioning-delivery', accountScope: 'none' } as const

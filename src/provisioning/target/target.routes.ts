@@ -1,4 +1,5 @@
 import { checkNewUrl } from '../../delivery/post/callback-field.ts'
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -18,15 +19,12 @@ import {
   type TargetDeps,
 } from './target.ts'
 
-const TARGET_FIELDS = {
-  document_id: { type: 'uuid' },
+const TARGET_FIELDS = rowFields({
   protocol: { type: 'text', like: 'few-rows' },
   url: { type: 'text', sortable: true, like: 'few-rows' },
   name: { type: 'text', like: 'few-rows' },
   is_actived: { type: 'boolean' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const PATH = '/api/v3/provisioning/target'
 const OF_TARGET = { resource: 'provisioning-target', accountScope: 'none' } as const

@@ -1,4 +1,5 @@
 import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
+import { rowFields } from '../../http/listing/listing.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
@@ -16,8 +17,7 @@ export interface DispatchRouteDeps extends DispatchDeps {
 }
 
 /** Filters and sorts of the ledger (docs/contract/delivery.md#ledger-endpoints). */
-export const DISPATCH_FIELDS = {
-  document_id: { type: 'uuid' },
+export const DISPATCH_FIELDS = rowFields({
   webhook: { type: 'uuid' },
   event: { type: 'text' },
   event_id: { type: 'uuid' },
@@ -29,9 +29,7 @@ export const DISPATCH_FIELDS = {
   last_error: { type: 'text' },
   is_test: { type: 'boolean' },
   is_replay: { type: 'boolean', condition: isReplay },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const dispatchRowOf = (row: StoredDispatch) => toDispatchRow(toDispatchRecord(row))
 

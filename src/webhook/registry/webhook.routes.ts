@@ -1,4 +1,5 @@
 import { checkNewUrl } from '../../delivery/post/callback-field.ts'
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -27,8 +28,7 @@ import {
   type WebhookDeps,
 } from './webhook.ts'
 
-export const WEBHOOK_FIELDS = {
-  document_id: { type: 'uuid' },
+export const WEBHOOK_FIELDS = rowFields({
   url: { type: 'text', sortable: true, like: 'indexed' },
   name: { type: 'text', like: 'indexed' },
   description: { type: 'text', like: 'indexed' },
@@ -38,9 +38,7 @@ export const WEBHOOK_FIELDS = {
   consecutive_failures: { type: 'integer', sortable: true },
   disabled_at: { type: 'timestamp' },
   disabled_reason: { type: 'text' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
 

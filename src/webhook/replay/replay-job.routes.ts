@@ -1,5 +1,5 @@
 import type { JobMove } from '../../delivery/job/job-state.ts'
-import { parseFilters } from '../../http/listing/listing.ts'
+import { parseFilters, rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
@@ -11,13 +11,10 @@ import { BulkReplayBody, ReplayJobRow, ReplayPreviewRow, toReplayPreviewRow } fr
 import { selectReplayJobs, toReplayJobRow } from './replay-job.store.ts'
 import { createReplayJob, loadReplayJob, moveReplayJob, previewReplay, type ReplayJobDeps } from './replay-job.ts'
 
-const REPLAY_JOB_FIELDS = {
-  document_id: { type: 'uuid' },
+const REPLAY_JOB_FIELDS = rowFields({
   status: { type: 'text', like: 'few-rows' },
   created_by: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const OF_REPLAY_JOB = { resource: 'replay-job', accountScope: 'none', ownAccounts: true, data: ReplayJobRow } as const
 

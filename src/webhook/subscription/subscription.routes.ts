@@ -1,5 +1,6 @@
 import { toEventTypeRow } from '../../event/catalogue/event-type-row.ts'
 import { describeRowChange } from '../../event/recording/row-change.ts'
+import { rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
@@ -28,13 +29,10 @@ import {
 } from '../registry/webhook.schema.ts'
 import type { WebhookDeps } from '../registry/webhook.ts'
 
-const SUBSCRIPTION_FIELDS = {
-  document_id: { type: 'uuid' },
+const SUBSCRIPTION_FIELDS = rowFields({
   webhook: { type: 'uuid' },
   event: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
   return { webhook: webhook.id, events: events.map(toEventTypeRow), warnings }

@@ -1,4 +1,5 @@
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
+import { rowFields } from '../../../http/listing/listing.ts'
 import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
@@ -18,16 +19,13 @@ import { type InvitationRecord, selectInvitations, toStoredInvitationRow } from 
 import { createInvitation, INVITE_PERMISSION, type InvitationDeps, revokeInvitation } from './invitation.ts'
 import { type AcceptanceDeps, type Accepted, acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
 
-const INVITATION_FIELDS = {
-  document_id: { type: 'uuid' },
+const INVITATION_FIELDS = rowFields({
   email: { type: 'text', like: 'few-rows' },
   invited_by: { type: 'uuid' },
   expires_at: { type: 'timestamp' },
   accepted_at: { type: 'timestamp' },
   revoked_at: { type: 'timestamp' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const changedOf = ({ id, account }: InvitationRecord) => [{ id, account, url: null }]
 

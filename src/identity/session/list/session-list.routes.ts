@@ -1,3 +1,4 @@
+import { rowFields } from '../../../http/listing/listing.ts'
 import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
@@ -9,8 +10,7 @@ import { ListedSessionRow, toListedSessionRow } from './session-list.schema.ts'
 import { selectLivingSessions } from './session-list.store.ts'
 import { endSession, loadEndableSession } from './session-list.ts'
 
-const SESSION_FIELDS = {
-  document_id: { type: 'uuid' },
+const SESSION_FIELDS = rowFields({
   user: { type: 'uuid' },
   account: { type: 'uuid' },
   parent: { type: 'uuid' },
@@ -19,9 +19,7 @@ const SESSION_FIELDS = {
   auth_time: { type: 'timestamp' },
   last_used_at: { type: 'timestamp' },
   expires_at: { type: 'timestamp' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const OF_SESSION = { resource: 'session', accountScope: 'none', access: 'caller', opensAll: true } as const
 

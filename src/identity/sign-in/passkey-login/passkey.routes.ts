@@ -1,3 +1,4 @@
+import { rowFields } from '../../../http/listing/listing.ts'
 import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
@@ -17,12 +18,9 @@ import { methodOf } from '../passkey/passkey.ts'
 import { type FactorDeps, readUserSession } from '../second-factor/second-factor.ts'
 import { askForNewPasskey, registerPasskey, removePasskey } from './passkey-registration.ts'
 
-const PASSKEY_FIELDS = {
-  document_id: { type: 'uuid' },
+const PASSKEY_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'few-rows' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const OF_PASSKEY = { resource: 'passkey', accountScope: 'none', access: 'caller', data: PasskeyRow } as const
 

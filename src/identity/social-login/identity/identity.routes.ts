@@ -1,3 +1,4 @@
+import { rowFields } from '../../../http/listing/listing.ts'
 import { buildWholeList } from '../../../http/listing/page.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
@@ -17,12 +18,9 @@ import { beginFlow, checkProvider, keepFlow } from '../social-login.ts'
 import { selectIdentities } from '../user/identity.store.ts'
 import { checkHasSession, linkIdentity, loadOwnIdentity, unlinkIdentity } from './identity.ts'
 
-const IDENTITY_FIELDS = {
-  document_id: { type: 'uuid' },
+const IDENTITY_FIELDS = rowFields({
   provider: { type: 'text', sortable: true, like: 'few-rows' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const OF_IDENTITY = { resource: 'identity', accountScope: 'none', access: 'caller', data: IdentityRow } as const
 

@@ -1,3 +1,4 @@
+import { rowFields } from '../../../http/listing/listing.ts'
 import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
@@ -10,11 +11,7 @@ import { IdentityRow, toIdentityRow } from '../social-login.schema.ts'
 import { type IdentityRecord, selectIdentities } from '../user/identity.store.ts'
 import { loadIdentityOfUser, unlinkIdentityOfUser } from './identity.ts'
 
-const IDENTITY_FIELDS = {
-  document_id: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+const IDENTITY_FIELDS = rowFields({})
 
 const UserIdentityRow = named(
   'UserIdentity',
