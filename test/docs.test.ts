@@ -239,7 +239,9 @@ describe('names in documents exist:', () => {
     const code = service
       .flatMap(({ path, text }) => (path.startsWith('src/operations/metrics/') ? [text] : []))
       .join('')
-    const declared = [...code.matchAll(/name: '([a-z]+_\w+)'/g)].map(([, name = '']) => name)
+    const declared = [...code.matchAll(/metrics\.(?:gauge|counter|histogram)\(\s*(?:\[[^\]]*\],\s*)?'(\w+)'/g)].map(
+      ([, name = '']) => name,
+    )
     const named = documents.flatMap(({ path, text }) =>
       /^docs\/(?:deployment|operations|contract\/\w+)\.md$/.test(path)
         ? [

@@ -35,6 +35,11 @@ export function course(title: string, description: string, rest: { unit: string;
   return { kind: 'timeseries', title, description, ...rest }
 }
 
+/** The course of a rate, in operations per second. */
+export function perSecond(title: string, description: string, rate: Query): Panel {
+  return course(title, description, { unit: 'ops', queries: [rate] })
+}
+
 /** The rate of a counter of the processes, summed over them by a label. */
 export function rateBy(metric: string, label: string): Query {
   return { expr: `sum by (${label}) (rate(${metric}${ONLY}${RATE}))`, legend: `{{${label}}}` }

@@ -3,6 +3,7 @@ import {
   ONLY,
   ofProcess,
   percentiles,
+  perSecond,
   RATE,
   type Row,
   rateBy,
@@ -59,22 +60,25 @@ const OVERVIEW: Row = {
 const WEBHOOKS: Row = {
   title: 'Webhooks',
   panels: [
-    course('Attempts by class of failure', '"none" is a success. Classes: docs/operations.md, Failed attempts.', {
-      unit: 'ops',
-      queries: [rateBy('webhook_out_attempts_total', 'error')],
-    }),
-    course('Attempts by trigger', 'Automatic attempts, tests and replays.', {
-      unit: 'ops',
-      queries: [rateBy('webhook_out_attempts_total', 'trigger')],
-    }),
+    perSecond(
+      'Attempts by class of failure',
+      '"none" is a success. Classes: docs/operations.md, Failed attempts.',
+      rateBy('webhook_out_attempts_total', 'error'),
+    ),
+    perSecond(
+      'Attempts by trigger',
+      'Automatic attempts, tests and replays.',
+      rateBy('webhook_out_attempts_total', 'trigger'),
+    ),
     course('Duration of a POST', 'Over all webhooks; one that times out takes 15 s.', {
       unit: 's',
       queries: percentiles('webhook_out_attempt_duration_seconds'),
     }),
-    course('Deliveries by status', 'Deliveries that reached each status, of all processes.', {
-      unit: 'ops',
-      queries: [sharedRateBy('webhook_out_deliveries_total', 'status')],
-    }),
+    perSecond(
+      'Deliveries by status',
+      'Deliveries that reached each status, of all processes.',
+      sharedRateBy('webhook_out_deliveries_total', 'status'),
+    ),
     course('Backlog', 'Grows while events come faster than POSTs end. The autoscaler reads this figure.', {
       unit: 'short',
       queries: [shared('webhook_out_backlog', 'backlog')],
@@ -93,14 +97,16 @@ const WEBHOOKS: Row = {
 const PROVISIONING: Row = {
   title: 'Provisioning',
   panels: [
-    course('Provisioning attempts by class of failure', '"none" is a success.', {
-      unit: 'ops',
-      queries: [rateBy('provisioning_attempts_total', 'error')],
-    }),
-    course('Ended provisioning deliveries', 'By the status in which they ended, of all processes.', {
-      unit: 'ops',
-      queries: [sharedRateBy('provisioning_deliveries_total', 'status')],
-    }),
+    perSecond(
+      'Provisioning attempts by class of failure',
+      '"none" is a success.',
+      rateBy('provisioning_attempts_total', 'error'),
+    ),
+    perSecond(
+      'Ended provisioning deliveries',
+      'By the status in which they ended, of all processes.',
+      sharedRateBy('provisioning_deliveries_total', 'status'),
+    ),
     course('Users with a due delivery', 'Over all targets.', {
       unit: 'short',
       queries: [shared('provisioning_backlog', 'backlog')],
@@ -111,10 +117,11 @@ const PROVISIONING: Row = {
 const REALTIME: Row = {
   title: 'Realtime',
   panels: [
-    course('Messages by status', '"log_only": no provider is set, nothing was published.', {
-      unit: 'ops',
-      queries: [rateBy('realtime_messages_total', 'status')],
-    }),
+    perSecond(
+      'Messages by status',
+      '"log_only": no provider is set, nothing was published.',
+      rateBy('realtime_messages_total', 'status'),
+    ),
     course('Failed messages by class', 'Attempts of messages that failed.', {
       unit: 'ops',
       queries: [
@@ -128,18 +135,13 @@ const REALTIME: Row = {
       unit: 's',
       queries: percentiles('realtime_publish_duration_seconds'),
     }),
-    course('Requests to the provider', 'By outcome: ok, rejected, failed.', {
-      unit: 'ops',
-      queries: [rateBy('realtime_provider_requests_total', 'outcome')],
-    }),
-    course('Authorizations of channels', 'Granted and refused.', {
-      unit: 'ops',
-      queries: [rateBy('realtime_authorizations_total', 'answer')],
-    }),
-    course('Events of the provider', 'Events of its webhooks.', {
-      unit: 'ops',
-      queries: [rateBy('realtime_provider_events_total', 'name')],
-    }),
+    perSecond(
+      'Requests to the provider',
+      'By outcome: ok, rejected, failed.',
+      rateBy('realtime_provider_requests_total', 'outcome'),
+    ),
+    perSecond('Authorizations of channels', 'Granted and refused.', rateBy('realtime_authorizations_total', 'answer')),
+    perSecond('Events of the provider', 'Events of its webhooks.', rateBy('realtime_provider_events_total', 'name')),
     course('Events of channels', 'Events of channels of the embedded server; dropped ones are not in the inspector.', {
       unit: 'ops',
       queries: [

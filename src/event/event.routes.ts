@@ -1,5 +1,6 @@
-import { buildList, readScopedPage } from '../http/listing/page.ts'
-import { defineRoute, type Routes } from '../http/route/route.ts'
+import { buildList } from '../http/listing/page.ts'
+import type { Routes } from '../http/route/route.ts'
+import { defineList, defineRead } from '../http/route/row-route.ts'
 import { IdParams } from '../http/route/schema.ts'
 import { EventRow } from './occurrence/event.schema.ts'
 import { selectEvents, toEventRow } from './occurrence/event.store.ts'
@@ -15,56 +16,39 @@ const EVENT_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
+const OF_EVENT_OCCURRENCE = { resource: 'event-occurrence', ownAccounts: true, data: EventRow } as const
+
 export const eventRoutes: Routes<object> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_EVENT_OCCURRENCE,
       path: '/api/v3/webhook/event-occurrence',
-      resource: 'event-occurrence',
-      action: 'find-all',
-      accountScope: 'none',
-      ownAccounts: true,
       summary: 'List what happened',
       description: 'Events are kept as long as their ledger rows.',
-      data: EventRow,
       list: EVENT_FIELDS,
     },
     {
-      handle: async (_deps: object, { db, scope, listing }) => ({
-        ...(await readScopedPage(
-          db,
-          buildList(scope, (own) => selectEvents(db, own, scope)),
-          { listing, fields: EVENT_FIELDS, toRow: toEventRow },
-        )),
-        message: 'Events.',
-      }),
+      rows: ({ db, scope }) => buildList(scope, (own) => selectEvents(db, own, scope)),
+      toRow: toEventRow,
+      message: 'Events.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_EVENT_OCCURRENCE,
       path: '/api/v3/webhook/event-occurrence/{id}',
-      resource: 'event-occurrence',
-      action: 'find-one',
       accountScope: 'account',
-      ownAccounts: true,
       summary: 'Read one event',
       params: IdParams,
-      data: EventRow,
     },
     {
-      row: {
-        find: async (_deps: object, { db, params, scope }) => {
-          if (scope !== 'all') await checkEvent(db, params.id, scope)
-          return loadEvent(db, params.id)
-        },
-        neededBy: 'handle',
+      load: async ({ db, params, scope }) => {
+        if (scope !== 'all') await checkEvent(db, params.id, scope)
+        return loadEvent(db, params.id)
       },
-      handle: async (_deps, { target }) => ({
-        data: toEventRow(target),
-        message: 'Event.',
-        changed: [{ id: target.id, account: target.account }],
-      }),
+      toRow: toEventRow,
+      message: 'Event.',
+      changedOf: (target) => [{ id: target.id, account: target.account }],
     },
   ),
 ]

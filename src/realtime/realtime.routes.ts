@@ -1,5 +1,6 @@
-import { buildList, readPage, readScopedPage } from '../http/listing/page.ts'
+import { buildList, buildWholeList } from '../http/listing/page.ts'
 import { defineRoute, type Routes } from '../http/route/route.ts'
+import { defineList } from '../http/route/row-route.ts'
 import type { Static } from '../http/shape/schema-type.ts'
 import { wireOf } from '../http/shape/wire-row.ts'
 import { NO_STORE, readHeader } from '../identity/session/session.routes.ts'
@@ -76,16 +77,17 @@ const toChannelEventRow = ({
   created_at: createdAt.toISOString(),
 })
 
+const OF_REALTIME = { resource: 'realtime', accountScope: 'none' } as const
+
 /** Channels for clients, and what an operator looks at (docs/contract/realtime.md). */
 export const realtimeRoutes: Routes<RealtimeDeps> = [
   defineRoute(
     {
+      ...OF_REALTIME,
       method: 'POST',
       path: '/api/v3/realtime/realtime/auth',
-      resource: 'realtime',
       action: 'auth',
       permission: AUTH_PERMISSION,
-      accountScope: 'none',
       ownAccounts: true,
       writes: false,
       takesForm: true,
@@ -106,12 +108,11 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
   ),
   defineRoute(
     {
+      ...OF_REALTIME,
       method: 'POST',
       path: '/api/v3/realtime/realtime/user-auth',
-      resource: 'realtime',
       action: 'user-auth',
       permission: AUTH_PERMISSION,
-      accountScope: 'none',
       ownAccounts: true,
       writes: false,
       takesForm: true,
@@ -133,11 +134,10 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
   ),
   defineRoute(
     {
+      ...OF_REALTIME,
       method: 'GET',
       path: '/api/v3/realtime/realtime/config',
-      resource: 'realtime',
       action: 'config',
-      accountScope: 'none',
       access: 'public',
       summary: 'Public settings of realtime connections',
       description: 'What a client connects with, so that client and server cannot differ.',
@@ -154,14 +154,11 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
       path: '/api/v3/realtime/message',
       resource: 'realtime-message',
-      action: 'find-all',
       permission: INSPECT_PERMISSION,
-      accountScope: 'none',
       ownAccounts: true,
       summary: 'List realtime messages',
       description: 'What was published of late, and what came of it. Ended messages are kept for three days.',
@@ -169,14 +166,9 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       list: MESSAGE_FIELDS,
     },
     {
-      handle: async (_deps: RealtimeDeps, { db, scope, listing }) => {
-        const page = await readScopedPage(
-          db,
-          buildList(scope, (own) => selectMessages(db, own)),
-          { listing, fields: MESSAGE_FIELDS, toRow: toMessageRow },
-        )
-        return { ...page, message: 'Realtime messages.' }
-      },
+      rows: ({ db, scope }) => buildList(scope, (own) => selectMessages(db, own)),
+      toRow: toMessageRow,
+      message: 'Realtime messages.',
     },
   ),
   defineRoute(
@@ -211,14 +203,11 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
       path: '/api/v3/realtime/channel-event',
       resource: 'realtime-channel-event',
-      action: 'find-all',
       permission: INSPECT_PERMISSION,
-      accountScope: 'none',
       summary: 'List what happened in realtime channels',
       description:
         'Channels that were occupied and vacated, their subscriptions, members and client events, as the provider or the embedded server reports them. To follow them, ask again for those after the last `created_at`, oldest first. Kept for one day.',
@@ -226,23 +215,17 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       list: CHANNEL_EVENT_FIELDS,
     },
     {
-      handle: async (_deps: RealtimeDeps, { db, listing }) => {
-        const page = await readPage(db, selectChannelEvents(db), {
-          listing,
-          fields: CHANNEL_EVENT_FIELDS,
-          toRow: toChannelEventRow,
-        })
-        return { ...page, message: 'Events of realtime channels.' }
-      },
+      rows: ({ db }) => buildWholeList(selectChannelEvents(db)),
+      toRow: toChannelEventRow,
+      message: 'Events of realtime channels.',
     },
   ),
   defineRoute(
     {
+      ...OF_REALTIME,
       method: 'POST',
       path: '/api/v3/realtime/realtime/webhook',
-      resource: 'realtime',
       action: 'webhook',
-      accountScope: 'none',
       access: 'public',
       event: 'none',
       writes: false,

@@ -62,12 +62,14 @@ function metricOf(series: string): string {
 function readLabels(): Map<string, string[]> {
   const code = readRepository().filter(({ path }) => /^src\/operations\/metrics\/.*(?<!\.test)\.ts$/.test(path))
   const declared = code.flatMap(({ text }) => [
-    ...text.matchAll(/name: '(\w+)',\s+help: (?:'[^']*'|"[^"]*")[^}]*?(?:labelNames: \[([^\]]*)\])?[^}]*?registers/g),
+    ...text.matchAll(
+      /metrics\.(?:gauge|counter|histogram)\(\s*(?:\[[^\]]*\],\s*)?'(\w+)',\s*(?:'[^']*'|"[^"]*")(?:,\s*\[([^\]]*)\])?/g,
+    ),
   ])
   return new Map(
-    declared.map(([block, name = '']) => [
+    declared.map(([, name = '', labels = '']) => [
       name,
-      [...(/labelNames: \[([^\]]*)\]/.exec(block)?.[1] ?? '').matchAll(/'(\w+)'/g)].map(([, label = '']) => label),
+      [...labels.matchAll(/'(\w+)'/g)].map(([, label = '']) => label),
     ]),
   )
 }

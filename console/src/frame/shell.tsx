@@ -174,7 +174,7 @@ export function Shell() {
   )
 }
 
-/** The screens and actions that the person may open. */
+/** The screens and actions that the user may open. */
 function useCommands(openHelp: () => void): Command[] {
   const { t } = useTranslation()
   const { may } = useAccess()

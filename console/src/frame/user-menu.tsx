@@ -7,7 +7,7 @@ import { Icon } from './icons.tsx'
 import { useAccess } from './session.tsx'
 import { settings } from './settings.ts'
 
-/** Who is signed in and until when, and what concerns the person. */
+/** Who is signed in and until when, and what concerns the user. */
 export function UserMenu() {
   const { t, i18n } = useTranslation()
   const { user, session } = useAccess().session

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../frame/api.ts'
 import { useAccess } from '../frame/session.tsx'
 
-/** Chooses an account: of all that the person sees, else of its own. */
+/** Chooses an account: of all that the user sees, else of its own. */
 export function AccountSelect({
   value,
   onChange,

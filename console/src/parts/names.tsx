@@ -14,7 +14,7 @@ const NAMES_FRESH_MS = 60_000
 const distinct = (ids: readonly (string | null)[]) =>
   [...new Set(ids.filter((id) => id !== null))].sort().slice(0, IDS_LIMIT)
 
-/** The people of these ids by id, read in one request; none for a person who may not see users. */
+/** The users of these ids by id, read in one request; none for a user who may not see users. */
 export function useUsers(ids: readonly (string | null)[]): ReadonlyMap<string, Schemas['User']> {
   const { may } = useAccess()
   const asked = distinct(ids)
@@ -49,7 +49,7 @@ export function useAccountNames(ids: readonly (string | null)[]): ReadonlyMap<st
   return new Map(shown.map(({ document_id, name }) => [document_id, name]))
 }
 
-/** The names of the apps of these ids; none for a person who may not see apps. */
+/** The names of the apps of these ids; none for a user who may not see apps. */
 export function useAppNames(ids: readonly (string | null)[]): ReadonlyMap<string, string> {
   const { may } = useAccess()
   const asked = distinct(ids)
@@ -66,7 +66,7 @@ export function useAppNames(ids: readonly (string | null)[]): ReadonlyMap<string
   return new Map(data?.data.map(({ document_id, name }) => [document_id, name]))
 }
 
-/** All roles; none for a person who may not see them. */
+/** All roles; none for a user who may not see them. */
 export function useRoles(): readonly Schemas['Role'][] {
   const { may } = useAccess()
   const { data } = useQuery({
@@ -78,7 +78,7 @@ export function useRoles(): readonly Schemas['Role'][] {
   return data?.data ?? []
 }
 
-/** A person as a link, by its name where that is known. */
+/** A user as a link, by its name where that is known. */
 export function UserLink({ id, users }: { id: string | null; users: ReadonlyMap<string, Schemas['User']> }) {
   if (id === null) return <>–</>
   const user = users.get(id)

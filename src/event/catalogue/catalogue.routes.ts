@@ -1,6 +1,8 @@
 import type { IdMaker } from '../../base/id.ts'
-import { readPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import {
   CatalogueStatusSchema,
@@ -30,54 +32,42 @@ export interface CatalogueDeps {
   catalogue: readonly CatalogueEntry[]
 }
 
-const EVENT_TYPE_FIELDS = {
-  document_id: { type: 'uuid' },
+const EVENT_TYPE_FIELDS = rowFields({
   internal: { type: 'text', sortable: true, like: 'few-rows' },
   account_scope: { type: 'text', like: 'few-rows' },
   method: { type: 'text', like: 'few-rows' },
   route: { type: 'text', like: 'few-rows' },
   source: { type: 'text', like: 'few-rows' },
   is_actived: { type: 'boolean' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
+
+const OF_EVENT = { resource: 'event', accountScope: 'none', data: EventTypeRow } as const
 
 export const catalogueRoutes: Routes<CatalogueDeps> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_EVENT,
       path: '/api/v3/webhook/event',
-      resource: 'event',
-      action: 'find-all',
-      accountScope: 'none',
       ownAccounts: true,
       summary: 'List event types',
       description: 'A caller with an account role sees those that have account scope and the mark `is_tenant_visible`.',
-      data: EventTypeRow,
       list: EVENT_TYPE_FIELDS,
     },
     {
-      handle: async (_deps: CatalogueDeps, { db, scope, listing }) => ({
-        ...(await readPage(db, selectEventTypes(db, scope), {
-          listing,
-          fields: EVENT_TYPE_FIELDS,
-          toRow: toEventTypeRow,
-        })),
-        message: 'Event types.',
-      }),
+      rows: ({ db, scope }) => buildWholeList(selectEventTypes(db, scope)),
+      toRow: toEventTypeRow,
+      message: 'Event types.',
     },
   ),
   defineRoute(
     {
+      ...OF_EVENT,
       method: 'POST',
       path: '/api/v3/webhook/event',
-      resource: 'event',
       action: 'create',
-      accountScope: 'none',
       status: 201,
       summary: 'Register an event type that another service owns',
       body: CreateEventTypeBody,
-      data: EventTypeRow,
     },
     {
       handle: async (deps: CatalogueDeps, { db, body, now }) => {
@@ -94,41 +84,30 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_EVENT,
       path: '/api/v3/webhook/event/{id}',
-      resource: 'event',
-      action: 'find-one',
-      accountScope: 'none',
       ownAccounts: true,
       summary: 'Read one event type',
       params: IdParams,
-      data: EventTypeRow,
     },
     {
-      row: {
-        find: (_deps: CatalogueDeps, { db, params, scope }) => loadVisibleEventType(db, params.id, scope),
-        neededBy: 'handle',
-      },
-      handle: async (_deps, { target }) => ({
-        data: toEventTypeRow(target),
-        message: 'Event type.',
-        changed: [{ id: target.id, account: null }],
-      }),
+      load: ({ db, params, scope }) => loadVisibleEventType(db, params.id, scope),
+      toRow: toEventTypeRow,
+      message: 'Event type.',
+      changedOf: (target) => [{ id: target.id, account: null }],
     },
   ),
   defineRoute(
     {
+      ...OF_EVENT,
       method: 'PATCH',
       path: '/api/v3/webhook/event/{id}/active',
-      resource: 'event',
       action: 'active',
-      accountScope: 'none',
       summary: 'Activate or deactivate a stale or external event type',
       params: IdParams,
       body: ActiveBody,
-      data: EventTypeRow,
       problems: ['conflict'],
     },
     {
@@ -147,15 +126,13 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
   ),
   defineRoute(
     {
+      ...OF_EVENT,
       method: 'PATCH',
       path: '/api/v3/webhook/event/{id}/tenant-visible',
-      resource: 'event',
       action: 'tenant-visible',
-      accountScope: 'none',
       summary: 'Show an event type to callers with an account role, or hide it',
       params: IdParams,
       body: VisibleBody,
-      data: EventTypeRow,
     },
     {
       row: { find: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id), neededBy: 'validation' },
@@ -192,11 +169,10 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
   ),
   defineRoute(
     {
+      ...OF_EVENT,
       method: 'GET',
       path: '/api/v3/webhook/catalogue/subscribers',
-      resource: 'event',
       action: 'subscribers',
-      accountScope: 'none',
       summary: 'Count the webhooks that subscribe to each event type',
       data: SubscriberCounts,
     },

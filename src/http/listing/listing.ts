@@ -46,6 +46,16 @@ export interface ListSource {
   own?: OwnAccount | undefined
 }
 
+/** The fields of a list of rows: `own`, and those that every row has. */
+export function rowFields<const Own extends ListFields>(own: Own) {
+  return {
+    document_id: { type: 'uuid' },
+    ...own,
+    created_at: { type: 'timestamp', sortable: true },
+    updated_at: { type: 'timestamp', sortable: true },
+  } as const
+}
+
 /** The columns that `applyListing` adds to a query: the position of each row. */
 export interface ListedRow {
   listing_sort: ListValue

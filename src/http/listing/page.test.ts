@@ -17,7 +17,7 @@ import {
   type ListSource,
   parseListing,
 } from './listing.ts'
-import { buildList, buildPart, countListed, findListed, readScopedPage } from './page.ts'
+import { buildList, buildPart, countListed, findListed, readPage } from './page.ts'
 import { joinValues } from './value.ts'
 
 interface Tables {
@@ -235,7 +235,7 @@ describe('a list of some accounts', () => {
     do {
       const listing = parseListing({ ...query, ...(cursor && { cursor }) }, fields)
       const toRow = (row: Tables['listed']) => row.document_id
-      const page = await readScopedPage(database.db, scoped(scope), { listing, fields, toRow })
+      const page = await readPage(database.db, scoped(scope), { listing, fields, toRow })
       expect(page.data.length).toBeLessThanOrEqual(listing.pageSize)
       found.push(...page.data)
       cursor = page.pagination.next_cursor ?? undefined

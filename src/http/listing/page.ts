@@ -49,12 +49,23 @@ interface PageOptions<Found, Row> {
   toRow: (row: Found) => Row
 }
 
+/** A list: the rows of all accounts, or those of `scope`. */
+export type RowList<Found> = Pick<ScopedList<Found>, 'scope' | 'parts'>
+
+/** The list of the rows that `query` selects: it has their columns and their conditions (not deleted, own rows). */
+export function buildWholeList<Tables, Table extends keyof Tables, Found>(
+  query: SelectQueryBuilder<Tables, Table, Found>,
+  source?: ListSource,
+): RowList<Found> {
+  return { scope: 'all', parts: () => [buildPart(query, source)] }
+}
+
 /** The list of the rows that `select` selects of each account of a scope, or of all. */
 export function buildList<Tables, Table extends keyof Tables, Found>(
   scope: PermissionScope,
   select: (own: OwnAccount | undefined) => SelectQueryBuilder<Tables, Table, Found>,
   source?: ListSource,
-): Pick<ScopedList<Found>, 'scope' | 'parts'> {
+): RowList<Found> {
   return { scope, parts: (own) => [buildPart(select(own), source)] }
 }
 
@@ -66,23 +77,10 @@ interface ScopedList<Found> {
   fields: ListFields
 }
 
-/**
- * Reads one page of a list: filters, sort and cursor of `listing` on `query`, and the total when the request asks for it.
- * `query` selects the columns of `toRow`; its conditions (not deleted, own rows) apply to page and total.
- */
-export async function readPage<Tables, Table extends keyof Tables, Found, Row>(
+/** Reads one page of a list: its rows by the filters, the sort and the cursor of `listing`, and their total when the request asks for it. */
+export async function readPage<Found, Row>(
   db: Database,
-  query: SelectQueryBuilder<Tables, Table, Found>,
-  options: PageOptions<Found, Row> & { source?: ListSource },
-) {
-  const { source, ...rest } = options
-  return readScopedPage(db, { scope: 'all', parts: () => [buildPart(query, source)] }, rest)
-}
-
-/** A list of all rows, or of the rows of a caller's accounts. */
-export async function readScopedPage<Found, Row>(
-  db: Database,
-  list: Pick<ScopedList<Found>, 'scope' | 'parts'>,
+  list: RowList<Found>,
   { listing, fields, toRow }: PageOptions<Found, Row>,
 ) {
   const found = await findListed(db, { ...list, listing, fields })

@@ -148,15 +148,17 @@ export interface RouteDeclaration {
 
 type StaticOf<Schema> = Schema extends TSchema ? Static<Schema> : undefined
 
+type RequestSchemas = Pick<RouteDeclaration, 'params' | 'query' | 'body'>
+
 /** The request of a declaration outside its transaction. */
-export type UnpreparedOf<Declaration extends RouteDeclaration> = UnpreparedRequest<
+export type UnpreparedOf<Declaration extends RequestSchemas> = UnpreparedRequest<
   StaticOf<Declaration['params']>,
   StaticOf<Declaration['query']>,
   StaticOf<Declaration['body']>
 >
 
 /** The request of a declaration inside its transaction. */
-export type RequestOf<Declaration extends RouteDeclaration, Target, Prepared> = RouteRequest<
+export type RequestOf<Declaration extends RequestSchemas, Target, Prepared> = RouteRequest<
   StaticOf<Declaration['params']>,
   StaticOf<Declaration['query']>,
   StaticOf<Declaration['body']>,

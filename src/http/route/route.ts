@@ -31,7 +31,7 @@ export interface Route<Deps>
 export type Routes<Deps> = readonly Route<Deps>[]
 
 /** Refuses what is not among `Known`, also where a literal is not checked for excess members, as in a type parameter. */
-type NoOthers<Given, Known> = { [Name in Exclude<keyof Given, keyof Known>]: never }
+export type NoOthers<Given, Known> = { [Name in Exclude<keyof Given, keyof Known>]: never }
 
 /**
  * Declares one v3 route. The types of params, query, body and data follow from the schemas. Throws for a member that no

@@ -1,6 +1,8 @@
 import type { AccountId } from '../../base/id.ts'
-import { readPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { readInstant } from '../../http/shape/instant.ts'
 import { ApiKeyRow, ApiKeyWithKey, CreateApiKeyBody } from './api-key.schema.ts'
@@ -8,15 +10,20 @@ import { selectApiKeys, toApiKeyRow } from './api-key.store.ts'
 import { type ApiKeyDeps, createApiKey, loadApiKey, revokeApiKey } from './api-key.ts'
 import { findOwners } from './own-rows.ts'
 
-const API_KEY_FIELDS = {
-  document_id: { type: 'uuid' },
+const API_KEY_FIELDS = rowFields({
   user: { type: 'uuid' },
   account: { type: 'uuid' },
   name: { type: 'text', sortable: true, like: 'indexed' },
   expires_at: { type: 'timestamp' },
   last_used_at: { type: 'timestamp' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
+})
+
+const OF_API_KEY = {
+  resource: 'api-key',
+  accountScope: 'none',
+  access: 'caller',
+  opensAll: true,
+  data: ApiKeyRow,
 } as const
 
 /**
@@ -26,14 +33,11 @@ const API_KEY_FIELDS = {
 export const apiKeyRoutes: Routes<ApiKeyDeps> = [
   defineRoute(
     {
+      ...OF_API_KEY,
       method: 'POST',
       path: '/api/v3/identity/api-key',
-      resource: 'api-key',
       action: 'create',
-      accountScope: 'none',
-      access: 'caller',
       fresh: 'factor',
-      opensAll: true,
       status: 201,
       summary: 'Create an API key for oneself',
       description:
@@ -64,74 +68,47 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_API_KEY,
       path: '/api/v3/identity/api-key',
-      resource: 'api-key',
-      action: 'find-all',
-      accountScope: 'none',
-      access: 'caller',
-      opensAll: true,
       summary: 'List API keys',
       description: "The caller's own keys; with the permission `api-key:find-all` those of all users.",
-      data: ApiKeyRow,
       problems: ['permission_denied'],
       list: API_KEY_FIELDS,
     },
     {
-      handle: async (_deps: ApiKeyDeps, { db, caller, permission, listing }) => {
-        const page = await readPage(db, selectApiKeys(db, findOwners(caller, permission)), {
-          listing,
-          fields: API_KEY_FIELDS,
-          toRow: toApiKeyRow,
-        })
-        return { ...page, message: 'API keys.' }
-      },
+      rows: ({ db, caller, permission }) => buildWholeList(selectApiKeys(db, findOwners(caller, permission))),
+      toRow: toApiKeyRow,
+      message: 'API keys.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_API_KEY,
       path: '/api/v3/identity/api-key/{id}',
-      resource: 'api-key',
-      action: 'find-one',
-      accountScope: 'none',
-      access: 'caller',
-      opensAll: true,
       summary: 'Read one API key',
       description: "The caller's own key; with the permission `api-key:find-one` any user's.",
       params: IdParams,
-      data: ApiKeyRow,
       problems: ['permission_denied'],
     },
     {
-      row: {
-        find: (_deps: ApiKeyDeps, { db, params, caller, permission }) =>
-          loadApiKey(db, { id: params.id, caller, permission }),
-        neededBy: 'handle',
-      },
-      handle: async (_deps, { target }) => ({
-        data: toApiKeyRow(target),
-        message: 'API key.',
-        changed: [{ id: target.id, account: null }],
-      }),
+      load: ({ db, params, caller, permission }) => loadApiKey(db, { id: params.id, caller, permission }),
+      toRow: toApiKeyRow,
+      message: 'API key.',
+      changedOf: (target) => [{ id: target.id, account: null }],
     },
   ),
   defineRoute(
     {
+      ...OF_API_KEY,
       method: 'DELETE',
       path: '/api/v3/identity/api-key/{id}',
-      resource: 'api-key',
       action: 'delete',
-      accountScope: 'none',
-      access: 'caller',
-      opensAll: true,
       summary: 'Revoke an API key, at once',
       description:
         "The caller's own key; with the permission `api-key:delete` any user's, if the caller holds what the key holds.",
       params: IdParams,
-      data: ApiKeyRow,
       problems: ['permission_denied'],
     },
     {

@@ -1,7 +1,8 @@
-import type { Listing } from '../../http/listing/listing.ts'
-import { readPage } from '../../http/listing/page.ts'
+import type { Selectable } from 'kysely'
+import { buildWholeList } from '../../http/listing/page.ts'
 import type { Static } from '../../http/shape/schema-type.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import type { DB } from '../../postgres/statement/tables.generated.ts'
 import type { PermissionRow } from './role.schema.ts'
 
 /** The fields of the list of permissions. */
@@ -10,22 +11,16 @@ export const PERMISSION_FIELDS = {
   created_at: { type: 'timestamp', sortable: true },
 } as const
 
-/** A permission has no id: its name breaks ties. */
-const SOURCE = { idColumn: 'name' }
+/** The list of permissions. A permission has no id: its name breaks ties. */
+export function listPermissions(db: Database) {
+  const query = db.selectFrom('permission').select(['name', 'description', 'created_at', 'updated_at'])
+  return buildWholeList(query, { idColumn: 'name' })
+}
 
-/** One page of the permissions. */
-export function readPermissionPage(db: Database, listing: Listing) {
-  return readPage(db, db.selectFrom('permission').select(['name', 'description', 'created_at', 'updated_at']), {
-    listing,
-    fields: PERMISSION_FIELDS,
-    source: SOURCE,
-    toRow: (row): Static<typeof PermissionRow> => ({
-      name: row.name,
-      description: row.description,
-      created_at: row.created_at.toISOString(),
-      updated_at: row.updated_at.toISOString(),
-    }),
-  })
+/** Maps a permission for the wire. */
+export function toPermissionRow(row: Selectable<DB['permission']>): Static<typeof PermissionRow> {
+  const { name, description, created_at, updated_at } = row
+  return { name, description, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() }
 }
 
 /** Synchronizes the table `permission` with the routes of this program. Idempotent; safe in concurrent processes. */

@@ -1,36 +1,35 @@
-import { readPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { PERMISSION_FIELDS, readPermissionPage } from './permission.store.ts'
+import { listPermissions, PERMISSION_FIELDS, toPermissionRow } from './permission.store.ts'
 import { CreateRoleBody, PermissionRow, RoleRow, UpdateRoleBody } from './role.schema.ts'
 import { selectRoles, toRoleRow } from './role.store.ts'
 import { changeRole, createRole, deleteRole, loadRole, type RoleDeps } from './role.ts'
 
-const ROLE_FIELDS = {
-  document_id: { type: 'uuid' },
+const ROLE_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'few-rows' },
   is_system: { type: 'boolean' },
   is_account_scoped: { type: 'boolean' },
   requires_second_factor: { type: 'boolean' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
+
+const OF_ROLE = { resource: 'role', accountScope: 'none', data: RoleRow } as const
 
 /** Roles, and the permissions they may hold (docs/contract/identity.md#tables, docs/contract/identity.md#system-roles). */
 export const roleRoutes: Routes<RoleDeps> = [
   defineRoute(
     {
+      ...OF_ROLE,
       method: 'POST',
       path: '/api/v3/identity/role',
-      resource: 'role',
       action: 'create',
-      accountScope: 'none',
       status: 201,
       summary: 'Create a role',
       description:
         'The caller must hold everything that the role holds, everywhere. An account-scoped role takes only permissions that some route takes for one account (422 `no_effect_in_scope`).',
       body: CreateRoleBody,
-      data: RoleRow,
     },
     {
       handle: async (deps: RoleDeps, { db, body, caller, now }) => {
@@ -52,58 +51,45 @@ export const roleRoutes: Routes<RoleDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_ROLE,
       path: '/api/v3/identity/role',
-      resource: 'role',
-      action: 'find-all',
-      accountScope: 'none',
       summary: 'List roles',
-      data: RoleRow,
       list: ROLE_FIELDS,
     },
     {
-      handle: async (_deps: RoleDeps, { db, listing }) => {
-        const page = await readPage(db, selectRoles(db), { listing, fields: ROLE_FIELDS, toRow: toRoleRow })
-        return { ...page, message: 'Roles.' }
-      },
+      rows: ({ db }) => buildWholeList(selectRoles(db)),
+      toRow: toRoleRow,
+      message: 'Roles.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_ROLE,
       path: '/api/v3/identity/role/{id}',
-      resource: 'role',
-      action: 'find-one',
-      accountScope: 'none',
       summary: 'Read one role',
       params: IdParams,
-      data: RoleRow,
     },
     {
-      row: { find: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id), neededBy: 'handle' },
-      handle: async (_deps, { target }) => ({
-        data: toRoleRow(target),
-        message: 'Role.',
-        changed: [{ id: target.id, account: null }],
-      }),
+      load: ({ db, params }) => loadRole(db, params.id),
+      toRow: toRoleRow,
+      message: 'Role.',
+      changedOf: (target) => [{ id: target.id, account: null }],
     },
   ),
   defineRoute(
     {
+      ...OF_ROLE,
       method: 'PATCH',
       path: '/api/v3/identity/role/{id}',
-      resource: 'role',
       action: 'update',
-      accountScope: 'none',
       fresh: 'factor',
       summary: 'Change a role',
       description:
         'The caller must hold everything that the role holds before and after. The change takes effect with the next request of every user who has the role.',
       params: IdParams,
       body: UpdateRoleBody,
-      data: RoleRow,
       problems: ['conflict'],
     },
     {
@@ -130,15 +116,13 @@ export const roleRoutes: Routes<RoleDeps> = [
   ),
   defineRoute(
     {
+      ...OF_ROLE,
       method: 'DELETE',
       path: '/api/v3/identity/role/{id}',
-      resource: 'role',
       action: 'delete',
-      accountScope: 'none',
       summary: 'Delete a role',
       description: 'The caller must hold everything that the role holds.',
       params: IdParams,
-      data: RoleRow,
       problems: ['conflict'],
     },
     {
@@ -149,23 +133,15 @@ export const roleRoutes: Routes<RoleDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
       path: '/api/v3/identity/permission',
       resource: 'permission',
-      action: 'find-all',
-      accountScope: 'none',
       summary: 'List permissions',
       description: 'One for each route. Roles and keys may also hold `resource:*` and `*:*`.',
       data: PermissionRow,
       list: PERMISSION_FIELDS,
     },
-    {
-      handle: async (_deps: RoleDeps, { db, listing }) => {
-        const page = await readPermissionPage(db, listing)
-        return { ...page, message: 'Permissions.' }
-      },
-    },
+    { rows: ({ db }) => listPermissions(db), toRow: toPermissionRow, message: 'Permissions.' },
   ),
 ]

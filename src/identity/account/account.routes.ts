@@ -1,34 +1,33 @@
-import { buildList, readScopedPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { AccountRow, CreateAccountBody, UpdateAccountBody } from './account.schema.ts'
 import { type AccountRecord, selectAccounts, toAccountRow } from './account.store.ts'
 import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'
 
-const ACCOUNT_FIELDS = {
-  document_id: { type: 'uuid' },
+const ACCOUNT_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'indexed' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 /** An account owns itself: its events reach the webhooks of that account. */
 const changedOf = (account: AccountRecord) => [{ id: account.id, account: account.id }]
+
+const OF_ACCOUNT = { resource: 'account', accountScope: 'account', data: AccountRow } as const
 
 /** Accounts (docs/contract/identity.md#tables). */
 export const accountRoutes: Routes<AccountDeps> = [
   defineRoute(
     {
+      ...OF_ACCOUNT,
       method: 'POST',
       path: '/api/v3/identity/account',
-      resource: 'account',
       action: 'create',
-      accountScope: 'account',
       status: 201,
       summary: 'Create an account',
       description: 'The account has no members.',
       body: CreateAccountBody,
-      data: AccountRow,
     },
     {
       handle: async (deps: AccountDeps, { db, body, caller, now }) => {
@@ -42,69 +41,46 @@ export const accountRoutes: Routes<AccountDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_ACCOUNT,
       path: '/api/v3/identity/account',
-      resource: 'account',
-      action: 'find-all',
       accountScope: 'none',
       ownAccounts: true,
       summary: 'List accounts',
-      data: AccountRow,
       list: ACCOUNT_FIELDS,
     },
     {
-      handle: async (_deps: AccountDeps, { db, scope, listing }) => {
-        const page = await readScopedPage(
-          db,
-          buildList(scope, (own) => selectAccounts(db, own)),
-          {
-            listing,
-            fields: ACCOUNT_FIELDS,
-            toRow: toAccountRow,
-          },
-        )
-        return { ...page, message: 'Accounts.' }
-      },
+      rows: ({ db, scope }) => buildList(scope, (own) => selectAccounts(db, own)),
+      toRow: toAccountRow,
+      message: 'Accounts.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_ACCOUNT,
       path: '/api/v3/identity/account/{id}',
-      resource: 'account',
-      action: 'find-one',
-      accountScope: 'account',
       ownAccounts: true,
       summary: 'Read one account',
       params: IdParams,
-      data: AccountRow,
     },
     {
-      row: {
-        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'handle',
-      },
-      handle: async (_deps, { target }) => ({
-        data: toAccountRow(target),
-        message: 'Account.',
-        changed: changedOf(target),
-      }),
+      load: ({ db, params, scope }) => loadAccount(db, { id: params.id, scope }),
+      toRow: toAccountRow,
+      message: 'Account.',
+      changedOf,
     },
   ),
   defineRoute(
     {
+      ...OF_ACCOUNT,
       method: 'PATCH',
       path: '/api/v3/identity/account/{id}',
-      resource: 'account',
       action: 'update',
-      accountScope: 'account',
       ownAccounts: true,
       summary: 'Rename an account',
       params: IdParams,
       body: UpdateAccountBody,
-      data: AccountRow,
     },
     {
       row: {
@@ -124,17 +100,15 @@ export const accountRoutes: Routes<AccountDeps> = [
   ),
   defineRoute(
     {
+      ...OF_ACCOUNT,
       method: 'DELETE',
       path: '/api/v3/identity/account/{id}',
-      resource: 'account',
       action: 'delete',
-      accountScope: 'account',
       ownAccounts: true,
       summary: 'Delete an account (soft)',
       description:
         'Its webhooks become inactive with the reason `account-deleted`, and sessions lose it as their current account.',
       params: IdParams,
-      data: AccountRow,
     },
     {
       row: {

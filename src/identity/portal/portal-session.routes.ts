@@ -1,10 +1,9 @@
-import type { AccountId } from '../../base/id.ts'
-import { readPage } from '../../http/listing/page.ts'
-import { notFound } from '../../http/problem/problem.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { includesAccount } from '../../http/shape/caller.ts'
 import { loadAccount } from '../account/account.ts'
+import { readOwnAccount, UNDER_ACCOUNT } from '../account/own-account.ts'
 import {
   CreatePortalSessionBody,
   EndedPortalSession,
@@ -43,15 +42,16 @@ const actorOf = ({ id, externalUser, account, userId, apiKeyId }: FoundPortalSes
   portal: { id, externalUser },
 })
 
+const OF_PORTAL_SESSION = { resource: 'portal-session', accountScope: 'account' } as const
+
 /** Sessions of the tenants' portal (docs/contract/portal.md#sessions). */
 export const portalSessionRoutes: Routes<PortalSessionDeps> = [
   defineRoute(
     {
+      ...OF_PORTAL_SESSION,
       method: 'POST',
       path: '/api/v3/identity/account/{id}/portal-session',
-      resource: 'portal-session',
       action: 'create',
-      accountScope: 'account',
       ownAccounts: true,
       status: 201,
       summary: 'Make a link that opens the portal of an account',
@@ -90,13 +90,10 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_PORTAL_SESSION,
       path: '/api/v3/identity/account/{id}/portal-session',
-      resource: 'portal-session',
-      action: 'find-all',
-      accountScope: 'account',
       ownAccounts: true,
       summary: 'List the portal sessions of an account',
       params: IdParams,
@@ -104,31 +101,18 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       list: PORTAL_SESSION_FIELDS,
     },
     {
-      row: {
-        find: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (_deps, { db, params, scope, listing, now }) => {
-        const account = params.id as AccountId
-        if (!includesAccount(scope, account)) throw notFound('account')
-        const page = await readPage(db, selectPortalSessions(db, account), {
-          listing,
-          fields: PORTAL_SESSION_FIELDS,
-          toRow: (row) => toListedRow(row, now),
-        })
-        // A row proves that the account existed; only an empty list needs a check.
-        if (page.data.length === 0) await loadAccount(db, { id: account, scope })
-        return { ...page, message: 'Portal sessions.', changed: [{ id: null, account }] }
-      },
+      ...UNDER_ACCOUNT,
+      rows: (request) => buildWholeList(selectPortalSessions(request.db, readOwnAccount(request))),
+      toRow: (row, { now }) => toListedRow(row, now),
+      message: 'Portal sessions.',
     },
   ),
   defineRoute(
     {
+      ...OF_PORTAL_SESSION,
       method: 'DELETE',
       path: '/api/v3/identity/account/{id}/portal-session/{session}',
-      resource: 'portal-session',
       action: 'delete',
-      accountScope: 'account',
       ownAccounts: true,
       summary: 'Revoke a portal session, or its link',
       params: PortalSessionParams,
@@ -148,11 +132,10 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
   ),
   defineRoute(
     {
+      ...OF_PORTAL_SESSION,
       method: 'POST',
       path: '/api/v3/auth/portal-session/open',
-      resource: 'portal-session',
       action: 'open',
-      accountScope: 'account',
       access: 'public',
       strictRateLimit: true,
       summary: 'Open the portal session of a link',
@@ -182,11 +165,10 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
   ),
   defineRoute(
     {
+      ...OF_PORTAL_SESSION,
       method: 'POST',
       path: '/api/v3/auth/portal-session/end',
-      resource: 'portal-session',
       action: 'end',
-      accountScope: 'account',
       access: 'public',
       summary: 'End the portal session of a token',
       description: 'As its person leaves. Answers the same for a token that ended already, and for one that never was.',

@@ -59,16 +59,16 @@ function bindBrowser({ binding }: FlowDeps, headers: Headers, isJson: boolean): 
   return binding.read(readHeader(headers, 'cookie') ?? undefined) ?? binding.draw()
 }
 
+const OF_LOGIN = { resource: 'login', accountScope: 'none', access: 'public', data: Type.String() } as const
+
 /** Sign-in with a provider (docs/contract/social-login.md). */
 export const socialLoginRoutes: Routes<SocialLoginDeps> = [
   defineRoute(
     {
+      ...OF_LOGIN,
       method: 'GET',
       path: PATH,
-      resource: 'login',
       action: 'oauth-start',
-      accountScope: 'none',
-      access: 'public',
       event: 'none',
       page: 'asked',
       writes: true,
@@ -105,12 +105,10 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
   ),
   defineRoute(
     {
+      ...OF_LOGIN,
       method: 'GET',
       path: `${PATH}/callback`,
-      resource: 'login',
       action: 'oauth-callback',
-      accountScope: 'none',
-      access: 'public',
       event: 'none',
       page: true,
       writes: true,
@@ -118,7 +116,6 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       description: 'Reads the code of the query or the tokens of the fragment, and continues at callback-redirect.',
       params: ProviderParams,
       query: CallbackQuery,
-      data: Type.String(),
       media: { 'text/html': Type.String() },
       redirect: { statuses: [303], description: 'To a deep link, with the error of the provider.' },
       problems: ['provider_unknown', 'social_login_failed', 'email_required', 'email_not_verified'],
@@ -165,12 +162,10 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
   ),
   defineRoute(
     {
+      ...OF_LOGIN,
       method: 'POST',
       path: `${PATH}/callback`,
-      resource: 'login',
       action: 'oauth-form-callback',
-      accountScope: 'none',
-      access: 'public',
       event: 'none',
       page: true,
       takesForm: true,
@@ -179,7 +174,6 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         'The post of another site carries no cookie, so that the browser is sent on to the same path by GET, where it has to prove that it began the sign-in.',
       params: ProviderParams,
       body: CallbackForm,
-      data: Type.String(),
       media: { 'text/html': Type.String() },
       redirect: { statuses: [303], description: 'To the bridge page.' },
       problems: ['provider_unknown'],
@@ -263,12 +257,10 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
   ),
   defineRoute(
     {
+      ...OF_LOGIN,
       method: 'POST',
       path: '/api/v3/auth/login/code',
-      resource: 'login',
       action: 'code',
-      accountScope: 'none',
-      access: 'public',
       strictRateLimit: true,
       summary: 'Exchange the one-time code of a deep link for tokens',
       description: 'The code lives 60 seconds and serves once, also when the exchange fails.',

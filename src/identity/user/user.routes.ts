@@ -1,5 +1,7 @@
-import { readPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import type { Static } from '../../http/shape/schema-type.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -31,8 +33,7 @@ import {
 
 type UserRouteDeps = UserDeps & PasswordDeps
 
-const USER_FIELDS = {
-  document_id: { type: 'uuid' },
+const USER_FIELDS = rowFields({
   email: { type: 'text', sortable: true, like: 'indexed' },
   name: { type: 'text', like: 'indexed' },
   is_actived: { type: 'boolean' },
@@ -40,9 +41,7 @@ const USER_FIELDS = {
   account: { type: 'uuid', condition: isMemberOf },
   provider: { type: 'text', condition: signsInWith },
   last_sign_in_at: { type: 'timestamp' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 /** Checks and hashes a new password before the transaction: hashing takes time. Throws a 422 on `password`. */
 async function hashNewPassword({ passwords }: PasswordDeps, password: string, owner: PasswordOwner) {
@@ -63,21 +62,21 @@ async function prepareUpdate(
 
 const changedOf = (user: Pick<UserWithRoles, 'id'>) => [{ id: user.id, account: null }]
 
+const OF_USER = { resource: 'user', accountScope: 'none', data: UserRow } as const
+
 /** Users (docs/contract/identity.md#tables). */
 export const userRoutes: Routes<UserRouteDeps> = [
   defineRoute(
     {
+      ...OF_USER,
       method: 'POST',
       path: '/api/v3/identity/user',
-      resource: 'user',
       action: 'create',
-      accountScope: 'none',
       status: 201,
       fresh: 'factor',
       summary: 'Create a user',
       description: 'Every user has the role `member`, and `roles` besides: none that holds more than the caller.',
       body: CreateUserBody,
-      data: UserRow,
     },
     {
       prepare: async (deps: UserRouteDeps, { body }): Promise<{ passwordHash?: string }> => {
@@ -97,38 +96,29 @@ export const userRoutes: Routes<UserRouteDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_USER,
       path: '/api/v3/identity/user',
-      resource: 'user',
-      action: 'find-all',
-      accountScope: 'none',
       summary: 'List users',
       data: ListedUserRow,
       list: USER_FIELDS,
     },
     {
-      handle: async (_deps: UserDeps, { db, listing }) => {
-        const page = await readPage(db, selectUsers(db), {
-          ...{ listing, fields: USER_FIELDS, toRow: toListedUserRow },
-          source: { table: 'u' },
-        })
-        return { ...page, message: 'Users.' }
-      },
+      rows: ({ db }) => buildWholeList(selectUsers(db), { table: 'u' }),
+      toRow: toListedUserRow,
+      message: 'Users.',
     },
   ),
   defineRoute(
     {
+      ...OF_USER,
       method: 'GET',
       path: '/api/v3/identity/user/{id}',
-      resource: 'user',
       action: 'find-one',
       permission: READ_USER_PERMISSION,
-      accountScope: 'none',
       summary: 'Read one user',
       params: IdParams,
-      data: UserRow,
     },
     {
       row: { find: (_deps: UserDeps, { db, params }) => loadUser(db, params.id), neededBy: 'handle' },
@@ -137,18 +127,16 @@ export const userRoutes: Routes<UserRouteDeps> = [
   ),
   defineRoute(
     {
+      ...OF_USER,
       method: 'PATCH',
       path: '/api/v3/identity/user/{id}',
-      resource: 'user',
       action: 'update',
-      accountScope: 'none',
       fresh: 'factor',
       summary: 'Change a user',
       description:
         '`roles` is the full list. A new password or e-mail address signs the user out everywhere. A new password also revokes the API keys of the user, unless `keep_api_keys` is true, and clears the sign-in throttle. The caller must hold everything that the user holds, everywhere and in each account of the user.',
       params: IdParams,
       body: UpdateUserBody,
-      data: UserRow,
       problems: ['conflict'],
     },
     {
@@ -171,14 +159,12 @@ export const userRoutes: Routes<UserRouteDeps> = [
   ),
   defineRoute(
     {
+      ...OF_USER,
       method: 'DELETE',
       path: '/api/v3/identity/user/{id}',
-      resource: 'user',
       action: 'delete',
-      accountScope: 'none',
       summary: 'Delete a user (soft)',
       params: IdParams,
-      data: UserRow,
       problems: ['conflict'],
     },
     {
@@ -194,16 +180,14 @@ export const userRoutes: Routes<UserRouteDeps> = [
   ),
   defineRoute(
     {
+      ...OF_USER,
       method: 'POST',
       path: '/api/v3/identity/user/{id}/disable',
-      resource: 'user',
       action: 'disable',
-      accountScope: 'none',
       summary: 'Disable a user, at once',
       description: 'Ends the sessions of the user and, unless `keep_api_keys` is true, its API keys.',
       params: IdParams,
       body: EndTokensBody,
-      data: UserRow,
     },
     {
       row: { find: (_deps: UserDeps, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
@@ -219,15 +203,13 @@ export const userRoutes: Routes<UserRouteDeps> = [
   ),
   defineRoute(
     {
+      ...OF_USER,
       method: 'POST',
       path: '/api/v3/identity/user/{id}/enable',
-      resource: 'user',
       action: 'enable',
-      accountScope: 'none',
       summary: 'Enable a user',
       description: 'The user has to sign in again. Revoked sessions and API keys stay revoked.',
       params: IdParams,
-      data: UserRow,
     },
     {
       row: { find: (_deps: UserDeps, { db, params }) => loadManagedUser(db, params.id), neededBy: 'handle' },
@@ -241,11 +223,10 @@ export const userRoutes: Routes<UserRouteDeps> = [
   ),
   defineRoute(
     {
+      ...OF_USER,
       method: 'POST',
       path: '/api/v3/identity/user/{id}/revoke-sessions',
-      resource: 'user',
       action: 'revoke-sessions',
-      accountScope: 'none',
       summary: 'Sign a user out everywhere, at once',
       description: 'Ends the sessions of the user and, unless `keep_api_keys` is true, its API keys.',
       params: IdParams,

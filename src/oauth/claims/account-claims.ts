@@ -1,6 +1,6 @@
 import type { Account } from 'oidc-provider'
 import type { TokenSubject } from '../hook/token-hook.ts'
-import type { AccountFacts } from './account-facts.store.ts'
+import type { UserClaims } from './user-claims.store.ts'
 
 /** The claims that each scope opens (OpenID Connect Core section 5.4). */
 export const CLAIMS_OF_SCOPES = {
@@ -10,7 +10,7 @@ export const CLAIMS_OF_SCOPES = {
 }
 
 /** The claims about a user. Pure; the provider leaves out those whose scope was not granted. */
-function buildClaims(account: AccountFacts): Record<string, unknown> & { sub: string } {
+function buildClaims(account: UserClaims): Record<string, unknown> & { sub: string } {
   return {
     sub: account.id,
     email: account.email,
@@ -30,7 +30,7 @@ export interface ProviderAccount extends Account {
  * The claims of a user for the provider. An ID token has only the subject: e-mail and name are in userinfo, which every
  * access token opens, unless the client requests them by the parameter `claims` (OpenID Connect Core section 5.4).
  */
-export function toProviderAccount(account: AccountFacts): ProviderAccount {
+export function toProviderAccount(account: UserClaims): ProviderAccount {
   const { id: userId, firstAccount: accountId } = account
   return {
     accountId: userId,

@@ -1,5 +1,7 @@
-import { readPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import {
   ClientRow,
@@ -25,31 +27,29 @@ import { fetchLogo } from './client-logo.ts'
 
 const PATH = '/api/v3/oauth/client'
 
-const CLIENT_FIELDS = {
-  document_id: { type: 'uuid' },
+const CLIENT_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'indexed' },
   type: { type: 'text' },
   application_type: { type: 'text' },
   first_party: { type: 'boolean' },
   registration: { type: 'text' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const prepareLogo = async ({ fetch }: ClientDeps, uri: string | null | undefined) =>
   uri === undefined || uri === null ? undefined : fetchLogo(fetch, uri)
 
 const changedOf = (client: ClientRecord) => [{ id: client.id, account: null }]
 
+const OF_OAUTH_CLIENT = { resource: 'oauth-client', accountScope: 'none', data: ClientRow } as const
+
 /** The clients of the OAuth provider (docs/contract/oauth.md#clients). */
 export const clientRoutes: Routes<ClientDeps> = [
   defineRoute(
     {
+      ...OF_OAUTH_CLIENT,
       method: 'POST',
       path: PATH,
-      resource: 'oauth-client',
       action: 'create',
-      accountScope: 'none',
       status: 201,
       summary: 'Register an OAuth client',
       description:
@@ -73,60 +73,43 @@ export const clientRoutes: Routes<ClientDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_OAUTH_CLIENT,
       path: PATH,
-      resource: 'oauth-client',
-      action: 'find-all',
-      accountScope: 'none',
       summary: 'List OAuth clients',
-      data: ClientRow,
       list: CLIENT_FIELDS,
     },
     {
-      handle: async (_deps: ClientDeps, { db, listing }) => {
-        const page = await readPage(db, selectClients(db), {
-          listing,
-          fields: CLIENT_FIELDS,
-          toRow: (row) => toClientRow(toClientRecord(row)),
-        })
-        return { ...page, message: 'Clients.' }
-      },
+      rows: ({ db }) => buildWholeList(selectClients(db)),
+      toRow: (row) => toClientRow(toClientRecord(row)),
+      message: 'Clients.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_OAUTH_CLIENT,
       path: `${PATH}/{id}`,
-      resource: 'oauth-client',
-      action: 'find-one',
-      accountScope: 'none',
       summary: 'Read one OAuth client',
       params: IdParams,
-      data: ClientRow,
     },
     {
-      row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'handle' },
-      handle: async (_deps, { target }) => ({
-        data: toClientRow(target),
-        message: 'Client.',
-        changed: changedOf(target),
-      }),
+      load: ({ db, params }) => loadClient(db, params.id),
+      toRow: toClientRow,
+      message: 'Client.',
+      changedOf,
     },
   ),
   defineRoute(
     {
+      ...OF_OAUTH_CLIENT,
       method: 'PATCH',
       path: `${PATH}/{id}`,
-      resource: 'oauth-client',
       action: 'update',
-      accountScope: 'none',
       summary: 'Change an OAuth client',
       description: 'Effective with the next request of the client. Its type and application type cannot change.',
       params: IdParams,
       body: UpdateClientBody,
-      data: ClientRow,
     },
     {
       row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'validation' },
@@ -145,11 +128,10 @@ export const clientRoutes: Routes<ClientDeps> = [
   ),
   defineRoute(
     {
+      ...OF_OAUTH_CLIENT,
       method: 'POST',
       path: `${PATH}/{id}/rotate-secret`,
-      resource: 'oauth-client',
       action: 'rotate-secret',
-      accountScope: 'none',
       summary: 'Add a secret to an OAuth client',
       description:
         'The secrets before it stay valid for a while, a day by default. The new one is in this answer only.',
@@ -175,14 +157,12 @@ export const clientRoutes: Routes<ClientDeps> = [
   ),
   defineRoute(
     {
+      ...OF_OAUTH_CLIENT,
       method: 'DELETE',
       path: `${PATH}/{id}`,
-      resource: 'oauth-client',
       action: 'delete',
-      accountScope: 'none',
       summary: 'Delete an OAuth client, with its grants and tokens, at once',
       params: IdParams,
-      data: ClientRow,
     },
     {
       row: { find: (_deps: ClientDeps, { db, params }) => loadClient(db, params.id), neededBy: 'validation' },

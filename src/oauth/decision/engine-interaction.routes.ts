@@ -12,7 +12,7 @@ import {
   forgetEngineToken,
 } from '../../identity/social-login/flow/engine-session.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { findActiveAccount } from '../claims/account-facts.store.ts'
+import { findActiveAccount } from '../claims/user-claims.store.ts'
 import { buildContinuePage, fieldOfScope } from '../consent/consent-page.ts'
 import type { AskedConsent, EngineConsent } from '../engine-consent/engine-consent.ts'
 import { ADDED_SCOPES, buildEngineConsentPage, buildEngineSignInPage } from '../engine-consent/engine-consent-page.ts'

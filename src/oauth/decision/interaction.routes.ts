@@ -10,7 +10,7 @@ import { askToSignIn, buildSignInUrl } from '../../identity/pages/frame/page-url
 import type { SessionRecord } from '../../identity/session/session.store.ts'
 import { loadSession, signOut } from '../../identity/session/session.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { findActiveAccount } from '../claims/account-facts.store.ts'
+import { findActiveAccount } from '../claims/user-claims.store.ts'
 import { findClient } from '../client/client.store.ts'
 import { type ConsentDeps, decideConsent, readAskedScopes } from '../consent/consent.ts'
 import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } from '../consent/consent-page.ts'

@@ -1,5 +1,7 @@
-import { readPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList } from '../../http/route/row-route.ts'
 import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
@@ -24,13 +26,10 @@ const GrantRow = named(
   }),
 )
 
-const GRANT_FIELDS = {
-  document_id: { type: 'uuid' },
+const GRANT_FIELDS = rowFields({
   user: { type: 'uuid' },
   client: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const toStoredRow = wireOf(grant, GrantRow)
 const toGrantRow = (named: NamedGrant) => ({
@@ -39,50 +38,44 @@ const toGrantRow = (named: NamedGrant) => ({
   publisher: named.publisher,
 })
 
+const OF_OAUTH_GRANT = {
+  resource: 'oauth-grant',
+  accountScope: 'none',
+  access: 'caller',
+  opensAll: true,
+  data: GrantRow,
+} as const
+
 /** Grants of users to apps (docs/contract/oauth.md#grants). */
 export const grantRoutes: Routes<GrantDeps> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_OAUTH_GRANT,
       path: '/api/v3/oauth/grant',
-      resource: 'oauth-grant',
-      action: 'find-all',
-      accountScope: 'none',
-      access: 'caller',
-      opensAll: true,
       summary: 'List what users allow OAuth clients to do',
       description: "The caller's own grants; with the permission `oauth-grant:find-all` those of all users.",
-      data: GrantRow,
       problems: ['permission_denied'],
       list: GRANT_FIELDS,
     },
     {
-      handle: async ({ isManaged }: GrantDeps, { db, caller, permission, listing }) => {
+      rows: ({ db, caller, permission }, { isManaged }: GrantDeps) => {
         const owners = findOwners(caller, permission)
-        const base = isManaged ? selectEngineGrants(db, owners) : selectGrants(db, owners)
-        const page = await readPage(db, base as ReturnType<typeof selectGrants>, {
-          listing,
-          fields: GRANT_FIELDS,
-          source: { table: 'g' },
-          toRow: toGrantRow,
-        })
-        return { ...page, message: 'Grants.' }
+        const grants = isManaged ? selectEngineGrants(db, owners) : selectGrants(db, owners)
+        return buildWholeList(grants as ReturnType<typeof selectGrants>, { table: 'g' })
       },
+      toRow: toGrantRow,
+      message: 'Grants.',
     },
   ),
   defineRoute(
     {
+      ...OF_OAUTH_GRANT,
       method: 'DELETE',
       path: '/api/v3/oauth/grant/{id}',
-      resource: 'oauth-grant',
       action: 'delete',
-      accountScope: 'none',
-      access: 'caller',
-      opensAll: true,
       summary: 'Revoke a grant, with every token that rests on it, at once',
       description: "The caller's own grant; with the permission `oauth-grant:delete` any user's.",
       params: IdParams,
-      data: GrantRow,
       problems: ['permission_denied'],
     },
     {

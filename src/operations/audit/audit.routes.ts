@@ -1,6 +1,6 @@
 import { listAuditEntries } from '../../event/recording/audit.store.ts'
-import { readScopedPage } from '../../http/listing/page.ts'
-import { defineRoute, type Routes } from '../../http/route/route.ts'
+import type { Routes } from '../../http/route/route.ts'
+import { defineList } from '../../http/route/row-route.ts'
 import { AuditRow, toAuditRow } from './audit.schema.ts'
 
 const AUDIT_FIELDS = {
@@ -21,26 +21,18 @@ const AUDIT_FIELDS = {
 
 /** Reads the audit log. No route writes it: the pipeline and the operations record entries. */
 export const auditRoutes: Routes<object> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
       path: '/api/v3/audit/log',
       resource: 'audit-log',
-      action: 'find-all',
-      accountScope: 'none',
       summary: 'List the audit log',
       data: AuditRow,
       list: AUDIT_FIELDS,
     },
     {
-      handle: async (_deps: object, { db, listing }) => {
-        const page = await readScopedPage(db, listAuditEntries(db), {
-          listing,
-          fields: AUDIT_FIELDS,
-          toRow: toAuditRow,
-        })
-        return { ...page, message: 'Audit log.' }
-      },
+      rows: ({ db }) => listAuditEntries(db),
+      toRow: toAuditRow,
+      message: 'Audit log.',
     },
   ),
 ]

@@ -1,5 +1,6 @@
-import { readPage } from '../../http/listing/page.ts'
-import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
+import type { Routes } from '../../http/route/route.ts'
+import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { loadUser } from '../../identity/user/user.ts'
 import { SignInRow, toSignInRow } from './sign-in-log.schema.ts'
@@ -9,13 +10,11 @@ const SIGN_IN_FIELDS = { created_at: { type: 'timestamp', sortable: true } } as 
 
 /** Sign-ins and refused sign-ins of a user (docs/contract/identity.md#sign-in-log). */
 export const signInLogRoutes: Routes<object> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
       path: '/api/v3/identity/user/{id}/sign-in',
       resource: 'user',
       action: 'find-sign-ins',
-      accountScope: 'none',
       summary: 'List the sign-ins of a user',
       description: 'Also those that were refused, as far as the audit log goes back.',
       params: IdParams,
@@ -23,18 +22,10 @@ export const signInLogRoutes: Routes<object> = [
       list: SIGN_IN_FIELDS,
     },
     {
-      row: { find: (_deps: object, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
-      handle: async (_deps, { db, params, listing }) => {
-        const page = await readPage(db, selectSignIns(db, params.id), {
-          listing,
-          fields: SIGN_IN_FIELDS,
-          source: { table: 'l' },
-          toRow: toSignInRow,
-        })
-        // A row proves that there was the user; only an empty list needs a check.
-        if (page.data.length === 0) await loadUser(db, params.id)
-        return { ...page, message: 'Sign-ins.' }
-      },
+      loadParent: ({ db, params }) => loadUser(db, params.id),
+      rows: ({ db, params }) => buildWholeList(selectSignIns(db, params.id), { table: 'l' }),
+      toRow: toSignInRow,
+      message: 'Sign-ins.',
     },
   ),
 ]

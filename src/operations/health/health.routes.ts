@@ -22,116 +22,59 @@ function toComponentRow(health: ComponentHealth | RealtimeHealth): Static<typeof
   return { component, status, checked_at: checkedAt.toISOString(), details: { ...details } }
 }
 
+const OF_HEALTH = { method: 'GET', resource: 'health', accountScope: 'none', access: 'public' } as const
+
+const DESCRIPTIONS = {
+  backlog:
+    '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
+  realtime:
+    '`down` while a required setting is missing (`missing` names them), while no process publishes, and while the provider does not answer as it should. A refusal of the provider (4xx) is a `last_warning` and never changes the status. At most 5 seconds old.',
+  secrets:
+    '`degraded` while a stored secret opens under no key of `SECRET_KEY`: `unreadable` counts them, and `remedy` says what to do. At most 5 seconds old.',
+  clock:
+    '`degraded` while the machine of a process is more than 2 seconds off the clock of the database: `skewed_processes` counts them, and `remedy` says what to do. At most 5 seconds old.',
+}
+
+/** Declares the health of one component; the last segment of the path names the action. */
+function defineComponent(
+  path: string,
+  of: string,
+  { description, read }: { description: string; read: (deps: HealthDeps) => Promise<ComponentHealth | RealtimeHealth> },
+) {
+  const action = path.slice(path.lastIndexOf('/') + 1)
+  return defineRoute(
+    { ...OF_HEALTH, path, action, summary: `Health of ${of}`, description, data: ComponentSchema },
+    { handle: async (deps: HealthDeps) => ({ data: toComponentRow(await read(deps)), message: `Health of ${of}.` }) },
+  )
+}
+
 /** Public, without secrets or tenant data. All callers of a process share one check in 5 s. */
 export const healthRoutes: Routes<HealthDeps> = [
+  defineComponent('/api/v3/health/component/integration/webhook-out', 'outbound webhooks', {
+    description: DESCRIPTIONS.backlog,
+    read: (deps) => deps.readWebhookOutHealth(),
+  }),
+  defineComponent('/api/v3/health/component/integration/realtime', 'realtime publishing', {
+    description: DESCRIPTIONS.realtime,
+    read: (deps) => deps.readRealtimeHealth(),
+  }),
+  defineComponent('/api/v3/health/component/integration/provisioning', 'provisioning', {
+    description: DESCRIPTIONS.backlog,
+    read: (deps) => deps.readProvisioningHealth(),
+  }),
+  defineComponent('/api/v3/health/component/stored-secrets', 'stored secrets', {
+    description: DESCRIPTIONS.secrets,
+    read: (deps) => deps.readSecretHealth(),
+  }),
+  defineComponent('/api/v3/health/component/clock', 'the clocks', {
+    description: DESCRIPTIONS.clock,
+    read: (deps) => deps.readClockHealth(),
+  }),
   defineRoute(
     {
-      method: 'GET',
-      path: '/api/v3/health/component/integration/webhook-out',
-      resource: 'health',
-      action: 'webhook-out',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of outbound webhooks',
-      description:
-        '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
-      data: ComponentSchema,
-    },
-    {
-      handle: async ({ readWebhookOutHealth }: HealthDeps) => ({
-        data: toComponentRow(await readWebhookOutHealth()),
-        message: 'Health of outbound webhooks.',
-      }),
-    },
-  ),
-  defineRoute(
-    {
-      method: 'GET',
-      path: '/api/v3/health/component/integration/realtime',
-      resource: 'health',
-      action: 'realtime',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of realtime publishing',
-      description:
-        '`down` while a required setting is missing (`missing` names them), while no process publishes, and while the provider does not answer as it should. A refusal of the provider (4xx) is a `last_warning` and never changes the status. At most 5 seconds old.',
-      data: ComponentSchema,
-    },
-    {
-      handle: async ({ readRealtimeHealth }: HealthDeps) => ({
-        data: toComponentRow(await readRealtimeHealth()),
-        message: 'Health of realtime publishing.',
-      }),
-    },
-  ),
-  defineRoute(
-    {
-      method: 'GET',
-      path: '/api/v3/health/component/integration/provisioning',
-      resource: 'health',
-      action: 'provisioning',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of provisioning',
-      description:
-        '`operational` or `degraded`, never `down`. At most 5 seconds old. Counts end at 10,000, which stands for that many or more.',
-      data: ComponentSchema,
-    },
-    {
-      handle: async ({ readProvisioningHealth }: HealthDeps) => ({
-        data: toComponentRow(await readProvisioningHealth()),
-        message: 'Health of provisioning.',
-      }),
-    },
-  ),
-  defineRoute(
-    {
-      method: 'GET',
-      path: '/api/v3/health/component/stored-secrets',
-      resource: 'health',
-      action: 'stored-secrets',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of stored secrets',
-      description:
-        '`degraded` while a stored secret opens under no key of `SECRET_KEY`: `unreadable` counts them, and `remedy` says what to do. At most 5 seconds old.',
-      data: ComponentSchema,
-    },
-    {
-      handle: async ({ readSecretHealth }: HealthDeps) => ({
-        data: toComponentRow(await readSecretHealth()),
-        message: 'Health of stored secrets.',
-      }),
-    },
-  ),
-  defineRoute(
-    {
-      method: 'GET',
-      path: '/api/v3/health/component/clock',
-      resource: 'health',
-      action: 'clock',
-      accountScope: 'none',
-      access: 'public',
-      summary: 'Health of the clocks',
-      description:
-        '`degraded` while the machine of a process is more than 2 seconds off the clock of the database: `skewed_processes` counts them, and `remedy` says what to do. At most 5 seconds old.',
-      data: ComponentSchema,
-    },
-    {
-      handle: async ({ readClockHealth }: HealthDeps) => ({
-        data: toComponentRow(await readClockHealth()),
-        message: 'Health of the clocks.',
-      }),
-    },
-  ),
-  defineRoute(
-    {
-      method: 'GET',
+      ...OF_HEALTH,
       path: '/api/v3/health',
-      resource: 'health',
       action: 'find-all',
-      accountScope: 'none',
-      access: 'public',
       summary: 'Health of all components',
       data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
     },

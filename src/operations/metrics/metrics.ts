@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client'
+import { Registry } from '@prometheus-io/client'
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
 import { VERSION } from '../../base/version.ts'
@@ -9,6 +9,7 @@ import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
 import type { RecordedAttempt, WebhookNotice } from '../../webhook/delivery/outcome.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
+import { buildInstruments, type Instruments } from './instruments.ts'
 import { buildProcessMetrics, type ProcessMetrics, type ProcessMetricsDeps } from './process-metrics.ts'
 import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
 import { openRuntimeMetrics } from './runtime-metrics.ts'
@@ -57,52 +58,45 @@ export interface MetricsDeps extends ProcessMetricsDeps, DatabaseMetricsDeps {
  */
 export function buildMetrics(deps: MetricsDeps): Metrics {
   const registry = new Registry()
-  const registers = [registry]
-  describeProcess(deps, registers)
-  addDatabaseMetrics(deps, registry)
+  const metrics = buildInstruments(registry)
+  describeProcess(deps, metrics)
+  addDatabaseMetrics(deps, metrics)
   const renderShared = buildSharedMetrics(deps)
-  const databaseUp = new Gauge({
-    name: 'database_up',
-    help: 'Whether the database answered and took changes. While it does not, metrics from the database are left out.',
-    registers,
-  })
-  const attempts = new Counter({
-    name: 'webhook_out_attempts_total',
-    help: 'Attempts of this process, by the class of their failure; "none" for a success.',
-    labelNames: ['error', 'trigger'],
-    registers,
-  })
-  const duration = new Histogram({
-    name: 'webhook_out_attempt_duration_seconds',
-    help: 'Duration of a POST.',
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
-    registers,
-  })
-  const notices = new Counter({
-    name: 'webhook_out_notices_total',
-    help: 'Webhooks that were failing, were disabled, or recovered.',
-    labelNames: ['event'],
-    registers,
-  })
-  const provisioned = new Counter({
-    name: 'provisioning_attempts_total',
-    help: 'Attempts of this process to tell a target of a user, by the class of their failure; "none" for a success.',
-    labelNames: ['error'],
-    registers,
-  })
-  const requests = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Duration of a request, by route and status.',
-    labelNames: ['method', 'route', 'status'],
-    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
-    registers,
-  })
-  const responses = new Counter({
-    name: 'http_responses_total',
-    help: 'Answers to requests of the API, by the class of their status.',
-    labelNames: ['class'],
-    registers,
-  })
+  const databaseUp = metrics.gauge(
+    'database_up',
+    'Whether the database answered and took changes. While it does not, metrics from the database are left out.',
+  )
+  const attempts = metrics.counter(
+    'webhook_out_attempts_total',
+    'Attempts of this process, by the class of their failure; "none" for a success.',
+    ['error', 'trigger'],
+  )
+  const duration = metrics.histogram(
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
+    'webhook_out_attempt_duration_seconds',
+    'Duration of a POST.',
+  )
+  const notices = metrics.counter(
+    'webhook_out_notices_total',
+    'Webhooks that were failing, were disabled, or recovered.',
+    ['event'],
+  )
+  const provisioned = metrics.counter(
+    'provisioning_attempts_total',
+    'Attempts of this process to tell a target of a user, by the class of their failure; "none" for a success.',
+    ['error'],
+  )
+  const requests = metrics.histogram(
+    [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+    'http_request_duration_seconds',
+    'Duration of a request, by route and status.',
+    ['method', 'route', 'status'],
+  )
+  const responses = metrics.counter(
+    'http_responses_total',
+    'Answers to requests of the API, by the class of their status.',
+    ['class'],
+  )
   for (const error of ERRORS) for (const trigger of TRIGGERS) attempts.inc({ error, trigger }, 0)
   for (const event of NOTICES) notices.inc({ event }, 0)
   for (const error of ERRORS) provisioned.inc({ error }, 0)
@@ -121,7 +115,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
       }
       for (const notice of seen) notices.inc({ event: notice.event })
     },
-    countOwnFault: buildOwnFaultCounter(registers),
+    countOwnFault: buildOwnFaultCounter(metrics),
     countProvisioning: (recorded) => {
       for (const { decision } of recorded) provisioned.inc({ error: decision.lastError ?? 'none' })
     },
@@ -129,44 +123,30 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
       requests.observe({ route, method, status: String(status) }, durationMs / 1000)
       responses.inc({ class: `${Math.floor(status / 100)}xx` })
     },
-    ...{ realtime: buildRealtimeMetrics(registry), ...buildProcessMetrics(deps, registry) },
+    ...{ realtime: buildRealtimeMetrics(metrics), ...buildProcessMetrics(deps, metrics) },
   }
 }
 
 /** Counts the attempts that this process could not make. */
-function buildOwnFaultCounter(registers: Registry[]): Metrics['countOwnFault'] {
-  const faults = new Counter({
-    name: 'signalbox_own_faults_total',
-    help: 'Attempts that were not made, for want of something of this process: descriptors, ports, memory, time.',
-    labelNames: ['code'],
-    registers,
-  })
+function buildOwnFaultCounter(metrics: Instruments): Metrics['countOwnFault'] {
+  const faults = metrics.counter(
+    'signalbox_own_faults_total',
+    'Attempts that were not made, for want of something of this process: descriptors, ports, memory, time.',
+    ['code'],
+  )
   for (const code of OWN_FAULT_CODES) faults.inc({ code }, 0)
   return ({ code }) => faults.inc({ code })
 }
 
 /** Facts of this process: its version, its roles, and its POSTs in flight. */
-function describeProcess({ roles, allRoles, inFlight }: MetricsDeps, registers: Registry[]): void {
-  new Gauge({
-    name: 'webhook_out_in_flight',
-    help: 'POSTs in flight in this process.',
-    registers,
-    collect() {
-      this.set(inFlight())
-    },
-  })
-  const build = new Gauge({
-    name: 'signalbox_build_info',
-    help: 'Always 1; the labels have the version of Signalbox and of Node.',
-    labelNames: ['version', 'node_version'],
-    registers,
-  })
+function describeProcess({ roles, allRoles, inFlight }: MetricsDeps, metrics: Instruments): void {
+  metrics.gauge('webhook_out_in_flight', 'POSTs in flight in this process.', [], (gauge) => gauge.set(inFlight()))
+  const build = metrics.gauge(
+    'signalbox_build_info',
+    'Always 1; the labels have the version of Signalbox and of Node.',
+    ['version', 'node_version'],
+  )
   build.set({ version: VERSION, node_version: process.versions.node }, 1)
-  const role = new Gauge({
-    name: 'signalbox_role',
-    help: 'Whether this process has the role: 1 or 0.',
-    labelNames: ['role'],
-    registers,
-  })
+  const role = metrics.gauge('signalbox_role', 'Whether this process has the role: 1 or 0.', ['role'])
   for (const name of allRoles) role.set({ role: name }, roles.includes(name) ? 1 : 0)
 }

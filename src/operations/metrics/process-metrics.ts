@@ -1,5 +1,5 @@
-import { Counter, Gauge, type Registry } from '@prometheus-io/client'
 import type { DatabaseClock } from '../../base/database-clock.ts'
+import type { Instruments } from './instruments.ts'
 
 /** Metrics of what a process is on: its clock, its log, its sweeps. */
 export interface ProcessMetrics {
@@ -15,34 +15,29 @@ export interface ProcessMetricsDeps {
 }
 
 /** Builds these metrics. */
-export function buildProcessMetrics({ time, logCounts }: ProcessMetricsDeps, registry: Registry): ProcessMetrics {
-  const registers = [registry]
-  new Gauge({
-    name: 'clock_skew_seconds',
-    help: "How far the clock of this process's machine is ahead of the database's; negative: behind.",
-    registers,
-    collect() {
-      this.set((time?.skewMs() ?? 0) / 1000)
-    },
-  })
-  const swept = new Counter({
-    name: 'maintenance_rows_total',
-    help: 'Rows that the sweeps of this process deleted or changed, by step.',
-    labelNames: ['step'],
-    registers,
-  })
-  const lines = new Counter({
-    name: 'log_lines_lost_total',
-    help: 'Lines that are not in the log of this process: "dropped" for want of room, "summed" in a line that counts them.',
-    labelNames: ['reason'],
-    registers,
-    collect() {
+export function buildProcessMetrics({ time, logCounts }: ProcessMetricsDeps, metrics: Instruments): ProcessMetrics {
+  metrics.gauge(
+    'clock_skew_seconds',
+    "How far the clock of this process's machine is ahead of the database's; negative: behind.",
+    [],
+    (gauge) => gauge.set((time?.skewMs() ?? 0) / 1000),
+  )
+  const swept = metrics.counter(
+    'maintenance_rows_total',
+    'Rows that the sweeps of this process deleted or changed, by step.',
+    ['step'],
+  )
+  const lines = metrics.counter(
+    'log_lines_lost_total',
+    'Lines that are not in the log of this process: "dropped" for want of room, "summed" in a line that counts them.',
+    ['reason'],
+    (counter) => {
       const { dropped, summed } = logCounts?.() ?? { dropped: 0, summed: 0 }
-      this.reset()
-      this.inc({ reason: 'dropped' }, dropped)
-      this.inc({ reason: 'summed' }, summed)
+      counter.reset()
+      counter.inc({ reason: 'dropped' }, dropped)
+      counter.inc({ reason: 'summed' }, summed)
     },
-  })
+  )
   lines.inc({ reason: 'dropped' }, 0)
   return {
     countSwept: (report) => {

@@ -1,5 +1,5 @@
-import { Counter, Histogram, type Registry } from '@prometheus-io/client'
 import type { MessageErrorClass, MessageStatus } from '../../realtime/provider/outcome.ts'
+import type { Instruments } from './instruments.ts'
 
 /** A recorded attempt of a realtime message, as far as the metrics need it. */
 export interface CountedMessage {
@@ -51,44 +51,37 @@ const PROVIDER_EVENTS = new Set([
 ])
 
 /** Builds the metrics of realtime publishing. */
-export function buildRealtimeMetrics(registry: Registry): RealtimeMetrics {
-  const registers = [registry]
-  const messages = new Counter({
-    name: 'realtime_messages_total',
-    help: 'Attempts of realtime messages of this process, by the status that they came to; "log_only" for those not published.',
-    labelNames: ['status', 'error'],
-    registers,
-  })
-  const duration = new Histogram({
-    name: 'realtime_publish_duration_seconds',
-    help: 'Duration of the call that published a message.',
-    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-    registers,
-  })
-  const requests = new Counter({
-    name: 'realtime_provider_requests_total',
-    help: 'Requests to the realtime provider, by source (probe or publish) and outcome (ok, rejected or failed).',
-    labelNames: ['source', 'outcome'],
-    registers,
-  })
-  const authorizations = new Counter({
-    name: 'realtime_authorizations_total',
-    help: 'Authorizations of private channels, by answer.',
-    labelNames: ['answer'],
-    registers,
-  })
-  const events = new Counter({
-    name: 'realtime_provider_events_total',
-    help: 'Events of webhooks of the realtime provider, by name; "other" for names that the protocol does not have.',
-    labelNames: ['name'],
-    registers,
-  })
-  const channelEvents = new Counter({
-    name: 'realtime_channel_events_total',
-    help: 'Events of channels of the embedded server, by name, and by whether they were recorded or dropped for their number.',
-    labelNames: ['name', 'outcome'],
-    registers,
-  })
+export function buildRealtimeMetrics(metrics: Instruments): RealtimeMetrics {
+  const messages = metrics.counter(
+    'realtime_messages_total',
+    'Attempts of realtime messages of this process, by the status that they came to; "log_only" for those not published.',
+    ['status', 'error'],
+  )
+  const duration = metrics.histogram(
+    [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    'realtime_publish_duration_seconds',
+    'Duration of the call that published a message.',
+  )
+  const requests = metrics.counter(
+    'realtime_provider_requests_total',
+    'Requests to the realtime provider, by source (probe or publish) and outcome (ok, rejected or failed).',
+    ['source', 'outcome'],
+  )
+  const authorizations = metrics.counter(
+    'realtime_authorizations_total',
+    'Authorizations of private channels, by answer.',
+    ['answer'],
+  )
+  const events = metrics.counter(
+    'realtime_provider_events_total',
+    'Events of webhooks of the realtime provider, by name; "other" for names that the protocol does not have.',
+    ['name'],
+  )
+  const channelEvents = metrics.counter(
+    'realtime_channel_events_total',
+    'Events of channels of the embedded server, by name, and by whether they were recorded or dropped for their number.',
+    ['name', 'outcome'],
+  )
   for (const [status, errors] of Object.entries(MESSAGE_ERRORS))
     for (const error of errors) messages.inc({ status, error }, 0)
   for (const source of ['probe', 'publish'])

@@ -1,10 +1,11 @@
-import { Gauge, Registry } from '@prometheus-io/client'
+import { Registry } from '@prometheus-io/client'
 import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readEndedDeliveries, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import { readTotals } from '../../webhook/delivery/delivery-count.store.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
 import { readSecretFacts } from '../stored-secret/secret-health.ts'
+import { buildInstruments, type Instruments } from './instruments.ts'
 import { buildStorageMetrics, type StorageMetricsDeps } from './storage-metrics.ts'
 
 /** Every status is in the metric from the start, so that a rate has no gap at its beginning. */
@@ -18,34 +19,26 @@ export function buildSharedMetrics(deps: {
   storage: StorageMetricsDeps
 }): () => Promise<string> {
   const registry = new Registry()
-  const registers = [registry]
-  const deliveries = new Gauge({
-    name: 'webhook_out_deliveries_total',
-    help: 'Deliveries that reached each status, over all time and all processes.',
-    labelNames: ['status'],
-    registers,
-  })
-  const backlog = new Gauge({
-    name: 'webhook_out_backlog',
-    help: 'Due dispatches and events without routing; 10000 stands for that many or more.',
-    registers,
-  })
-  const oldest = new Gauge({
-    name: 'webhook_out_oldest_due_seconds',
-    help: 'The longest wait of these; 0 when none waits.',
-    registers,
-  })
-  const disabled = new Gauge({
-    name: 'webhook_out_auto_disabled',
-    help: 'Webhooks that the service disabled after 20 failed deliveries in a row, and that nobody activated or deleted.',
-    registers,
-  })
-  const unreadable = new Gauge({
-    name: 'stored_secrets_unreadable',
-    help: 'Stored secrets that no key of SECRET_KEY of this process opens; 10000 of a table stands for that many or more.',
-    registers,
-  })
-  const provisioning = buildProvisioningMetrics(registers)
+  const metrics = buildInstruments(registry)
+  const deliveries = metrics.gauge(
+    'webhook_out_deliveries_total',
+    'Deliveries that reached each status, over all time and all processes.',
+    ['status'],
+  )
+  const backlog = metrics.gauge(
+    'webhook_out_backlog',
+    'Due dispatches and events without routing; 10000 stands for that many or more.',
+  )
+  const oldest = metrics.gauge('webhook_out_oldest_due_seconds', 'The longest wait of these; 0 when none waits.')
+  const disabled = metrics.gauge(
+    'webhook_out_auto_disabled',
+    'Webhooks that the service disabled after 20 failed deliveries in a row, and that nobody activated or deleted.',
+  )
+  const unreadable = metrics.gauge(
+    'stored_secrets_unreadable',
+    'Stored secrets that no key of SECRET_KEY of this process opens; 10000 of a table stands for that many or more.',
+  )
+  const provisioning = buildProvisioningMetrics(metrics)
   const storage = buildStorageMetrics(deps.db, deps.clock, deps.storage)
   return async () => {
     const totals = await readTotals(deps.db)
@@ -64,28 +57,18 @@ export function buildSharedMetrics(deps: {
 const PROVISIONING_ENDS = ['delivered', 'failed', 'dead_letter', 'cancelled'] as const
 
 /** The metrics of provisioning of all processes. */
-function buildProvisioningMetrics(registers: Registry[]): (db: Database, now: Date) => Promise<void> {
-  const deliveries = new Gauge({
-    name: 'provisioning_deliveries_total',
-    help: 'Deliveries to provisioning targets that ended in each status, over all time and all processes.',
-    labelNames: ['status'],
-    registers,
-  })
-  const deadLetters = new Gauge({
-    name: 'provisioning_dead_letters_total',
-    help: 'Those of them that ended as dead letter.',
-    registers,
-  })
-  const backlog = new Gauge({
-    name: 'provisioning_backlog',
-    help: 'Users with a due delivery, over all targets; 10000 stands for that many or more.',
-    registers,
-  })
-  const oldest = new Gauge({
-    name: 'provisioning_oldest_due_seconds',
-    help: 'The longest wait of these; 0 when none waits.',
-    registers,
-  })
+function buildProvisioningMetrics(metrics: Instruments): (db: Database, now: Date) => Promise<void> {
+  const deliveries = metrics.gauge(
+    'provisioning_deliveries_total',
+    'Deliveries to provisioning targets that ended in each status, over all time and all processes.',
+    ['status'],
+  )
+  const deadLetters = metrics.gauge('provisioning_dead_letters_total', 'Those of them that ended as dead letter.')
+  const backlog = metrics.gauge(
+    'provisioning_backlog',
+    'Users with a due delivery, over all targets; 10000 stands for that many or more.',
+  )
+  const oldest = metrics.gauge('provisioning_oldest_due_seconds', 'The longest wait of these; 0 when none waits.')
   return async (db, now) => {
     const [totals, facts] = [await readEndedDeliveries(db), await readProvisioningFacts(db, now)]
     for (const status of PROVISIONING_ENDS) deliveries.set({ status }, totals.get(status) ?? 0)

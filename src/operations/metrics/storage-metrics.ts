@@ -1,8 +1,9 @@
-import { Gauge, Registry } from '@prometheus-io/client'
+import { Registry } from '@prometheus-io/client'
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type DiskSource, readStorageForecast, type StorageRetention } from '../storage/storage.ts'
+import { buildInstruments } from './instruments.ts'
 
 /** Source of the database's disk space, and the retention of its rows. */
 export interface StorageMetricsDeps {
@@ -18,21 +19,19 @@ const DAY_SECONDS = 24 * 3_600
 /** The metrics of the size of the database and of its disk, at most a minute old. */
 export function buildStorageMetrics(db: Database, clock: Clock, deps: StorageMetricsDeps): () => Promise<string> {
   const registry = new Registry()
-  const registers = [registry]
-  const size = new Gauge({ name: 'database_size_bytes', help: 'What the database takes on its disk.', registers })
+  const metrics = buildInstruments(registry)
+  const size = metrics.gauge('database_size_bytes', 'What the database takes on its disk.')
   // With a label, so that it is omitted while unknown.
   const source = deps.disk.diskBytes === undefined ? 'disk' : 'setting'
-  const free = new Gauge({
-    name: 'database_disk_free_bytes',
-    help: 'What is left for the database: on the disk of the embedded one, or of DATABASE_DISK_BYTES.',
-    labelNames: ['source'],
-    registers,
-  })
-  const full = new Gauge({
-    name: 'database_disk_full_seconds',
-    help: 'After how long nothing is left, as the last days brought; +Inf where retention keeps up, or nothing is known.',
-    registers,
-  })
+  const free = metrics.gauge(
+    'database_disk_free_bytes',
+    'What is left for the database: on the disk of the embedded one, or of DATABASE_DISK_BYTES.',
+    ['source'],
+  )
+  const full = metrics.gauge(
+    'database_disk_full_seconds',
+    'After how long nothing is left, as the last days brought; +Inf where retention keeps up, or nothing is known.',
+  )
   return cacheFor(clock, LIFETIME_MS, async () => {
     const forecast = await readStorageForecast(db, { now: new Date(clock.now()), ...deps })
     const { databaseBytes, freeBytes, fullInDays } = forecast

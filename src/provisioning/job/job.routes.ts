@@ -1,6 +1,8 @@
 import type { JobMove } from '../../delivery/job/job-state.ts'
-import { readPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { loadTarget } from '../target/target.ts'
 import { JobRow, JobWithOutcomes, toOutcomesRow } from './job.schema.ts'
@@ -8,15 +10,12 @@ import { selectJobs, toJobRow } from './job.store.ts'
 import { changeJob, type JobDeps, loadJob, loadJobWithOutcomes, startJob } from './job.ts'
 import type { JobKind } from './job-record.ts'
 
-const JOB_FIELDS = {
-  document_id: { type: 'uuid' },
+const JOB_FIELDS = rowFields({
   target: { type: 'uuid' },
   kind: { type: 'text', like: 'few-rows' },
   status: { type: 'text', like: 'few-rows' },
   created_by: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const OF_JOB = { resource: 'provisioning-job', accountScope: 'none' } as const
 
@@ -88,40 +87,33 @@ export const jobRoutes: Routes<JobDeps> = [
     description:
       'Starts a job that replays the latest delivery of each user where it is `failed` or `dead_letter`, in step with what the target accepts. A delivery that a later change of the user followed is left as it is.',
   }),
-  defineRoute(
+  defineList(
     {
       ...OF_JOB,
-      method: 'GET',
       path: '/api/v3/provisioning/job',
-      action: 'find-all',
       summary: 'List provisioning jobs',
       data: JobRow,
       list: JOB_FIELDS,
     },
     {
-      handle: async (_deps: JobDeps, { db, listing }) => ({
-        ...(await readPage(db, selectJobs(db), { listing, fields: JOB_FIELDS, toRow: toJobRow })),
-        message: 'Provisioning jobs.',
-      }),
+      rows: ({ db }) => buildWholeList(selectJobs(db)),
+      toRow: toJobRow,
+      message: 'Provisioning jobs.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
       ...OF_JOB,
-      method: 'GET',
       path: '/api/v3/provisioning/job/{id}',
-      action: 'find-one',
       summary: 'Read one provisioning job with its progress',
       params: IdParams,
       data: JobWithOutcomes,
     },
     {
-      row: { find: (_deps: JobDeps, { db, params }) => loadJobWithOutcomes(db, params.id), neededBy: 'handle' },
-      handle: async (_deps, { target: { job, outcomes } }) => ({
-        data: { ...toJobRow(job), deliveries: toOutcomesRow(outcomes) },
-        message: 'Provisioning job.',
-        changed: [{ id: job.id, account: null }],
-      }),
+      load: ({ db, params }) => loadJobWithOutcomes(db, params.id),
+      toRow: ({ job, outcomes }) => ({ ...toJobRow(job), deliveries: toOutcomesRow(outcomes) }),
+      message: 'Provisioning job.',
+      changedOf: ({ job }) => [{ id: job.id, account: null }],
     },
   ),
   defineMove('pause', {

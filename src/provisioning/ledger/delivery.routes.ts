@@ -1,14 +1,15 @@
 import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
-import { readPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { DeliveryRow, DeliveryWithAttempts, ReplayDeliveryBody } from './delivery.schema.ts'
 import { type DeliveryRecord, selectDeliveries, toDeliveryData, toDeliveryRow } from './delivery.store.ts'
 import { type DeliveryDeps, loadDelivery, replayDelivery } from './replay.ts'
 
 /** Filters and sorts of the ledger. */
-const DELIVERY_FIELDS = {
-  document_id: { type: 'uuid' },
+const DELIVERY_FIELDS = rowFields({
   target: { type: 'uuid' },
   user: { type: 'uuid', column: 'user_id' },
   event_id: { type: 'uuid' },
@@ -18,9 +19,7 @@ const DELIVERY_FIELDS = {
   last_status_code: { type: 'integer' },
   last_error: { type: 'text' },
   job: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const PATH = '/api/v3/provisioning/delivery'
 const OF_DELIVERY = { resource: 'provisioning-delivery', accountScope: 'none' } as const
@@ -29,49 +28,37 @@ const changedOf = (delivery: DeliveryRecord) => [{ id: delivery.id, account: nul
 
 /** The ledger of provisioning (docs/contract/provisioning.md#provisioning-delivery). */
 export const deliveryRoutes: Routes<DeliveryDeps> = [
-  defineRoute(
+  defineList(
     {
       ...OF_DELIVERY,
-      method: 'GET',
       path: PATH,
-      action: 'find-all',
       summary: 'List deliveries to provisioning targets',
       data: DeliveryRow,
       list: DELIVERY_FIELDS,
     },
     {
-      handle: async (_deps: DeliveryDeps, { db, listing }) => ({
-        ...(await readPage(db, selectDeliveries(db), {
-          listing,
-          fields: DELIVERY_FIELDS,
-          toRow: toDeliveryRow,
-          source: { table: 'd' },
-        })),
-        message: 'Deliveries.',
-      }),
+      rows: ({ db }) => buildWholeList(selectDeliveries(db), { table: 'd' }),
+      toRow: toDeliveryRow,
+      message: 'Deliveries.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
       ...OF_DELIVERY,
-      method: 'GET',
       path: `${PATH}/{id}`,
-      action: 'find-one',
       summary: 'Read one delivery with its attempts',
       params: IdParams,
       data: DeliveryWithAttempts,
     },
     {
-      row: { find: (_deps: DeliveryDeps, { db, params }) => loadDelivery(db, params.id), neededBy: 'handle' },
-      handle: async (_deps, { target: { delivery, told, attempts } }) => ({
-        data: {
-          ...toDeliveryRow(delivery),
-          data: toDeliveryData(delivery.user, told),
-          attempts_log: attempts.map(toAttemptRow),
-        },
-        message: 'Delivery.',
-        changed: changedOf(delivery),
+      load: ({ db, params }) => loadDelivery(db, params.id),
+      toRow: ({ delivery, told, attempts }) => ({
+        ...toDeliveryRow(delivery),
+        data: toDeliveryData(delivery.user, told),
+        attempts_log: attempts.map(toAttemptRow),
       }),
+      message: 'Delivery.',
+      changedOf: ({ delivery }) => changedOf(delivery),
     },
   ),
   defineRoute(

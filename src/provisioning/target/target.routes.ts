@@ -1,6 +1,8 @@
 import { checkNewUrl } from '../../delivery/post/callback-field.ts'
-import { readPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import { CreateTargetBody, TargetRow, TargetWithSecret, UpdateTargetBody } from './target.schema.ts'
 import { selectTargets, type TargetRecord, toTargetRow } from './target.store.ts'
@@ -17,15 +19,12 @@ import {
   type TargetDeps,
 } from './target.ts'
 
-const TARGET_FIELDS = {
-  document_id: { type: 'uuid' },
+const TARGET_FIELDS = rowFields({
   protocol: { type: 'text', like: 'few-rows' },
   url: { type: 'text', sortable: true, like: 'few-rows' },
   name: { type: 'text', like: 'few-rows' },
   is_actived: { type: 'boolean' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const PATH = '/api/v3/provisioning/target'
 const OF_TARGET = { resource: 'provisioning-target', accountScope: 'none' } as const
@@ -70,40 +69,33 @@ export const targetRoutes: Routes<TargetDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
       ...OF_TARGET,
-      method: 'GET',
       path: PATH,
-      action: 'find-all',
       summary: 'List provisioning targets',
       data: TargetRow,
       list: TARGET_FIELDS,
     },
     {
-      handle: async (_deps: TargetDeps, { db, listing }) => ({
-        ...(await readPage(db, selectTargets(db), { listing, fields: TARGET_FIELDS, toRow: toTargetRow })),
-        message: 'Provisioning targets.',
-      }),
+      rows: ({ db }) => buildWholeList(selectTargets(db)),
+      toRow: toTargetRow,
+      message: 'Provisioning targets.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
       ...OF_TARGET,
-      method: 'GET',
       path: `${PATH}/{id}`,
-      action: 'find-one',
       summary: 'Read one provisioning target',
       params: IdParams,
       data: TargetRow,
     },
     {
-      row: { find: (_deps: TargetDeps, { db, params }) => loadTarget(db, params.id), neededBy: 'handle' },
-      handle: async (_deps, { target }) => ({
-        data: toTargetRow(target),
-        message: 'Provisioning target.',
-        changed: changedOf(target),
-      }),
+      load: ({ db, params }) => loadTarget(db, params.id),
+      toRow: toTargetRow,
+      message: 'Provisioning target.',
+      changedOf,
     },
   ),
   defineRoute(

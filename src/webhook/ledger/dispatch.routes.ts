@@ -1,6 +1,7 @@
 import { toAttemptRow } from '../../delivery/post/attempt.schema.ts'
-import { readScopedPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import { checkWithin, loadWithin } from '../reach/account-reach.ts'
@@ -16,8 +17,7 @@ export interface DispatchRouteDeps extends DispatchDeps {
 }
 
 /** Filters and sorts of the ledger (docs/contract/delivery.md#ledger-endpoints). */
-export const DISPATCH_FIELDS = {
-  document_id: { type: 'uuid' },
+export const DISPATCH_FIELDS = rowFields({
   webhook: { type: 'uuid' },
   event: { type: 'text' },
   event_id: { type: 'uuid' },
@@ -29,11 +29,16 @@ export const DISPATCH_FIELDS = {
   last_error: { type: 'text' },
   is_test: { type: 'boolean' },
   is_replay: { type: 'boolean', condition: isReplay },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const dispatchRowOf = (row: StoredDispatch) => toDispatchRow(toDispatchRecord(row))
+
+const OF_WEBHOOK_DISPATCH = {
+  resource: 'webhook-dispatch',
+  accountScope: 'account',
+  ownAccounts: true,
+  data: DispatchRow,
+} as const
 
 export const dispatchRoutes: Routes<DispatchRouteDeps> = [
   defineRoute(
@@ -68,37 +73,26 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_WEBHOOK_DISPATCH,
       path: '/api/v3/webhook/dispatch',
-      resource: 'webhook-dispatch',
-      action: 'find-all',
       accountScope: 'none',
-      ownAccounts: true,
       summary: 'List ledger rows',
-      data: DispatchRow,
       list: DISPATCH_FIELDS,
     },
     {
-      handle: async (_deps: DispatchRouteDeps, { db, scope, listing }) => ({
-        ...(await readScopedPage(db, listDispatches(db, listing.filters, scope), {
-          listing,
-          fields: DISPATCH_FIELDS,
-          toRow: dispatchRowOf,
-        })),
-        message: 'Dispatches.',
-      }),
+      rows: ({ db, scope, listing }) => listDispatches(db, listing.filters, scope),
+      toRow: dispatchRowOf,
+      message: 'Dispatches.',
     },
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK_DISPATCH,
       method: 'GET',
       path: '/api/v3/webhook/dispatch/{id}',
-      resource: 'webhook-dispatch',
       action: 'find-one',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Read one ledger row with its attempts',
       params: IdParams,
       data: DispatchWithAttempts,
@@ -117,19 +111,16 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK_DISPATCH,
       method: 'POST',
       path: '/api/v3/webhook/dispatch/{id}/replay',
-      resource: 'webhook-dispatch',
       action: 'replay',
-      accountScope: 'account',
       status: 202,
-      ownAccounts: true,
       summary: 'Post a dispatch once more',
       description:
         'One POST, no automatic retry after it. A row that is `success`, `pending` or `retrying` needs `confirm_duplicate`.',
       params: IdParams,
       body: ReplayBody,
-      data: DispatchRow,
     },
     {
       row: { find: (_deps: DispatchRouteDeps, request) => checkWithin('dispatch', request), neededBy: 'scope' },

@@ -1,6 +1,8 @@
 import { checkNewUrl } from '../../delivery/post/callback-field.ts'
-import { buildList, readScopedPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import { sayWarnings } from '../event-set/subscription.ts'
 import { keepOwnWebhooks } from '../reach/account-reach.store.ts'
@@ -27,8 +29,7 @@ import {
   type WebhookDeps,
 } from './webhook.ts'
 
-export const WEBHOOK_FIELDS = {
-  document_id: { type: 'uuid' },
+export const WEBHOOK_FIELDS = rowFields({
   url: { type: 'text', sortable: true, like: 'indexed' },
   name: { type: 'text', like: 'indexed' },
   description: { type: 'text', like: 'indexed' },
@@ -38,22 +39,20 @@ export const WEBHOOK_FIELDS = {
   consecutive_failures: { type: 'integer', sortable: true },
   disabled_at: { type: 'timestamp' },
   disabled_reason: { type: 'text' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
+
+const OF_WEBHOOK = { resource: 'webhook', accountScope: 'account', ownAccounts: true, data: WebhookRow } as const
 
 export const webhookRoutes: Routes<WebhookDeps> = [
   defineRoute(
     {
+      ...OF_WEBHOOK,
       method: 'POST',
       path: '/api/v3/webhook/webhook',
-      resource: 'webhook',
       action: 'create',
-      accountScope: 'account',
       status: 201,
-      ownAccounts: true,
       summary: 'Create a webhook',
       description:
         'The secret is in this answer only. The webhook starts active and subscribed to `webhook.test` and to the event ' +
@@ -88,67 +87,44 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_WEBHOOK,
       path: '/api/v3/webhook/webhook',
-      resource: 'webhook',
-      action: 'find-all',
       accountScope: 'none',
-      ownAccounts: true,
       summary: 'List webhooks',
-      data: WebhookRow,
       list: WEBHOOK_FIELDS,
     },
     {
-      handle: async (_deps: WebhookDeps, { db, scope, listing }) => ({
-        ...(await readScopedPage(
-          db,
-          buildList(scope, (own) => keepOwnWebhooks(selectWebhooks(db), own)),
-          {
-            listing,
-            fields: WEBHOOK_FIELDS,
-            toRow: toWebhookRow,
-          },
-        )),
-        message: 'Webhooks.',
-      }),
+      rows: ({ db, scope }) => buildList(scope, (own) => keepOwnWebhooks(selectWebhooks(db), own)),
+      toRow: toWebhookRow,
+      message: 'Webhooks.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_WEBHOOK,
       path: '/api/v3/webhook/webhook/{id}',
-      resource: 'webhook',
-      action: 'find-one',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Read one webhook',
       params: IdParams,
-      data: WebhookRow,
     },
     {
-      row: { find: (_deps: WebhookDeps, request) => loadWithin('webhook', request, loadWebhook), neededBy: 'handle' },
-      handle: async (_deps, { target }) => ({
-        data: toWebhookRow(target),
-        message: 'Webhook.',
-        changed: changedOf(target),
-      }),
+      load: (request) => loadWithin('webhook', request, loadWebhook),
+      toRow: toWebhookRow,
+      message: 'Webhook.',
+      changedOf,
     },
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK,
       method: 'PATCH',
       path: '/api/v3/webhook/webhook/{id}',
-      resource: 'webhook',
       action: 'update',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Change a webhook',
       description: 'The URL rules are applied to the row as it will be, whatever the update changes.',
       params: IdParams,
       body: UpdateWebhookBody,
-      data: WebhookRow,
       problems: ['limit_reached'],
     },
     {
@@ -180,16 +156,13 @@ export const webhookRoutes: Routes<WebhookDeps> = [
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK,
       method: 'DELETE',
       path: '/api/v3/webhook/webhook/{id}',
-      resource: 'webhook',
       action: 'delete',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Delete a webhook (soft)',
       description: 'Its ledger is kept; deliveries that wait are cancelled.',
       params: IdParams,
-      data: WebhookRow,
     },
     {
       row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
@@ -201,15 +174,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK,
       method: 'DELETE',
       path: '/api/v3/webhook/webhook/{id}/purge',
-      resource: 'webhook',
       action: 'purge',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Delete a webhook and its ledger for good',
       params: IdParams,
-      data: WebhookRow,
     },
     {
       row: {
@@ -228,18 +198,15 @@ export const webhookRoutes: Routes<WebhookDeps> = [
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK,
       method: 'PATCH',
       path: '/api/v3/webhook/webhook/{id}/active',
-      resource: 'webhook',
       action: 'active',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Activate or deactivate a webhook',
       description:
         'Activating clears the failure count and the reason it was disabled for. A webhook whose account is deleted cannot be activated (409).',
       params: IdParams,
       body: ActiveBody,
-      data: WebhookRow,
     },
     {
       row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },
@@ -253,12 +220,10 @@ export const webhookRoutes: Routes<WebhookDeps> = [
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK,
       method: 'POST',
       path: '/api/v3/webhook/webhook/{id}/rotate-secret',
-      resource: 'webhook',
       action: 'rotate-secret',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Replace the secret',
       description: 'The old secret is invalid at once. The new one is in this answer only.',
       params: IdParams,

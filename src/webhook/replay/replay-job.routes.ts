@@ -1,7 +1,8 @@
 import type { JobMove } from '../../delivery/job/job-state.ts'
-import { parseFilters } from '../../http/listing/listing.ts'
-import { buildList, readScopedPage } from '../../http/listing/page.ts'
+import { parseFilters, rowFields } from '../../http/listing/listing.ts'
+import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
 import { keepOwnJobs } from '../reach/account-reach.store.ts'
@@ -10,28 +11,24 @@ import { BulkReplayBody, ReplayJobRow, ReplayPreviewRow, toReplayPreviewRow } fr
 import { selectReplayJobs, toReplayJobRow } from './replay-job.store.ts'
 import { createReplayJob, loadReplayJob, moveReplayJob, previewReplay, type ReplayJobDeps } from './replay-job.ts'
 
-const REPLAY_JOB_FIELDS = {
-  document_id: { type: 'uuid' },
+const REPLAY_JOB_FIELDS = rowFields({
   status: { type: 'text', like: 'few-rows' },
   created_by: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
+
+const OF_REPLAY_JOB = { resource: 'replay-job', accountScope: 'none', ownAccounts: true, data: ReplayJobRow } as const
 
 /** The three moves differ only in their texts. */
 function defineMove(move: JobMove, words: { summary: string; description: string; message: string }) {
   return defineRoute(
     {
+      ...OF_REPLAY_JOB,
       method: 'POST',
       path: `/api/v3/webhook/replay-job/{id}/${move}`,
-      resource: 'replay-job',
       action: move,
-      accountScope: 'none',
-      ownAccounts: true,
       summary: words.summary,
       description: words.description,
       params: IdParams,
-      data: ReplayJobRow,
     },
     {
       row: { find: (_deps: ReplayJobDeps, request) => checkWithin('job', request), neededBy: 'scope' },
@@ -93,44 +90,27 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_REPLAY_JOB,
       path: '/api/v3/webhook/replay-job',
-      resource: 'replay-job',
-      action: 'find-all',
-      accountScope: 'none',
-      ownAccounts: true,
       summary: 'List bulk replays',
-      data: ReplayJobRow,
       list: REPLAY_JOB_FIELDS,
     },
     {
-      handle: async (_deps: ReplayJobDeps, { db, scope, listing }) => ({
-        ...(await readScopedPage(
-          db,
-          buildList(scope, (own) => keepOwnJobs(selectReplayJobs(db), own, scope)),
-          {
-            listing,
-            fields: REPLAY_JOB_FIELDS,
-            toRow: toReplayJobRow,
-          },
-        )),
-        message: 'Replay jobs.',
-      }),
+      rows: ({ db, scope }) => buildList(scope, (own) => keepOwnJobs(selectReplayJobs(db), own, scope)),
+      toRow: toReplayJobRow,
+      message: 'Replay jobs.',
     },
   ),
   defineRoute(
     {
+      ...OF_REPLAY_JOB,
       method: 'GET',
       path: '/api/v3/webhook/replay-job/{id}',
-      resource: 'replay-job',
       action: 'find-one',
-      accountScope: 'none',
-      ownAccounts: true,
       summary: 'Read how far a bulk replay is',
       params: IdParams,
-      data: ReplayJobRow,
     },
     {
       row: { find: (_deps: ReplayJobDeps, request) => loadWithin('job', request, loadReplayJob), neededBy: 'handle' },

@@ -1,7 +1,9 @@
 import { toEventTypeRow } from '../../event/catalogue/event-type-row.ts'
 import { describeRowChange } from '../../event/recording/row-change.ts'
-import { buildList, readScopedPage } from '../../http/listing/page.ts'
+import { rowFields } from '../../http/listing/listing.ts'
+import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { selectSubscriptions } from '../event-set/subscription.store.ts'
 import {
@@ -27,13 +29,10 @@ import {
 } from '../registry/webhook.schema.ts'
 import type { WebhookDeps } from '../registry/webhook.ts'
 
-const SUBSCRIPTION_FIELDS = {
-  document_id: { type: 'uuid' },
+const SUBSCRIPTION_FIELDS = rowFields({
   webhook: { type: 'uuid' },
   event: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
   return { webhook: webhook.id, events: events.map(toEventTypeRow), warnings }
@@ -46,36 +45,31 @@ const changedSetOf = ({ webhook: { id, account } }: WebhookEventSet) => [
   { id, account, url: `/api/v3/webhook/webhook/${id}/events` },
 ]
 
+const OF_WEBHOOK_EVENT = { resource: 'webhook-event', accountScope: 'account', ownAccounts: true } as const
+
 export const subscriptionRoutes: Routes<WebhookDeps> = [
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_WEBHOOK_EVENT,
       path: '/api/v3/webhook/webhook/{id}/events',
-      resource: 'webhook-event',
       action: 'find-set',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: "Read a webhook's event set",
       params: IdParams,
       data: EventSet,
     },
     {
-      row: { find: (_deps: WebhookDeps, request) => loadWithin('webhook', request, loadEventSet), neededBy: 'handle' },
-      handle: async (_deps, { target }) => ({
-        data: toEventSetRow(target),
-        message: 'Event set.',
-        changed: changedSetOf(target),
-      }),
+      load: (request) => loadWithin('webhook', request, loadEventSet),
+      toRow: toEventSetRow,
+      message: 'Event set.',
+      changedOf: changedSetOf,
     },
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK_EVENT,
       method: 'PUT',
       path: '/api/v3/webhook/webhook/{id}/events',
-      resource: 'webhook-event',
       action: 'set',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: "Replace a webhook's event set",
       description: 'The full desired list. `webhook.test` is prepended; ids absent from the body are unsubscribed.',
       params: IdParams,
@@ -103,13 +97,11 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK_EVENT,
       method: 'POST',
       path: '/api/v3/webhook/webhook-event',
-      resource: 'webhook-event',
       action: 'create',
-      accountScope: 'account',
       status: 201,
-      ownAccounts: true,
       summary: 'Subscribe a webhook to an event type',
       body: CreateSubscriptionBody,
       data: SubscriptionWithWarnings,
@@ -131,65 +123,42 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_WEBHOOK_EVENT,
       path: '/api/v3/webhook/webhook-event',
-      resource: 'webhook-event',
-      action: 'find-all',
       accountScope: 'none',
-      ownAccounts: true,
       summary: 'List subscriptions',
       data: SubscriptionRow,
       list: SUBSCRIPTION_FIELDS,
     },
     {
-      handle: async (_deps: WebhookDeps, { db, scope, listing }) => ({
-        ...(await readScopedPage(
-          db,
-          buildList(scope, (own) => keepOwnSubscriptions(selectSubscriptions(db), own)),
-          {
-            listing,
-            fields: SUBSCRIPTION_FIELDS,
-            toRow: toSubscriptionRow,
-          },
-        )),
-        message: 'Subscriptions.',
-      }),
+      rows: ({ db, scope }) => buildList(scope, (own) => keepOwnSubscriptions(selectSubscriptions(db), own)),
+      toRow: toSubscriptionRow,
+      message: 'Subscriptions.',
     },
   ),
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_WEBHOOK_EVENT,
       path: '/api/v3/webhook/webhook-event/{id}',
-      resource: 'webhook-event',
-      action: 'find-one',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Read one subscription',
       params: IdParams,
       data: SubscriptionRow,
     },
     {
-      row: {
-        find: (_deps: WebhookDeps, request) => loadWithin('subscription', request, loadSubscription),
-        neededBy: 'handle',
-      },
-      handle: async (_deps, { target }) => ({
-        data: toSubscriptionRow(target.subscription),
-        message: 'Subscription.',
-        changed: [{ id: target.subscription.id, account: target.webhook.account }],
-      }),
+      load: (request) => loadWithin('subscription', request, loadSubscription),
+      toRow: (target) => toSubscriptionRow(target.subscription),
+      message: 'Subscription.',
+      changedOf: (target) => [{ id: target.subscription.id, account: target.webhook.account }],
     },
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK_EVENT,
       method: 'PATCH',
       path: '/api/v3/webhook/webhook-event/{id}',
-      resource: 'webhook-event',
       action: 'update',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Move a subscription to another event type',
       description:
         'Unsubscribes from the one and subscribes to the other. The answer is the new link, with an id of its own.',
@@ -214,12 +183,10 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
   ),
   defineRoute(
     {
+      ...OF_WEBHOOK_EVENT,
       method: 'DELETE',
       path: '/api/v3/webhook/webhook-event/{id}',
-      resource: 'webhook-event',
       action: 'delete',
-      accountScope: 'account',
-      ownAccounts: true,
       summary: 'Unsubscribe (soft)',
       params: IdParams,
       data: SubscriptionRow,

@@ -151,7 +151,7 @@ function MemberRoles({ account, member, onDone }: { account: string; member: Mem
   )
 }
 
-/** Finds the person by its address, and adds it. */
+/** Finds the user by its address, and adds it. */
 function AddMember({ account, onDone }: { account: string; onDone: () => void }) {
   const { t } = useTranslation()
   const [email, setEmail] = useState('')

@@ -95,9 +95,9 @@ function Log() {
   )
 }
 
-/** By what a person acted. Pure. */
-function actorOf({ user, client_id, api_key }: Entry): 'app' | 'key' | 'person' | 'nobody' {
+/** By what a user acted. Pure. */
+function actorOf({ user, client_id, api_key }: Entry): 'app' | 'key' | 'user' | 'nobody' {
   if (client_id !== null) return 'app'
   if (api_key !== null) return 'key'
-  return user === null ? 'nobody' : 'person'
+  return user === null ? 'nobody' : 'user'
 }

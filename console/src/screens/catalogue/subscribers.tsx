@@ -13,7 +13,7 @@ import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
 import type { EventType } from './filter-types.ts'
 
-/** The webhooks that a person sees, by name, to choose from. */
+/** The webhooks that a user sees, by name, to choose from. */
 function useWebhookNames() {
   const { may } = useAccess()
   return useQuery({

@@ -8,7 +8,7 @@ import { Facts } from '../../parts/facts.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { describeHandshake } from './handshake-token.ts'
 
-/** Starts a handshake for the person who is signed in here, and shows what the app would get. */
+/** Starts a handshake for the user who is signed in here, and shows what the app would get. */
 export function TestHandshake({ targets }: { targets: Schemas['HandshakeTargets']['targets'] }) {
   const { t } = useTranslation()
   const [target, setTarget] = useState(targets[0] ? `${targets[0].origin}/` : '')

@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000
 /** Lifetimes that are offered, in days. */
 const LIFETIMES = ['30', '90', '365', ''] as const
 
-/** A button that makes an API key of the person, and shows the key once. */
+/** A button that makes an API key of the user, and shows the key once. */
 export function CreateKey() {
   const { t } = useTranslation()
   const [isOpen, setIsOpen] = useState(false)

@@ -16,7 +16,7 @@ type Key = Schemas['ApiKey']
 /** How many patterns a row shows. */
 const PATTERNS_SHOWN = 3
 
-/** API keys, of one person or of all, each with what revokes it. */
+/** API keys, of one user or of all, each with what revokes it. */
 export function KeyList({
   user,
   filters = [],

@@ -20,7 +20,7 @@ export function useProvisioned(filters: readonly string[]) {
   })
 }
 
-/** The columns of deliveries to targets: those of the ledger, with the person and the target. */
+/** The columns of deliveries to targets: those of the ledger, with the user and the target. */
 export function useProvisionedColumns(): Column<Provisioned>[] {
   const { t } = useTranslation()
   const names = useTargetNames()

@@ -15,7 +15,7 @@ import { type Subscription, useInspector } from './inspector.ts'
 import { filterLines, isChannelName, type Line, toNdjson } from './lines.ts'
 import { PublishTest } from './publish-test.tsx'
 
-/** A client in the page: it joins channels with the permissions of the person, and shows all that comes. */
+/** A client in the page: it joins channels with the permissions of the user, and shows all that comes. */
 export function Inspector() {
   const { t } = useTranslation()
   const { may } = useAccess()

@@ -9,7 +9,7 @@ import { useChange } from '../../frame/use-change.ts'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { type Drafts, listOwnLosses, type RoleDiff } from './role-matrix.ts'
 
-/** Shows what a change of roles gives and takes, and warns a person who takes from itself, before it is made. */
+/** Shows what a change of roles gives and takes, and warns a user who takes from itself, before it is made. */
 export function SaveRoles({
   diffs,
   drafts,

@@ -11,7 +11,7 @@ import { Time } from '../../parts/time.tsx'
 
 type Session = Schemas['ListedSession']
 
-/** Sessions that are open, of one person or of all, each with what ends it. */
+/** Sessions that are open, of one user or of all, each with what ends it. */
 export function SessionList({ user, filters = [] }: { user?: string; filters?: readonly string[] }) {
   const { t } = useTranslation()
   const asked = [...(user === undefined ? [] : [`user|eq|${user}`]), ...filters]

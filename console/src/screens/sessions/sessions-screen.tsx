@@ -20,7 +20,7 @@ export function SessionsScreen() {
   const navigate = useNavigate()
   const apiFilters = [
     ...(filters.address ? [`address|eq|${filters.address.replaceAll(/[\\,]/g, '\\$&')}`] : []),
-    ...(filters.kind ? [`client_id|null|${filters.kind === 'person'}`] : []),
+    ...(filters.kind ? [`client_id|null|${filters.kind === 'user'}`] : []),
   ]
   return (
     <Page
@@ -69,7 +69,7 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
           onChange={({ currentTarget }) => choose(currentTarget.value)}
           data={[
             { value: '', label: t('filters.all') },
-            { value: 'person', label: t('sessions.of-person') },
+            { value: 'user', label: t('sessions.of-user') },
             { value: 'app', label: t('sessions.of-app') },
           ]}
         />

@@ -7,7 +7,7 @@ import { useChange } from '../../frame/use-change.ts'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { RoleSelect } from '../../parts/role-select.tsx'
 
-/** Registers a person. */
+/** Registers a user. */
 export function CreateUserForm({ onDone }: { onDone: (id: string) => void }) {
   const { t } = useTranslation()
   const [draft, setDraft] = useState({ email: '', name: '', password: '', roles: [] as string[] })
@@ -65,7 +65,7 @@ export function CreateUserForm({ onDone }: { onDone: (id: string) => void }) {
   )
 }
 
-/** Changes name, address and roles of a person. */
+/** Changes name, address and roles of a user. */
 export function EditUserForm({ user }: { user: Schemas['User'] }) {
   const { t } = useTranslation()
   const before = { email: user.email, name: user.name ?? '', roles: user.roles }

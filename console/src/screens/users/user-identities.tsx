@@ -12,7 +12,7 @@ import { Time } from '../../parts/time.tsx'
 
 type Identity = Schemas['UserIdentity']
 
-/** The providers that a person signs in with, each with what disconnects it. */
+/** The providers that a user signs in with, each with what disconnects it. */
 export function UserIdentities({ user }: { user: string }) {
   const { t } = useTranslation()
   const { may } = useAccess()

@@ -26,7 +26,7 @@ import { UserSignIns } from './user-sign-ins.tsx'
 
 type User = Schemas['User']
 
-/** One person: who it is, what it may do and why, what it opened, and how its access ends. */
+/** One user: who it is, what it may do and why, what it opened, and how its access ends. */
 export function UserScreen() {
   const { t } = useTranslation()
   const { id } = useParams({ from: '/users/$id' })

@@ -9,7 +9,7 @@ import { Time } from '../../parts/time.tsx'
 
 type SignIn = Schemas['SignIn']
 
-/** When and from where a person signed in, and what was refused. */
+/** When and from where a user signed in, and what was refused. */
 export function UserSignIns({ user }: { user: string }) {
   const { t } = useTranslation()
   const rows = useRows({

@@ -1,5 +1,5 @@
-import { readScopedPage } from '../../../http/listing/page.ts'
-import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import type { Routes } from '../../../http/route/route.ts'
+import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import { wireOf } from '../../../http/shape/wire-row.ts'
@@ -40,13 +40,11 @@ function toRoleHolderRow(found: RoleHolder): Static<typeof RoleHolderRow> {
 
 /** Holders of a role (docs/contract/identity.md#holders-of-a-role). */
 export const roleHolderRoutes: Routes<object> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
       path: '/api/v3/identity/role/{id}/holder',
       resource: 'role',
       action: 'find-holders',
-      accountScope: 'none',
       summary: 'List who has a role',
       description:
         'Users that have the role, and memberships that have it in one account. `created_at` is when it was given.',
@@ -55,17 +53,10 @@ export const roleHolderRoutes: Routes<object> = [
       list: HOLDER_FIELDS,
     },
     {
-      row: { find: (_deps: object, { db, params }) => loadRole(db, params.id), neededBy: 'validation' },
-      handle: async (_deps, { db, params, listing }) => {
-        const page = await readScopedPage(db, listRoleHolders(db, params.id), {
-          listing,
-          fields: HOLDER_FIELDS,
-          toRow: toRoleHolderRow,
-        })
-        // A row proves that the role exists; only an empty list needs a check.
-        if (page.data.length === 0) await loadRole(db, params.id)
-        return { ...page, message: 'Holders of the role.' }
-      },
+      loadParent: ({ db, params }) => loadRole(db, params.id),
+      rows: ({ db, params }) => listRoleHolders(db, params.id),
+      toRow: toRoleHolderRow,
+      message: 'Holders of the role.',
     },
   ),
 ]

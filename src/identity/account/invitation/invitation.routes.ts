@@ -1,13 +1,13 @@
-import type { AccountId } from '../../../base/id.ts'
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
-import { readPage } from '../../../http/listing/page.ts'
-import { notFound } from '../../../http/problem/problem.ts'
+import { rowFields } from '../../../http/listing/listing.ts'
+import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
-import { includesAccount } from '../../../http/shape/caller.ts'
 import type { Static } from '../../../http/shape/schema-type.ts'
 import { loadAccount } from '../account.ts'
 import { toAccountMemberRow } from '../account-member.store.ts'
+import { readOwnAccount, UNDER_ACCOUNT } from '../own-account.ts'
 import {
   AcceptedInvitation,
   AcceptInvitationBody,
@@ -19,16 +19,13 @@ import { type InvitationRecord, selectInvitations, toStoredInvitationRow } from 
 import { createInvitation, INVITE_PERMISSION, type InvitationDeps, revokeInvitation } from './invitation.ts'
 import { type AcceptanceDeps, type Accepted, acceptInvitation, prepareAcceptance } from './invitation-acceptance.ts'
 
-const INVITATION_FIELDS = {
-  document_id: { type: 'uuid' },
+const INVITATION_FIELDS = rowFields({
   email: { type: 'text', like: 'few-rows' },
   invited_by: { type: 'uuid' },
   expires_at: { type: 'timestamp' },
   accepted_at: { type: 'timestamp' },
   revoked_at: { type: 'timestamp' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
 
 const changedOf = ({ id, account }: InvitationRecord) => [{ id, account, url: null }]
 
@@ -50,53 +47,37 @@ const toAcceptedRow = ({ invitation, member, isNewUser }: Accepted): Static<type
   is_new_user: isNewUser,
 })
 
+const OF_ACCOUNT_INVITATION = { resource: 'account-invitation', accountScope: 'account', data: InvitationRow } as const
+
 /** Invitations of an account (docs/contract/identity.md#invitations). */
 export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_ACCOUNT_INVITATION,
       path: '/api/v3/identity/account/{id}/invitation',
-      resource: 'account-invitation',
-      action: 'find-all',
-      accountScope: 'account',
       permission: INVITE_PERMISSION,
       ownAccounts: true,
       summary: 'List the invitations of an account',
       params: IdParams,
-      data: InvitationRow,
       list: INVITATION_FIELDS,
     },
     {
-      row: {
-        find: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (_deps, { db, params, scope, listing, now }) => {
-        const account = params.id as AccountId
-        if (!includesAccount(scope, account)) throw notFound('account')
-        const page = await readPage(db, selectInvitations(db, account), {
-          listing,
-          fields: INVITATION_FIELDS,
-          toRow: (row) => toInvitationRow(row, now),
-        })
-        // A row proves that the account exists; only an empty list needs a check.
-        if (page.data.length === 0) await loadAccount(db, { id: account, scope })
-        return { ...page, message: 'Invitations.', changed: [{ id: null, account }] }
-      },
+      ...UNDER_ACCOUNT,
+      rows: (request) => buildWholeList(selectInvitations(request.db, readOwnAccount(request))),
+      toRow: (row, { now }) => toInvitationRow(row, now),
+      message: 'Invitations.',
     },
   ),
   defineRoute(
     {
+      ...OF_ACCOUNT_INVITATION,
       method: 'DELETE',
       path: '/api/v3/identity/account/{id}/invitation/{invitation}',
-      resource: 'account-invitation',
       action: 'delete',
-      accountScope: 'account',
       permission: INVITE_PERMISSION,
       ownAccounts: true,
       summary: 'Revoke an invitation',
       params: InvitationParams,
-      data: InvitationRow,
       problems: ['conflict'],
     },
     {
@@ -117,11 +98,10 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
   ),
   defineRoute(
     {
+      ...OF_ACCOUNT_INVITATION,
       method: 'POST',
       path: '/api/v3/identity/account/{id}/invitation',
-      resource: 'account-invitation',
       action: 'create',
-      accountScope: 'account',
       permission: INVITE_PERMISSION,
       ownAccounts: true,
       status: 201,
@@ -130,7 +110,6 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
         'Sends a link that is valid for 7 days and replaces an open invitation to the same address. The caller must hold, in this account, everything that the role `member` and `roles` hold.',
       params: IdParams,
       body: CreateInvitationBody,
-      data: InvitationRow,
       problems: ['limit_reached', 'dependency_unavailable'],
     },
     {
@@ -160,11 +139,10 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
   ),
   defineRoute(
     {
+      ...OF_ACCOUNT_INVITATION,
       method: 'POST',
       path: '/api/v3/auth/invitation/accept',
-      resource: 'account-invitation',
       action: 'accept',
-      accountScope: 'account',
       access: 'public',
       readsCaller: true,
       strictRateLimit: true,

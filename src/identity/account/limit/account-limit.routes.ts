@@ -1,5 +1,6 @@
 import type { AccountId } from '../../../base/id.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { defineRead } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { AccountLimitRow, toAccountLimitRow, UpdateAccountLimitBody } from './account-limit.schema.ts'
 import { type AccountLimitDeps, changeLimits, loadLimits } from './account-limit.ts'
@@ -7,45 +8,36 @@ import { type AccountLimitDeps, changeLimits, loadLimits } from './account-limit
 /** The limits of an account are read at its path, by its id. */
 const changedOf = (account: AccountId) => [{ id: account, account }]
 
+const OF_ACCOUNT_LIMIT = { resource: 'account-limit', accountScope: 'account', data: AccountLimitRow } as const
+
 /** Limits of an account (docs/contract/delivery.md#limits-of-an-account). */
 export const accountLimitRoutes: Routes<AccountLimitDeps> = [
-  defineRoute(
+  defineRead(
     {
-      method: 'GET',
+      ...OF_ACCOUNT_LIMIT,
       path: '/api/v3/identity/account/{id}/limit',
-      resource: 'account-limit',
-      action: 'find-one',
-      accountScope: 'account',
       ownAccounts: true,
       summary: 'Read the limits of an account, and what it has',
       params: IdParams,
-      data: AccountLimitRow,
     },
     {
-      row: {
-        find: (deps: AccountLimitDeps, { db, params, scope }) => loadLimits(deps, db, { id: params.id, scope }),
-        neededBy: 'handle',
-      },
-      handle: async (_deps, { target }) => ({
-        data: toAccountLimitRow(target),
-        message: 'Limits of the account.',
-        changed: changedOf(target.account),
-      }),
+      load: ({ db, params, scope }, deps: AccountLimitDeps) => loadLimits(deps, db, { id: params.id, scope }),
+      toRow: toAccountLimitRow,
+      message: 'Limits of the account.',
+      changedOf: (target) => changedOf(target.account),
     },
   ),
   defineRoute(
     {
+      ...OF_ACCOUNT_LIMIT,
       method: 'PATCH',
       path: '/api/v3/identity/account/{id}/limit',
-      resource: 'account-limit',
       action: 'update',
-      accountScope: 'account',
       summary: 'Set limits of an account',
       description:
         'Null stands for the default of the service; what is left out stays. What the account has beyond a lower limit stays.',
       params: IdParams,
       body: UpdateAccountLimitBody,
-      data: AccountLimitRow,
     },
     {
       row: {

@@ -1,5 +1,7 @@
-import { readPage } from '../../../http/listing/page.ts'
+import { rowFields } from '../../../http/listing/listing.ts'
+import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { findOwners } from '../../access/own-rows.ts'
 import { SessionsRevoked } from '../session.schema.ts'
@@ -8,8 +10,7 @@ import { ListedSessionRow, toListedSessionRow } from './session-list.schema.ts'
 import { selectLivingSessions } from './session-list.store.ts'
 import { endSession, loadEndableSession } from './session-list.ts'
 
-const SESSION_FIELDS = {
-  document_id: { type: 'uuid' },
+const SESSION_FIELDS = rowFields({
   user: { type: 'uuid' },
   account: { type: 'uuid' },
   parent: { type: 'uuid' },
@@ -18,21 +19,16 @@ const SESSION_FIELDS = {
   auth_time: { type: 'timestamp' },
   last_used_at: { type: 'timestamp' },
   expires_at: { type: 'timestamp' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
+
+const OF_SESSION = { resource: 'session', accountScope: 'none', access: 'caller', opensAll: true } as const
 
 /** The list of sessions (docs/contract/sessions.md#session-endpoints). */
 export const sessionListRoutes: Routes<unknown> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_SESSION,
       path: '/api/v3/identity/session',
-      resource: 'session',
-      action: 'find-all',
-      accountScope: 'none',
-      access: 'caller',
-      opensAll: true,
       summary: 'List sessions',
       description:
         "The caller's own sessions that are neither revoked nor expired; with the permission `session:find-all` those of all users.",
@@ -41,25 +37,18 @@ export const sessionListRoutes: Routes<unknown> = [
       list: SESSION_FIELDS,
     },
     {
-      handle: async (_deps, { db, caller, permission, listing, now }) => {
-        const page = await readPage(db, selectLivingSessions(db, findOwners(caller, permission), now), {
-          listing,
-          fields: SESSION_FIELDS,
-          toRow: (row) => toListedSessionRow(toSessionRecord(row), caller.sessionId),
-        })
-        return { ...page, message: 'Sessions.' }
-      },
+      rows: ({ db, caller, permission, now }) =>
+        buildWholeList(selectLivingSessions(db, findOwners(caller, permission), now)),
+      toRow: (row, { caller }) => toListedSessionRow(toSessionRecord(row), caller.sessionId),
+      message: 'Sessions.',
     },
   ),
   defineRoute(
     {
+      ...OF_SESSION,
       method: 'DELETE',
       path: '/api/v3/identity/session/{id}',
-      resource: 'session',
       action: 'delete',
-      accountScope: 'none',
-      access: 'caller',
-      opensAll: true,
       summary: 'End a session, at once',
       description:
         "Also ends the sessions that were opened from it. The caller's own session; with the permission `session:delete` any user's, if the caller holds everything that the user holds.",

@@ -16,20 +16,19 @@ const FactorOptionsBody = named(
   Type.Object({ challenge: ChallengeSchema }, { additionalProperties: false }),
 )
 
+const OF_LOGIN = { resource: 'login', accountScope: 'none', access: 'public', data: RequestOptions } as const
+
 /** Sign-in with a passkey, and the options of a passkey as a second factor (docs/contract/second-factor.md#passkeys). */
 export const passkeyLoginRoutes: Routes<FactorDeps> = [
   defineRoute(
     {
+      ...OF_LOGIN,
       method: 'POST',
       path: '/api/v3/auth/login/passkey/options',
-      resource: 'login',
       action: 'passkey-options',
-      accountScope: 'none',
-      access: 'public',
       event: 'none',
       strictRateLimit: true,
       summary: 'Begin to sign in with a passkey',
-      data: RequestOptions,
     },
     {
       handle: async (deps: FactorDeps, { db, address, now }) => {
@@ -41,12 +40,10 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
   ),
   defineRoute(
     {
+      ...OF_LOGIN,
       method: 'POST',
       path: '/api/v3/auth/login/passkey',
-      resource: 'login',
       action: 'passkey',
-      accountScope: 'none',
-      access: 'public',
       strictRateLimit: true,
       summary: 'Sign in with a passkey',
       description:
@@ -65,17 +62,14 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
   ),
   defineRoute(
     {
+      ...OF_LOGIN,
       method: 'POST',
       path: '/api/v3/auth/login/factor/options',
-      resource: 'login',
       action: 'factor-options',
-      accountScope: 'none',
-      access: 'public',
       event: 'none',
       strictRateLimit: true,
       summary: 'Ask for a passkey as the second step of a sign-in',
       body: FactorOptionsBody,
-      data: RequestOptions,
       problems: ['second_factor_failed'],
     },
     {

@@ -1,5 +1,7 @@
-import { readPage } from '../../../http/listing/page.ts'
+import { rowFields } from '../../../http/listing/listing.ts'
+import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { NO_STORE } from '../../session/session.routes.ts'
 import { raiseSession } from '../../session/session-proof.ts'
@@ -16,23 +18,20 @@ import { methodOf } from '../passkey/passkey.ts'
 import { type FactorDeps, readUserSession } from '../second-factor/second-factor.ts'
 import { askForNewPasskey, registerPasskey, removePasskey } from './passkey-registration.ts'
 
-const PASSKEY_FIELDS = {
-  document_id: { type: 'uuid' },
+const PASSKEY_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'few-rows' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
+
+const OF_PASSKEY = { resource: 'passkey', accountScope: 'none', access: 'caller', data: PasskeyRow } as const
 
 /** The passkeys of the caller (docs/contract/second-factor.md#passkeys). */
 export const passkeyRoutes: Routes<FactorDeps> = [
   defineRoute(
     {
+      ...OF_PASSKEY,
       method: 'POST',
       path: '/api/v3/auth/factor/passkey/options',
-      resource: 'passkey',
       action: 'begin',
-      accountScope: 'none',
-      access: 'caller',
       event: 'none',
       fresh: 'sign-in',
       strictRateLimit: true,
@@ -58,12 +57,10 @@ export const passkeyRoutes: Routes<FactorDeps> = [
   ),
   defineRoute(
     {
+      ...OF_PASSKEY,
       method: 'POST',
       path: '/api/v3/auth/factor/passkey',
-      resource: 'passkey',
       action: 'create',
-      accountScope: 'none',
-      access: 'caller',
       fresh: 'sign-in',
       strictRateLimit: true,
       status: 201,
@@ -93,44 +90,33 @@ export const passkeyRoutes: Routes<FactorDeps> = [
       },
     },
   ),
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_PASSKEY,
       path: '/api/v3/auth/factor/passkey',
-      resource: 'passkey',
-      action: 'find-all',
-      accountScope: 'none',
-      access: 'caller',
       summary: "List the caller's own passkeys",
-      data: PasskeyRow,
       list: PASSKEY_FIELDS,
       problems: ['conflict'],
     },
     {
-      handle: async (_deps: FactorDeps, { db, caller, listing }) => {
+      rows: ({ db, caller }) => {
         readUserSession(caller)
-        const page = await readPage(db, selectPasskeys(db, caller.userId), {
-          listing,
-          fields: PASSKEY_FIELDS,
-          toRow: toPasskeyRow,
-        })
-        return { ...page, message: 'Passkeys.' }
+        return buildWholeList(selectPasskeys(db, caller.userId))
       },
+      toRow: toPasskeyRow,
+      message: 'Passkeys.',
     },
   ),
   defineRoute(
     {
+      ...OF_PASSKEY,
       method: 'DELETE',
       path: '/api/v3/auth/factor/passkey/{id}',
-      resource: 'passkey',
       action: 'delete',
-      accountScope: 'none',
-      access: 'caller',
       fresh: 'factor',
       strictRateLimit: true,
       summary: 'Remove a passkey',
       params: IdParams,
-      data: PasskeyRow,
       problems: ['conflict'],
     },
     {

@@ -16,6 +16,8 @@ import {
 import { describeFactors, type FactorDeps, readUserSession, renewRecoveryCodes } from './second-factor.ts'
 import { confirmAuthenticator, enrolAuthenticator, removeAuthenticator } from './totp-factor.ts'
 
+const OF_TOTP_FACTOR = { resource: 'totp-factor', accountScope: 'none', access: 'caller' } as const
+
 /** The second factors of the caller (docs/contract/second-factor.md#authenticator-app). */
 export const secondFactorRoutes: Routes<FactorDeps> = [
   defineRoute(
@@ -44,12 +46,10 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
   ),
   defineRoute(
     {
+      ...OF_TOTP_FACTOR,
       method: 'POST',
       path: '/api/v3/auth/factor/totp',
-      resource: 'totp-factor',
       action: 'create',
-      accountScope: 'none',
-      access: 'caller',
       fresh: 'sign-in',
       strictRateLimit: true,
       status: 201,
@@ -74,12 +74,10 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
   ),
   defineRoute(
     {
+      ...OF_TOTP_FACTOR,
       method: 'POST',
       path: '/api/v3/auth/factor/totp/confirm',
-      resource: 'totp-factor',
       action: 'confirm',
-      accountScope: 'none',
-      access: 'caller',
       fresh: 'sign-in',
       strictRateLimit: true,
       summary: 'Confirm an authenticator app by a code',
@@ -113,12 +111,10 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
   ),
   defineRoute(
     {
+      ...OF_TOTP_FACTOR,
       method: 'DELETE',
       path: '/api/v3/auth/factor/totp',
-      resource: 'totp-factor',
       action: 'delete',
-      accountScope: 'none',
-      access: 'caller',
       fresh: 'factor',
       strictRateLimit: true,
       summary: 'Remove the authenticator app',

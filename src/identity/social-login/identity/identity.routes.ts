@@ -1,6 +1,8 @@
-import { readPage } from '../../../http/listing/page.ts'
+import { rowFields } from '../../../http/listing/listing.ts'
+import { buildWholeList } from '../../../http/listing/page.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import { NO_STORE } from '../../session/session.routes.ts'
 import type { SocialLoginDeps } from '../social-login.routes.ts'
@@ -16,46 +18,33 @@ import { beginFlow, checkProvider, keepFlow } from '../social-login.ts'
 import { selectIdentities } from '../user/identity.store.ts'
 import { checkHasSession, linkIdentity, loadOwnIdentity, unlinkIdentity } from './identity.ts'
 
-const IDENTITY_FIELDS = {
-  document_id: { type: 'uuid' },
+const IDENTITY_FIELDS = rowFields({
   provider: { type: 'text', sortable: true, like: 'few-rows' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+})
+
+const OF_IDENTITY = { resource: 'identity', accountScope: 'none', access: 'caller', data: IdentityRow } as const
 
 /** The providers that a user has connected (docs/contract/social-login.md#connecting-providers). */
 export const identityRoutes: Routes<SocialLoginDeps> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_IDENTITY,
       path: '/api/v3/identity/identity',
-      resource: 'identity',
-      action: 'find-all',
-      accountScope: 'none',
-      access: 'caller',
       summary: 'List the own identities at sign-in providers',
-      data: IdentityRow,
       list: IDENTITY_FIELDS,
     },
     {
-      handle: async (_deps: SocialLoginDeps, { db, caller, listing }) => {
-        const page = await readPage(db, selectIdentities(db, caller.userId), {
-          listing,
-          fields: IDENTITY_FIELDS,
-          toRow: toIdentityRow,
-        })
-        return { ...page, message: 'Identities.' }
-      },
+      rows: ({ db, caller }) => buildWholeList(selectIdentities(db, caller.userId)),
+      toRow: toIdentityRow,
+      message: 'Identities.',
     },
   ),
   defineRoute(
     {
+      ...OF_IDENTITY,
       method: 'POST',
       path: '/api/v3/identity/identity/link/{provider}',
-      resource: 'identity',
       action: 'link',
-      accountScope: 'none',
-      access: 'caller',
       event: 'none',
       strictRateLimit: true,
       summary: 'Begin to connect a provider with oneself',
@@ -95,19 +84,16 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
   ),
   defineRoute(
     {
+      ...OF_IDENTITY,
       method: 'POST',
       path: '/api/v3/identity/identity',
-      resource: 'identity',
       action: 'create',
-      accountScope: 'none',
-      access: 'caller',
       fresh: 'factor',
       strictRateLimit: true,
       status: 201,
       summary: 'Connect the provider of a link_code with oneself',
       description: 'The user who began the connection has to send the code. It serves once.',
       body: CreateIdentityBody,
-      data: IdentityRow,
       problems: ['identity_not_linked', 'permission_denied'],
     },
     {
@@ -131,15 +117,12 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
   ),
   defineRoute(
     {
+      ...OF_IDENTITY,
       method: 'GET',
       path: '/api/v3/identity/identity/{id}',
-      resource: 'identity',
       action: 'find-one',
-      accountScope: 'none',
-      access: 'caller',
       summary: 'Read one of the own identities',
       params: IdParams,
-      data: IdentityRow,
     },
     {
       row: {
@@ -155,16 +138,13 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
   ),
   defineRoute(
     {
+      ...OF_IDENTITY,
       method: 'DELETE',
       path: '/api/v3/identity/identity/{id}',
-      resource: 'identity',
       action: 'delete',
-      accountScope: 'none',
-      access: 'caller',
       summary: 'Disconnect a provider',
       description: 'Never the last way to sign in: a password, a passkey or another enabled provider has to remain.',
       params: IdParams,
-      data: IdentityRow,
       problems: ['conflict', 'permission_denied'],
     },
     {

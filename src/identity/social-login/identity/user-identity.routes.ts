@@ -1,5 +1,7 @@
-import { readPage } from '../../../http/listing/page.ts'
+import { rowFields } from '../../../http/listing/listing.ts'
+import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
+import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams, named, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
@@ -9,11 +11,7 @@ import { IdentityRow, toIdentityRow } from '../social-login.schema.ts'
 import { type IdentityRecord, selectIdentities } from '../user/identity.store.ts'
 import { loadIdentityOfUser, unlinkIdentityOfUser } from './identity.ts'
 
-const IDENTITY_FIELDS = {
-  document_id: { type: 'uuid' },
-  created_at: { type: 'timestamp', sortable: true },
-  updated_at: { type: 'timestamp', sortable: true },
-} as const
+const IDENTITY_FIELDS = rowFields({})
 
 const UserIdentityRow = named(
   'UserIdentity',
@@ -30,48 +28,36 @@ function toUserIdentityRow(record: IdentityRecord): Static<typeof UserIdentityRo
   return { ...toIdentityRow(record), user: record.userId, subject: record.subject }
 }
 
+const OF_USER_IDENTITY = { resource: 'user-identity', accountScope: 'none', data: UserIdentityRow } as const
+
 /** The identities of any user, for operators (docs/contract/social-login.md#identities-of-others). */
 export const userIdentityRoutes: Routes<{ engine: Engine }> = [
-  defineRoute(
+  defineList(
     {
-      method: 'GET',
+      ...OF_USER_IDENTITY,
       path: '/api/v3/identity/user/{id}/identity',
-      resource: 'user-identity',
-      action: 'find-all',
-      accountScope: 'none',
       summary: 'List the identities of a user at sign-in providers',
       params: IdParams,
-      data: UserIdentityRow,
       list: IDENTITY_FIELDS,
     },
     {
-      row: { find: (_deps: { engine: Engine }, { db, params }) => loadUser(db, params.id), neededBy: 'validation' },
-      handle: async (_deps, { db, params, listing }) => {
-        const user = { id: params.id }
-        const page = await readPage(db, selectIdentities(db, user.id as IdentityRecord['userId']), {
-          listing,
-          fields: IDENTITY_FIELDS,
-          toRow: toUserIdentityRow,
-        })
-        // A row proves that the user exists; only an empty list needs a check.
-        if (page.data.length === 0) await loadUser(db, user.id)
-        return { ...page, message: 'Identities of the user.' }
-      },
+      loadParent: ({ db, params }) => loadUser(db, params.id),
+      rows: ({ db, params }) => buildWholeList(selectIdentities(db, params.id as IdentityRecord['userId'])),
+      toRow: toUserIdentityRow,
+      message: 'Identities of the user.',
     },
   ),
   defineRoute(
     {
+      ...OF_USER_IDENTITY,
       method: 'DELETE',
       path: '/api/v3/identity/user/{id}/identity/{identity}',
-      resource: 'user-identity',
       action: 'delete',
-      accountScope: 'none',
       fresh: 'factor',
       summary: 'Disconnect a provider from a user',
       description:
         'Never the last way to sign in: a password, a passkey or another enabled provider has to remain. Open sessions go on. The caller must hold everything that the user holds.',
       params: IdentityParams,
-      data: UserIdentityRow,
       problems: ['conflict'],
     },
     {

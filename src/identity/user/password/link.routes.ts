@@ -38,16 +38,16 @@ const actorOf = (userId: Parameters<typeof requestVerification>[2]['userId'] | n
   account: null,
 })
 
+const OF_PASSWORD = { resource: 'password', accountScope: 'none', access: 'public' } as const
+
 /** Links by mail: a new password, and the proof of an address (docs/contract/sessions.md#reset-by-mail). */
 export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
   defineRoute(
     {
+      ...OF_PASSWORD,
       method: 'POST',
       path: '/api/v3/auth/password/forgot',
-      resource: 'password',
       action: 'forgot',
-      accountScope: 'none',
-      access: 'public',
       strictRateLimit: true,
       status: 202,
       summary: 'Ask for a link to set a new password',
@@ -74,12 +74,10 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
   ),
   defineRoute(
     {
+      ...OF_PASSWORD,
       method: 'POST',
       path: '/api/v3/auth/password/reset',
-      resource: 'password',
       action: 'reset',
-      accountScope: 'none',
-      access: 'public',
       strictRateLimit: true,
       summary: 'Set a new password by the link of a mail',
       description:

@@ -1,6 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { SessionId, UserId } from '../../../base/id.ts'
-import type { AccountFacts } from '../../claims/account-facts.store.ts'
+import type { UserClaims } from '../../claims/user-claims.store.ts'
 import type { GrantRecord } from '../../grant/grant.store.ts'
 import type { FoundState, StateRow } from './state.store.ts'
 
@@ -43,7 +43,7 @@ export interface RequestState {
   rows: Map<string, Promise<FoundState | undefined>>
   /** The sessions of the provider by their `uid`. */
   sessions: Map<string, FoundState | undefined>
-  accounts: Map<string, AccountFacts | undefined>
+  accounts: Map<string, UserClaims | undefined>
   /** By user and client. */
   grants: Map<string, GrantRecord | undefined>
   browser: ExpectedBrowser | undefined

@@ -2,7 +2,7 @@ import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { isAfter, type Joined, statement } from '../../../postgres/statement/statement.ts'
-import { type AccountFacts, OF_ACCOUNT } from '../../claims/account-facts.store.ts'
+import { OF_ACCOUNT, type UserClaims } from '../../claims/user-claims.store.ts'
 import type { GrantRecord } from '../../grant/grant.store.ts'
 import { FOLLOWS_LIVE_BROWSER, type FoundState, found } from './state.store.ts'
 
@@ -12,7 +12,7 @@ type TokenRow = FoundState & {
   model: string
   tokenFamily: Payload | null
   session: Payload | null
-} & Joined<AccountFacts>
+} & Joined<UserClaims>
 
 /** A code or token with what decides about it. */
 export interface LoadedToken {
@@ -21,14 +21,14 @@ export interface LoadedToken {
   /** Its family, the session of the provider that it was issued in, and its user: undefined for deleted ones. */
   tokenFamily: FoundState | undefined
   session: FoundState | undefined
-  account: AccountFacts | undefined
+  account: UserClaims | undefined
 }
 
 const toFound = (payload: Payload | null): FoundState | undefined =>
   payload === null ? undefined : { payload, consumedAt: null, consumedBy: null }
 
-const toAccount = (row: Joined<AccountFacts>): AccountFacts | undefined =>
-  row.id === null ? undefined : (row as AccountFacts)
+const toAccount = (row: Joined<UserClaims>): UserClaims | undefined =>
+  row.id === null ? undefined : (row as UserClaims)
 
 /**
  * Written so that PostgreSQL keeps one plan, which is good also for a nearly empty table. Two models instead of an
@@ -83,7 +83,7 @@ const given = defineRecord(
 
 type BrowserRow = { session: Payload | null; tokenFamily: Payload | null } & Joined<RecordOf<typeof signIn>> &
   Joined<RecordOf<typeof given>> &
-  Joined<AccountFacts>
+  Joined<UserClaims>
 
 /** Rows at the start of an authorization. */
 export interface LoadedBrowser {
@@ -91,7 +91,7 @@ export interface LoadedBrowser {
   session: FoundState | undefined
   /** How the user signed in; undefined when the session of the browser has ended. */
   signIn: RecordOf<typeof signIn> | undefined
-  account: AccountFacts | undefined
+  account: UserClaims | undefined
   /** Grant of the user to the client, and its token family in this browser. */
   grant: GrantRecord | undefined
   tokenFamily: FoundState | undefined

@@ -1,7 +1,7 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Clock } from '../../../base/clock.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { type AccountFacts, findActiveAccount } from '../../claims/account-facts.store.ts'
+import { findActiveAccount, type UserClaims } from '../../claims/user-claims.store.ts'
 import { findGrantOf, type GrantRecord } from '../../grant/grant.store.ts'
 import { hashStateId } from '../../grant/state-id.ts'
 import { type BrowserUser, findRequestState, keyOf, type RequestState } from './request-state.ts'
@@ -90,7 +90,7 @@ export async function readAccount(
   { db }: ReadDeps,
   subject: string,
   ctx: KoaContextWithOIDC | undefined,
-): Promise<AccountFacts | undefined> {
+): Promise<UserClaims | undefined> {
   const state = findRequestState(ctx)
   return state?.accounts.has(subject) ? state.accounts.get(subject) : findActiveAccount(db, subject)
 }

@@ -43,7 +43,7 @@ function toApiFilters({ q, state, scope, account }: Filters): string[] {
   ]
 }
 
-/** The webhooks that the person may see. */
+/** The webhooks that the user may see. */
 export function WebhooksScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()

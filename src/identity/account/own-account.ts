@@ -1,0 +1,23 @@
+import type { AccountId } from '../../base/id.ts'
+import { notFound } from '../../http/problem/problem.ts'
+import { includesAccount, type PermissionScope } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { loadAccount } from './account.ts'
+
+interface AccountRequest {
+  params: { id: string }
+  scope: PermissionScope
+}
+
+/** The account of the path, without a read. Throws 404 for one that the caller does not reach. */
+export function readOwnAccount({ params, scope }: AccountRequest): AccountId {
+  const account = params.id as AccountId
+  if (!includesAccount(scope, account)) throw notFound('account')
+  return account
+}
+
+/** The behaviour that lists under an account (`/account/{id}/...`) share. */
+export const UNDER_ACCOUNT = {
+  loadParent: ({ db, params, scope }: AccountRequest & { db: Database }) => loadAccount(db, { id: params.id, scope }),
+  changedOf: ({ params }: Pick<AccountRequest, 'params'>) => [{ id: null, account: params.id as AccountId }],
+}
