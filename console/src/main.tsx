@@ -1,4 +1,4 @@
-import './frame/styles.css'
+import './frame/start/start.ts'
 import { MantineProvider } from '@mantine/core'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
@@ -10,6 +10,7 @@ import { buildConsoleRouter } from './frame/router.tsx'
 import { settings } from './frame/settings.ts'
 import { resolveVariables, theme } from './frame/theme.ts'
 import { startLanguage } from './language/i18n.ts'
+import './frame/styles.css'
 
 const root = document.getElementById('console')
 if (!root) throw new Error('the page was not served by Signalbox')

@@ -1,8 +1,9 @@
-import { ActionIcon, Group, Text, Tooltip } from '@mantine/core'
+import { ActionIcon, Group, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../frame/icons.tsx'
 import { useOnline } from '../frame/use-online.ts'
 import { describeAge } from './age.ts'
+import { Hint } from './hint.tsx'
 import { useNow } from './time.tsx'
 
 /** Age from which on rows are called old, ms. */
@@ -44,7 +45,7 @@ export function Freshness({ atMs, isFailing, isReading, readAgain }: Read) {
           {isBroken && <Icon name="warn" size={13} />} {isOnline ? text : t('list.offline', { updated: text })}
         </Text>
       )}
-      <Tooltip label={t('list.refresh')}>
+      <Hint label={t('list.refresh')}>
         <ActionIcon
           variant="subtle"
           color="gray"
@@ -56,7 +57,7 @@ export function Freshness({ atMs, isFailing, isReading, readAgain }: Read) {
         >
           <Icon name="refresh" size={14} />
         </ActionIcon>
-      </Tooltip>
+      </Hint>
     </Group>
   )
 }

@@ -6,6 +6,7 @@ import { useTimeZone } from '../../frame/preferences.ts'
 import { ChartCard } from '../../parts/chart/chart-card.tsx'
 import { formatBucket, formatMs } from '../../parts/chart/format.ts'
 import { faultName } from '../../parts/words/fault-name.ts'
+import { numberFormat } from '../../parts/words/formats.ts'
 
 type Series = Schemas['DeliverySeries']
 
@@ -28,7 +29,7 @@ function Attempts({ series }: { series: Series }) {
   const { t, i18n } = useTranslation()
   const timeZone = useTimeZone()
   const { range, buckets, success, retrying } = series
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
   const lost = series.exhausted + series.failed
   const shown = buckets.map((bucket) => ({
     label: formatBucket(bucket.at, range, { language: i18n.language, timeZone }),
@@ -107,7 +108,7 @@ function Durations({ series }: { series: Series }) {
 export function Causes({ series }: { series: Series }) {
   const { t, i18n } = useTranslation()
   const all = series.causes.reduce((sum, { attempts }) => sum + attempts, 0)
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
   return (
     <Card withBorder>
       <Stack gap="sm">
