@@ -37,12 +37,13 @@ export function Freshness({ atMs, isFailing, isReading, readAgain }: Read) {
   const nowMs = useNow(5_000)
   const isBroken = isFailing || !isOnline
   const isOld = isBroken || nowMs - atMs > OLD_MS
-  const text = t('list.updated', { age: describeAge(atMs, Math.max(nowMs, atMs), i18n.language) })
+  const describe = () => t('list.updated', { age: describeAge(atMs, Math.max(nowMs, atMs), i18n.language) })
   return (
     <Group gap={4} wrap="nowrap">
       {isOld && atMs > 0 && (
         <Text size="sm" c="dimmed" data-testid="updated">
-          {isBroken && <Icon name="warn" size={13} />} {isOnline ? text : t('list.offline', { updated: text })}
+          {isBroken && <Icon name="warn" size={13} />}{' '}
+          {isOnline ? describe() : t('list.offline', { updated: describe() })}
         </Text>
       )}
       <Hint label={t('list.refresh')}>

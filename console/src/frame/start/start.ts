@@ -2,9 +2,7 @@ import { loadTexts, readLanguage } from '../../language/choice.ts'
 import { buildAccess, type Session } from '../access.ts'
 import { settings } from '../settings.ts'
 import { readEarly } from './early-reads.ts'
-
-/** Paths of the overview, with which the console begins. */
-const OVERVIEW = /^\/console(?:\/(?:overview)?)?$/
+import { isOverview } from './overview-path.ts'
 
 /**
  * Begins the reads that the first screen waits for, and the texts of its language. It is a small file of its own, which
@@ -14,7 +12,7 @@ async function start(): Promise<void> {
   const read = (path: string) => readEarly(path, settings.formToken)
   void loadTexts(readLanguage(settings.language))
   const answer = await read('/api/v3/auth/session')
-  if (!answer?.ok || !OVERVIEW.test(location.pathname)) return
+  if (!answer?.ok || !isOverview(location.pathname)) return
   const { data } = (await answer.json()) as { data: Session }
   const { may } = buildAccess(data)
   // A read without its permission would be refused, and stand in the audit log.

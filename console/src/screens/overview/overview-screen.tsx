@@ -5,6 +5,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useDeferredValue } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { summaryQuery } from '../../frame/first-reads.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { RANGES, type Range } from '../../parts/chart/format.ts'
@@ -25,8 +26,7 @@ export function OverviewScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()
   const summary = useQuery({
-    queryKey: ['dashboard'],
-    queryFn: ({ signal }) => api.webhook.webhookDashboard({ signal }),
+    ...summaryQuery,
     refetchInterval: REFRESH_MS,
     enabled: may('webhook:dashboard'),
   })
