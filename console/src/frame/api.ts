@@ -1,5 +1,6 @@
 import { createSignalbox, isProblem, type Signalbox } from '@signalbox/client'
 import { settings } from './settings.ts'
+import { takeEarly } from './start/early-reads.ts'
 
 /** The path of this page, with its query: where a sign-in comes back to. */
 const here = () => `${location.pathname}${location.search}`
@@ -16,12 +17,15 @@ function refreshSession(): Promise<void> {
   return refreshing
 }
 
-/** Sends a call with the session cookie and the proof that this page makes it; once more after a refresh where it expired. */
+/**
+ * Sends a call with the session cookie and the proof that this page makes it, unless it is already on its way; once more
+ * after a refresh where the session expired.
+ */
 async function sendWithCookie(request: Request): Promise<Response> {
   if (request.method !== 'GET' && !navigator.onLine) throw new Error('the browser is offline')
   request.headers.set('x-form-token', settings.formToken)
   const again = request.clone()
-  const answer = await fetch(request)
+  const answer = await (takeEarly(request) ?? fetch(request))
   if (answer.status !== 401) return answer
   await refreshSession()
   return fetch(again)

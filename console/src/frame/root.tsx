@@ -3,18 +3,15 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { Page } from '../parts/page.tsx'
-import { api, isSignedOut } from './api.ts'
+import { isSignedOut } from './api.ts'
+import { sessionQuery } from './first-reads.ts'
 import { ServiceFault } from './service-fault.tsx'
 import { AccessProvider } from './session.tsx'
 import { Shell } from './shell.tsx'
 
 /** The console of the user who is signed in. */
 export function Root() {
-  const session = useQuery({
-    queryKey: ['session'],
-    queryFn: ({ signal }) => api.auth.sessionFindOne({ signal }),
-    staleTime: 60_000,
-  })
+  const session = useQuery(sessionQuery)
   if (session.data)
     return (
       <AccessProvider session={session.data.data}>

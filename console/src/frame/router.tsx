@@ -8,12 +8,9 @@ import {
 } from '@tanstack/react-router'
 import { ProblemCard } from '../parts/problem.tsx'
 import { AUDIT_FILTERS } from '../screens/audit/audit-filters.ts'
-import { DeliveriesScreen } from '../screens/deliveries/deliveries-screen.tsx'
-import { DeliveryScreen } from '../screens/deliveries/delivery-drawer.tsx'
 import { readDeliveryFilters } from '../screens/deliveries/filters.ts'
 import { OverviewScreen } from '../screens/overview/overview-screen.tsx'
 import { USER_FILTERS } from '../screens/users/user-filters.ts'
-import { WebhooksScreen } from '../screens/webhooks/list/webhooks-screen.tsx'
 import { NotFound, Root } from './root.tsx'
 import { readTexts } from './search-texts.ts'
 
@@ -35,14 +32,18 @@ const overview = createRoute({
 const deliveries = createRoute({
   getParentRoute: () => root,
   path: 'deliveries',
-  component: DeliveriesScreen,
+  component: lazyRouteComponent(() => import('../screens/deliveries/deliveries-screen.tsx'), 'DeliveriesScreen'),
   validateSearch: readDeliveryFilters,
 })
-const delivery = createRoute({ getParentRoute: () => deliveries, path: '$id', component: DeliveryScreen })
+const delivery = createRoute({
+  getParentRoute: () => deliveries,
+  path: '$id',
+  component: lazyRouteComponent(() => import('../screens/deliveries/delivery-drawer.tsx'), 'DeliveryScreen'),
+})
 const webhooks = createRoute({
   getParentRoute: () => root,
   path: 'webhooks',
-  component: WebhooksScreen,
+  component: lazyRouteComponent(() => import('../screens/webhooks/list/webhooks-screen.tsx'), 'WebhooksScreen'),
   validateSearch: readTexts('q', 'state', 'scope', 'account', 'event'),
 })
 const createWebhook = createRoute({

@@ -1,28 +1,19 @@
-import {
-  ActionIcon,
-  AppShell,
-  Badge,
-  Burger,
-  Group,
-  NavLink,
-  ScrollArea,
-  Text,
-  Tooltip,
-  useMantineColorScheme,
-} from '@mantine/core'
+import { ActionIcon, Badge, Burger, Group, Text, useMantineColorScheme } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
-import { useCallback, useEffect } from 'react'
+import { type MouseEvent, useCallback, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Hint } from '../parts/hint.tsx'
+import { buildOnDemand } from '../parts/on-demand.tsx'
 import { Banners } from './banners.tsx'
 import type { Command } from './command/filter-commands.ts'
 import { Palette } from './command/palette.tsx'
 import { isOfOne, keepRecent } from './command/recent.ts'
-import { ShortcutList } from './command/shortcut-list.tsx'
 import { useShortcuts } from './command/shortcuts.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { useAccess } from './session.tsx'
 import { settings } from './settings.ts'
+import { useFollowedLinks } from './use-followed-links.ts'
 import { useHealth } from './use-service.ts'
 import { UserMenu } from './user-menu.tsx'
 
@@ -114,6 +105,8 @@ const ACTIONS = [
   ['action.catalogue', '/catalogue/status', 'webhook:catalogue-status'],
 ] as const
 
+const ShortcutList = buildOnDemand(async () => (await import('./command/shortcut-list.tsx')).ShortcutList)
+
 /** Frame around every screen. */
 export function Shell() {
   const { t } = useTranslation()
@@ -126,17 +119,17 @@ export function Shell() {
   })
   useShortcuts({ onGo: useCallback((to: string) => void navigate({ to }), [navigate]), onHelp: openHelp })
   useRecent()
+  const follow = useFollowedLinks()
+  const leave = (event: MouseEvent) => {
+    follow(event)
+    if (event.defaultPrevented) close()
+  }
   return (
-    <AppShell
-      header={{ height: 56 }}
-      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
-      padding={{ base: 'sm', sm: 'lg' }}
-      transitionDuration={0}
-    >
+    <>
       <a className="skip" href="#main">
         {t('nav.skip')}
       </a>
-      <AppShell.Header px="md">
+      <header className="shell-head">
         <Group h="100%" justify="space-between" wrap="nowrap" gap="xs">
           <Group gap="xs" wrap="nowrap" miw={0}>
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={t('nav.menu')} />
@@ -159,18 +152,17 @@ export function Shell() {
             <UserMenu />
           </Group>
         </Group>
-      </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label={t('nav.title')}>
-        <ScrollArea type="auto">
-          <Navigation onLeave={close} />
-        </ScrollArea>
-      </AppShell.Navbar>
-      <AppShell.Main id="main" tabIndex={-1} aria-busy={isLeaving}>
+      </header>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the links in it have the focus, and their keys click */}
+      <nav className="shell-nav" data-open={isOpen} aria-label={t('nav.title')} onClick={leave}>
+        <Navigation />
+      </nav>
+      <main className="shell-main" id="main" tabIndex={-1} aria-busy={isLeaving}>
         <Banners />
         <Outlet />
-      </AppShell.Main>
+      </main>
       <ShortcutList isOpen={isHelp} onClose={closeHelp} />
-    </AppShell>
+    </>
   )
 }
 
@@ -220,15 +212,16 @@ function HealthDot() {
   const status = health.isError ? 'down' : health.data?.data.status
   const text = status ? t('nav.health-is', { status: t(`status.${status}`) }) : t('nav.health')
   return (
-    <Tooltip label={text}>
+    <Hint label={text}>
       <ActionIcon component={Link} to="/health" variant="default" size={32} aria-label={text}>
         <span className="dot" data-status={status ?? 'unknown'} />
       </ActionIcon>
-    </Tooltip>
+    </Hint>
   )
 }
 
-function Navigation({ onLeave }: { onLeave: () => void }) {
+/** The screens that the user may open. */
+function Navigation() {
   const { t } = useTranslation()
   const { may } = useAccess()
   const path = useRouterState({ select: ({ location }) => location.pathname })
@@ -241,17 +234,16 @@ function Navigation({ onLeave }: { onLeave: () => void }) {
           {t(group)}
         </Text>
         {shown.map(({ to, label, icon }) => (
-          <NavLink
+          <a
             key={to}
-            component={Link}
-            to={to}
-            onClick={onLeave}
-            label={t(label)}
-            leftSection={<Icon name={icon} />}
-            active={path === to || path.startsWith(`${to}/`)}
+            href={`/console${to}`}
+            className="nav-link"
+            data-active={path === to || path.startsWith(`${to}/`)}
             aria-current={path === to ? 'page' : undefined}
-            style={{ borderRadius: 'var(--mantine-radius-md)' }}
-          />
+          >
+            <Icon name={icon} />
+            {t(label)}
+          </a>
         ))}
       </div>
     )
@@ -262,10 +254,10 @@ function ThemeSwitch() {
   const { t } = useTranslation()
   const { toggleColorScheme } = useMantineColorScheme()
   return (
-    <Tooltip label={t('nav.theme')}>
+    <Hint label={t('nav.theme')}>
       <ActionIcon variant="default" size={32} onClick={() => toggleColorScheme()} aria-label={t('nav.theme')}>
         <Icon name="sun" />
       </ActionIcon>
-    </Tooltip>
+    </Hint>
   )
 }

@@ -15,8 +15,7 @@ export const theme = createTheme({
     ink: ['#eef2ff', '#dfe5fb', '#bcc8f2', '#97a9ea', '#778ee3', '#627ddf', '#3f5bc9', '#3149ab', '#283c8c', '#1f2f6e'],
   },
   components: {
-    Table: { defaultProps: { verticalSpacing: 'xs', highlightOnHover: true } },
-    Tooltip: { defaultProps: { withArrow: true, openDelay: 200, events: { hover: true, focus: true, touch: true } } },
+    Tooltip: { defaultProps: { withArrow: true } },
   },
 })
 

@@ -1,52 +1,32 @@
-import { Button, Menu, Text } from '@mantine/core'
-import { Link } from '@tanstack/react-router'
+import { Button } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { chooseLanguage, LANGUAGES } from '../language/i18n.ts'
-import { Time } from '../parts/time.tsx'
+import { Anchored } from '../parts/anchored.tsx'
+import { buildOnDemand } from '../parts/on-demand.tsx'
 import { Icon } from './icons.tsx'
 import { useAccess } from './session.tsx'
-import { settings } from './settings.ts'
 
-/** Who is signed in and until when, and what concerns the user. */
+const UserEntries = buildOnDemand(async () => (await import('./user-entries.tsx')).UserEntries)
+
+/** Menu of the user who is signed in. */
 export function UserMenu() {
-  const { t, i18n } = useTranslation()
-  const { user, session } = useAccess().session
+  const { t } = useTranslation()
+  const { user } = useAccess().session
   return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <Button variant="default" size="xs" h={32} aria-label={t('nav.user', { name: user.name ?? user.email })}>
+    <Anchored
+      kind="menu"
+      control={(props) => (
+        <Button
+          {...props}
+          variant="default"
+          size="xs"
+          h={32}
+          aria-label={t('nav.user', { name: user.name ?? user.email })}
+        >
           <Icon name="users" />
         </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>{user.email}</Menu.Label>
-        {session && (
-          <Menu.Label>
-            <Text span inherit>
-              {t('nav.session-ends')} <Time at={session.expires_at} />
-            </Text>
-          </Menu.Label>
-        )}
-        <Menu.Item component="a" href="/auth/">
-          {t('nav.account')}
-        </Menu.Item>
-        <Menu.Item component={Link} to="/settings">
-          {t('nav.settings')}
-        </Menu.Item>
-        {LANGUAGES.filter((language) => language !== i18n.language).map((language) => (
-          <Menu.Item key={language} lang={language} onClick={() => void chooseLanguage(language)}>
-            {language === 'de' ? 'Deutsch' : 'English'}
-          </Menu.Item>
-        ))}
-        <Menu.Item component="a" href="/docs">
-          {t('nav.reference')}
-        </Menu.Item>
-        <Menu.Divider />
-        <Menu.Item component="a" href="/auth/sign-out">
-          {t('nav.sign-out')}
-        </Menu.Item>
-        <Menu.Label>{t('nav.version', { version: settings.version })}</Menu.Label>
-      </Menu.Dropdown>
-    </Menu>
+      )}
+    >
+      {(panel) => <UserEntries {...panel} />}
+    </Anchored>
   )
 }

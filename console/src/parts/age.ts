@@ -1,3 +1,5 @@
+import { ageFormat, numberFormat } from './words/formats.ts'
+
 /** Largest unit first, with its length in seconds. */
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400],
@@ -10,14 +12,11 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 export function describeAge(atMs: number, nowMs: number, language: string): string {
   const seconds = Math.round((atMs - nowMs) / 1000)
   const [unit, length] = UNITS.find(([, one]) => Math.abs(seconds) >= one) ?? ['second', 1]
-  return new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' }).format(
-    Math.round(seconds / length),
-    unit,
-  )
+  return ageFormat(language, { numeric: 'auto', style: 'short' }).format(Math.round(seconds / length), unit)
 }
 
 /** A length of time in its largest whole unit: `30 min`, `2 hr`. Pure. */
 export function describeLength(seconds: number, language: string): string {
   const [unit, length] = UNITS.find(([, one]) => seconds >= one && seconds % one === 0) ?? ['second', 1]
-  return new Intl.NumberFormat(language, { style: 'unit', unit }).format(seconds / length)
+  return numberFormat(language, { style: 'unit', unit }).format(seconds / length)
 }

@@ -1,4 +1,5 @@
 import { Button, Checkbox, Popover, Stack } from '@mantine/core'
+import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { changePreferences, usePreferences } from '../frame/preferences.ts'
 
@@ -10,7 +11,8 @@ export interface Choosable {
 
 /** The columns that this browser leaves out of a list. */
 export function useHidden(list: string): ReadonlySet<string> {
-  return new Set(usePreferences().hidden[list])
+  const names = usePreferences().hidden[list]
+  return useMemo(() => new Set(names), [names])
 }
 
 /** Chooses the columns of a list and the density of all lists; kept in this browser. */

@@ -1,6 +1,7 @@
-import { ActionIcon, CopyButton, Group, Text, Tooltip } from '@mantine/core'
+import { ActionIcon, CopyButton, Group, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../frame/icons.tsx'
+import { Hint } from './hint.tsx'
 
 /** A text that is copied whole. `short`: of an id, its first and last characters. */
 export function CopyText({ text, isShort = false }: { text: string; isShort?: boolean }) {
@@ -13,7 +14,7 @@ export function CopyText({ text, isShort = false }: { text: string; isShort?: bo
       </Text>
       <CopyButton value={text}>
         {({ copied, copy }) => (
-          <Tooltip label={copied ? t('copy.done') : t('copy.do')}>
+          <Hint label={copied ? t('copy.done') : t('copy.do')}>
             <ActionIcon
               variant="subtle"
               color="gray"
@@ -23,7 +24,7 @@ export function CopyText({ text, isShort = false }: { text: string; isShort?: bo
             >
               <Icon name={copied ? 'good' : 'copy'} size={14} />
             </ActionIcon>
-          </Tooltip>
+          </Hint>
         )}
       </CopyButton>
     </Group>

@@ -1,8 +1,9 @@
-import { ActionIcon, Group, Text, Tooltip } from '@mantine/core'
+import { ActionIcon, Group, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../frame/icons.tsx'
 import { useOnline } from '../frame/use-online.ts'
 import { describeAge } from './age.ts'
+import { Hint } from './hint.tsx'
 import { useNow } from './time.tsx'
 
 /** Age from which on rows are called old, ms. */
@@ -36,15 +37,16 @@ export function Freshness({ atMs, isFailing, isReading, readAgain }: Read) {
   const nowMs = useNow(5_000)
   const isBroken = isFailing || !isOnline
   const isOld = isBroken || nowMs - atMs > OLD_MS
-  const text = t('list.updated', { age: describeAge(atMs, Math.max(nowMs, atMs), i18n.language) })
+  const describe = () => t('list.updated', { age: describeAge(atMs, Math.max(nowMs, atMs), i18n.language) })
   return (
     <Group gap={4} wrap="nowrap">
       {isOld && atMs > 0 && (
         <Text size="sm" c="dimmed" data-testid="updated">
-          {isBroken && <Icon name="warn" size={13} />} {isOnline ? text : t('list.offline', { updated: text })}
+          {isBroken && <Icon name="warn" size={13} />}{' '}
+          {isOnline ? describe() : t('list.offline', { updated: describe() })}
         </Text>
       )}
-      <Tooltip label={t('list.refresh')}>
+      <Hint label={t('list.refresh')}>
         <ActionIcon
           variant="subtle"
           color="gray"
@@ -56,7 +58,7 @@ export function Freshness({ atMs, isFailing, isReading, readAgain }: Read) {
         >
           <Icon name="refresh" size={14} />
         </ActionIcon>
-      </Tooltip>
+      </Hint>
     </Group>
   )
 }

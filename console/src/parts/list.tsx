@@ -1,27 +1,15 @@
-import { Button, Group, Paper, Skeleton, Stack, Table, Text } from '@mantine/core'
+import { Button, Group, Paper, Skeleton, Stack, Text } from '@mantine/core'
 import { type QueryKey, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ColumnChooser, useHidden } from './column-chooser.tsx'
 import { Freshness, type Read } from './freshness.tsx'
 import { ProblemCard } from './problem.tsx'
-
-/** One column of a list. */
-export interface Column<Row> {
-  label: string
-  /** Its name among the columns of a list from which this browser may leave it out. Default: it is always shown. */
-  id?: string
-  cell: (row: Row) => ReactNode
-  isNumber?: boolean
-}
+import { type Column, type Row, RowTable } from './row-table.tsx'
 
 interface RowsPage<Row> {
   data: Row[]
   pagination: { next_cursor: string | null }
-}
-
-interface Row {
-  document_id: string
 }
 
 /** How long a new row waits before a list says that it is there, ms. */
@@ -148,44 +136,6 @@ export function List<One extends Row>({ name, caption, columns, rows, isFiltered
 
 function isChoosable<One>(column: Column<One>): column is Column<One> & { id: string } {
   return column.id !== undefined
-}
-
-/** Rows as a table, which scrolls sideways where it has no room. */
-export function RowTable<One extends Row>({
-  caption,
-  columns,
-  rows,
-  isBusy = false,
-  isOld = false,
-}: Pick<ListProps<One>, 'caption' | 'columns'> & { rows: readonly One[]; isBusy?: boolean; isOld?: boolean }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable)
-    <section className="scroll" tabIndex={0} aria-label={caption}>
-      <Table aria-busy={isBusy} opacity={isOld ? 0.6 : 1}>
-        <Table.Caption className="visually-hidden">{caption}</Table.Caption>
-        <Table.Thead>
-          <Table.Tr>
-            {columns.map(({ label, isNumber }) => (
-              <Table.Th key={label} scope="col" ta={isNumber ? 'end' : 'start'} className="nowrap">
-                {label}
-              </Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {rows.map((row) => (
-            <Table.Tr key={row.document_id}>
-              {columns.map(({ label, cell, isNumber }) => (
-                <Table.Td key={label} ta={isNumber ? 'end' : 'start'}>
-                  {cell(row)}
-                </Table.Td>
-              ))}
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </section>
-  )
 }
 
 /** Whether something takes longer than people notice: until then nothing is drawn for it. */

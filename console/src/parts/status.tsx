@@ -1,4 +1,3 @@
-import { Badge } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { Icon, type IconName } from '../frame/icons.tsx'
@@ -51,21 +50,19 @@ export type StatusName = keyof typeof LOOKS
 /** A status: its icon, its word, and a colour that only underlines them. */
 export function Status({ name }: { name: StatusName }) {
   const { t } = useTranslation()
+  return <StatusBadge name={name} text={t(`status.${name}`)} />
+}
+
+/** The same with its word given, for lists of many. */
+export function StatusBadge({ name, text }: { name: StatusName; text: string }) {
   const { icon, color } = LOOKS[name]
   return (
-    <Badge
-      variant="default"
-      tt="none"
-      fw={600}
-      miw="max-content"
-      leftSection={
-        <span style={{ color, display: 'flex' }}>
-          <Icon name={icon} size={13} />
-        </span>
-      }
-    >
-      {t(`status.${name}`)}
-    </Badge>
+    <span className="status">
+      <span className="status-icon" style={{ color }}>
+        <Icon name={icon} size={13} />
+      </span>
+      {text}
+    </span>
   )
 }
 

@@ -1,9 +1,11 @@
-import { Text, Tooltip } from '@mantine/core'
-import { useEffect, useMemo, useState } from 'react'
+import { Text } from '@mantine/core'
+import { useCallback, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useTimeZone } from '../frame/preferences.ts'
 import { describeAge } from './age.ts'
 import { formatInstant } from './format-instant.ts'
+import { Hint } from './hint.tsx'
+import { dateFormat } from './words/formats.ts'
 
 /** The time, again each second while a component shows it. */
 export function useNow(everyMs = 1_000): number {
@@ -15,15 +17,12 @@ export function useNow(everyMs = 1_000): number {
   return nowMs
 }
 
-/** Formats instants in the language and the time zone of this browser's choices. */
+/** Formats instants in the language and the time zone of this browser's choices; the same function for the same choices. */
 export function useDateFormat(style: Intl.DateTimeFormatOptions): (at: string | number) => string {
   const { i18n } = useTranslation()
   const timeZone = useTimeZone()
-  const key = JSON.stringify(style)
-  return useMemo(() => {
-    const format = new Intl.DateTimeFormat(i18n.language, { ...JSON.parse(key), ...(timeZone && { timeZone }) })
-    return (at) => format.format(new Date(at))
-  }, [i18n.language, timeZone, key])
+  const intl = dateFormat(i18n.language, { ...style, ...(timeZone && { timeZone }) })
+  return useCallback((at) => intl.format(new Date(at)), [intl])
 }
 
 /** An instant: how long ago it was, and the whole of it in its tooltip. */
@@ -34,11 +33,11 @@ export function Time({ at }: { at: string | null }) {
   if (at === null) return <Text component="span">–</Text>
   const whole = formatInstant(at, i18n.language, timeZone)
   return (
-    <Tooltip label={`${whole} · ${at}`}>
+    <Hint label={`${whole} · ${at}`}>
       <time dateTime={at} className="nowrap">
         {describeAge(Date.parse(at), nowMs, i18n.language)}
       </time>
-    </Tooltip>
+    </Hint>
   )
 }
 

@@ -16,6 +16,7 @@ const SOURCES = [
   'console/src',
   'console/package.json',
   'console/vite.config.ts',
+  'console/mantine-styles.ts',
   'packages/client/src',
   'docs/guides/verify',
   'docs/operations.md',

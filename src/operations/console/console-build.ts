@@ -16,6 +16,8 @@ export interface ConsoleFile {
 /** Files of the build that a page names: its script, and the files that the script loads. */
 export interface PageEntry {
   script: string
+  /** A small script that runs before the rest has arrived; undefined for a page without one. */
+  start: string | undefined
   styles: readonly string[]
   /** Scripts that the first one imports, so that the browser loads them at once. */
   preloads: readonly string[]
@@ -33,7 +35,7 @@ export interface ConsoleBuild {
 /** A chunk in the manifest that Vite writes. */
 interface Chunk {
   file: string
-  /** The name of the page, where it is the script of one. */
+  /** The name of the page, where it is the script of one; else that of its part of a page. */
   name?: string
   isEntry?: boolean
   css?: readonly string[]
@@ -68,6 +70,7 @@ function readEntry(manifest: Record<string, Chunk>, entry: Chunk): PageEntry {
   const first = listImports(manifest, entry)
   return {
     script: basename(entry.file),
+    start: first.map(({ name, file }) => (name === 'start' ? basename(file) : '')).find(Boolean),
     styles: [...new Set([...first, entry].flatMap(({ css = [] }) => css))].map((name) => basename(name)),
     preloads: first.map(({ file }) => basename(file)),
   }

@@ -17,9 +17,12 @@ export interface ConsoleSettings {
   language: string
 }
 
-/** Renders the page that loads the console, or the portal. `more` goes into its head. */
+/**
+ * Renders the page that loads the console, or the portal. `more` is a part of its head. The small script comes first and does
+ * not wait for the style sheets, as every other script does.
+ */
 export function renderConsolePage(entry: PageEntry, settings: ConsoleSettings, more: Html | string = ''): string {
-  const { script, styles, preloads } = entry
+  const { script, start, styles, preloads } = entry
   return html`<!doctype html>
 <html lang="${settings.language}">
 <head>
@@ -28,7 +31,12 @@ export function renderConsolePage(entry: PageEntry, settings: ConsoleSettings, m
 <meta name="color-scheme" content="light dark">
 <meta name="signalbox-console" content="${JSON.stringify(settings)}">
 ${more}<title>${settings.service}</title>
-<link rel="icon" href="/auth/icon.svg">
+${
+  start === undefined
+    ? ''
+    : html`<script type="module" async src="${ASSETS_PATH}${start}"></script>
+`
+}<link rel="icon" href="/auth/icon.svg">
 ${preloads.map((name) => html`<link rel="modulepreload" href="${ASSETS_PATH}${name}">\n`)}${styles.map((name) => html`<link rel="stylesheet" href="${ASSETS_PATH}${name}">\n`)}<script type="module" src="${ASSETS_PATH}${script}"></script>
 </head>
 <body>

@@ -58,38 +58,46 @@ const OWNED = `d.account = own.account and (
 /** The first hour of the series. */
 const FIRST_HOUR = "date_trunc('hour', $now::timestamptz) - interval '23 hours'"
 
-/** The open or ended deliveries of each account since the start of the series, the newest first, up to a limit. */
-const newestOf = (table: string) => `
+/**
+ * The open or ended deliveries of each account since the start of the series, the newest first, up to a limit. Reads none
+ * unless `condition` holds.
+ */
+const newestOf = (table: string, condition = 'true') => `
   select made.* from unnest($accounts::uuid[]) as own (account) cross join lateral (
     select d.created_at, d.status from ${table} d
-    where ${OWNED} and d.created_at >= least($since, ${FIRST_HOUR})
+    where ${condition} and ${OWNED} and d.created_at >= least($since, ${FIRST_HOUR})
     order by d.created_at desc limit ${DELIVERIES_LIMIT + 1}) made
   limit ${DELIVERIES_LIMIT + 1}`
 
 /**
  * Counts the deliveries of `$accounts`, which the counts of minutes do not distinguish: one by one up to a limit;
- * beyond it, ended ones from the sums of hours. Each table is read separately: for both together PostgreSQL before 18
- * may sort all.
+ * beyond it, ended ones from the sums of hours. Where these alone pass the limit, no ended delivery is read. Each table is
+ * read separately: for both together PostgreSQL before 18 may sort all.
  */
 const RECENT_OF_ACCOUNTS = `
-  ended as materialized (${newestOf('webhook_dispatch_ended')}),
+  hours as materialized (
+    select o.at, o.measure, sum(o.count) as deliveries
+    from unnest($accounts::uuid[]) as own (account)
+    cross join lateral (
+      select at, measure, count from webhook_outcome
+      where scope = own.account and width = 'hour' and at >= ${FIRST_HOUR}
+        and measure in ('success', 'exhausted', 'failed') offset 0
+    ) o
+    group by 1, 2
+  ),
+  many as materialized (select coalesce(sum(deliveries), 0) > ${DELIVERIES_LIMIT} as is_many from hours),
+  ended as materialized (${newestOf('webhook_dispatch_ended', 'not (select is_many from many)')}),
   open as materialized (${newestOf('webhook_dispatch_open')}),
   whole as materialized (
-    select (select count(*) from ended) + (select count(*) from open) <= ${DELIVERIES_LIMIT} as is_complete
+    select not (select is_many from many)
+      and (select count(*) from ended) + (select count(*) from open) <= ${DELIVERIES_LIMIT} as is_complete
   ),
   recent as materialized (
     select date_trunc('hour', created_at) as hour, status, count(*) as deliveries,
       count(*) filter (where created_at >= $since) as in_window
     from (select * from ended where (select is_complete from whole) union all select * from open) counted group by 1, 2
     union all
-    select o.at, o.measure, sum(o.count), sum(o.count)
-    from unnest($accounts::uuid[]) as own (account)
-    cross join lateral (
-      select at, measure, count from webhook_outcome
-      where scope = own.account and width = 'hour' and at >= ${FIRST_HOUR}
-        and measure in ('success', 'exhausted', 'failed') and not (select is_complete from whole) offset 0
-    ) o
-    group by 1, 2
+    select at, measure, deliveries, deliveries from hours where not (select is_complete from whole)
   )`
 
 const DELIVERIES = `

@@ -1,17 +1,12 @@
-import { ActionIcon, Alert, Button, Kbd, Stack, Text, TextInput } from '@mantine/core'
+import { ActionIcon, Button, Kbd } from '@mantine/core'
 import { useDisclosure, useHotkeys } from '@mantine/hooks'
-import { useMutation } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { type KeyboardEvent, type SyntheticEvent, useId, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Dialog } from '../../parts/dialog.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { buildOnDemand } from '../../parts/on-demand.tsx'
 import { Icon } from '../icons.tsx'
 import { usePreferences } from '../preferences.ts'
-import { useAccess } from '../session.tsx'
-import { type Command, filterCommands } from './filter-commands.ts'
-import { find, type Place } from './find.ts'
-import { listRecent } from './recent.ts'
+import type { Command } from './filter-commands.ts'
+
+const PaletteDialog = buildOnDemand(async () => (await import('./palette-dialog.tsx')).PaletteDialog)
 
 /** One box for all: opens any id, e-mail address, URL or event name, goes to a screen, and does what is done often. */
 export function Palette({ commands }: { commands: readonly Command[] }) {
@@ -35,119 +30,7 @@ export function Palette({ commands }: { commands: readonly Command[] }) {
       <ActionIcon variant="default" size={32} hiddenFrom="sm" onClick={open} aria-label={t('search.title')}>
         <Icon name="search" />
       </ActionIcon>
-      <Dialog title={t('search.title')} isOpen={isOpen} onClose={close}>
-        {isOpen && <PaletteForm commands={commands} onDone={close} />}
-      </Dialog>
+      <PaletteDialog commands={commands} isOpen={isOpen} onClose={close} />
     </>
-  )
-}
-
-function PaletteForm({ commands, onDone }: { commands: readonly Command[]; onDone: () => void }) {
-  const { t } = useTranslation()
-  const navigate = useNavigate()
-  const access = useAccess()
-  const listId = useId()
-  const [text, setText] = useState('')
-  const [chosen, setChosen] = useState(0)
-  const go = (place: Place) => {
-    onDone()
-    void navigate(place)
-  }
-  const search = useMutation({
-    mutationFn: () => find(text, access),
-    onSuccess: (found) => found && go(found),
-  })
-  const recent = listRecent().map(({ path, title }) => ({
-    label: title,
-    group: t('search.recent'),
-    run: () => void navigate({ to: path.replace(/^\/console/, '') }),
-  }))
-  const known = filterCommands([...recent, ...commands], text)
-  const look = { label: t('search.look', { text: text.trim() }), group: t('search.find'), run: () => search.mutate() }
-  const options = text.trim() === '' ? known : [...known, look]
-  const run = (command: Command | undefined) => {
-    if (command !== look) onDone()
-    command?.run()
-  }
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    run(options[chosen])
-  }
-  const move = (event: KeyboardEvent) => {
-    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
-    if (step === 0 || options.length === 0) return
-    event.preventDefault()
-    setChosen((chosen + step + options.length) % options.length)
-  }
-  return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput
-          label={t('search.label')}
-          description={t('search.hint')}
-          value={text}
-          onChange={({ currentTarget }) => {
-            setText(currentTarget.value)
-            setChosen(0)
-          }}
-          onKeyDown={move}
-          autoComplete="off"
-          role="combobox"
-          aria-expanded
-          aria-controls={listId}
-          aria-activedescendant={options.length > 0 ? `${listId}-${chosen}` : undefined}
-          data-autofocus
-        />
-        {search.isSuccess && search.data === undefined && (
-          <Alert color="gray" role="status">
-            <Text size="sm">{t('search.none')}</Text>
-          </Alert>
-        )}
-        {search.isError && <ProblemCard error={search.error} />}
-        <Options id={listId} options={options} chosen={chosen} onRun={run} />
-      </Stack>
-    </form>
-  )
-}
-
-interface OptionsProps {
-  id: string
-  options: readonly Command[]
-  chosen: number
-  onRun: (command: Command) => void
-}
-
-function Options({ id, options, chosen, onRun }: OptionsProps) {
-  const { t } = useTranslation()
-  const groups = [...Map.groupBy(options, ({ group }) => group)]
-  return (
-    <div id={id} role="listbox" aria-label={t('search.title')} className="options">
-      {groups.map(([group, members]) => (
-        // biome-ignore lint/a11y/useSemanticElements: a group of a list box, which has no element
-        <div key={group} role="group" aria-label={group}>
-          <Text size="xs" c="dimmed" fw={600} px="xs" pt="xs" aria-hidden>
-            {group}
-          </Text>
-          {members.map((command) => {
-            const index = options.indexOf(command)
-            return (
-              // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/useFocusableInteractive: the field has the focus and the keys (ARIA combobox)
-              <div
-                key={`${command.label} ${index}`}
-                id={`${id}-${index}`}
-                role="option"
-                aria-selected={index === chosen}
-                ref={(element) => {
-                  if (index === chosen) element?.scrollIntoView({ block: 'nearest' })
-                }}
-                onClick={() => onRun(command)}
-              >
-                {command.label}
-              </div>
-            )
-          })}
-        </div>
-      ))}
-    </div>
   )
 }

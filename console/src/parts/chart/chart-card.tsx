@@ -1,4 +1,4 @@
-import { Button, Card, Group, Skeleton, Stack, Table, Text, Title } from '@mantine/core'
+import { Button, Card, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 
@@ -66,28 +66,28 @@ function NumberTable({
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
     <section className="chart-table" tabIndex={0} aria-label={title}>
-      <Table verticalSpacing={4}>
-        <Table.Thead>
-          <Table.Tr>
+      <table className="table dense">
+        <thead>
+          <tr>
             {columns.map((column, index) => (
-              <Table.Th key={column} scope="col" ta={index === 0 ? 'start' : 'end'}>
+              <th key={column} scope="col" className={index === 0 ? undefined : 'end'}>
                 {column}
-              </Table.Th>
+              </th>
             ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
+          </tr>
+        </thead>
+        <tbody>
           {rows.map((cells) => (
-            <Table.Tr key={cells[0]}>
+            <tr key={cells[0]}>
               {cells.map((cell, index) => (
-                <Table.Td key={columns[index]} ta={index === 0 ? 'start' : 'end'} className="nowrap">
+                <td key={columns[index]} className={index === 0 ? 'nowrap' : 'nowrap end'}>
                   {cell}
-                </Table.Td>
+                </td>
               ))}
-            </Table.Tr>
+            </tr>
           ))}
-        </Table.Tbody>
-      </Table>
+        </tbody>
+      </table>
     </section>
   )
 }

@@ -1,3 +1,4 @@
+import { dateFormat, numberFormat } from '../words/formats.ts'
 /** The ranges of the dashboard. */
 export const RANGES = ['1h', '24h', '7d', '30d'] as const
 
@@ -12,17 +13,16 @@ export function formatBucket(
   const zone = timeZone && { timeZone }
   const clock = { hour: '2-digit', minute: '2-digit' } as const
   const day = { day: 'numeric', month: 'short' } as const
-  if (range === '1h' || range === '24h')
-    return new Intl.DateTimeFormat(language, { ...clock, ...zone }).format(new Date(at))
+  if (range === '1h' || range === '24h') return dateFormat(language, { ...clock, ...zone }).format(new Date(at))
   // A bucket of a day is one of UTC.
-  if (range === '30d') return new Intl.DateTimeFormat(language, { ...day, timeZone: 'UTC' }).format(new Date(at))
-  return new Intl.DateTimeFormat(language, { ...day, ...clock, ...zone }).format(new Date(at))
+  if (range === '30d') return dateFormat(language, { ...day, timeZone: 'UTC' }).format(new Date(at))
+  return dateFormat(language, { ...day, ...clock, ...zone }).format(new Date(at))
 }
 
 /** A duration: in milliseconds below a second. Pure. */
 export function formatMs(ms: number, language: string): string {
   const [value, unit] = ms < 1_000 ? [Math.round(ms), 'millisecond'] : [ms / 1_000, 'second']
-  const text = new Intl.NumberFormat(language, {
+  const text = numberFormat(language, {
     style: 'unit',
     unit,
     unitDisplay: 'short',

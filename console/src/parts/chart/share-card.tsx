@@ -1,6 +1,7 @@
 import { Card, Group, Progress, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { numberFormat } from '../words/formats.ts'
 
 /** A part of a whole. */
 export interface ShareOf {
@@ -31,7 +32,7 @@ export function ShareCard({
   empty: string
 }) {
   const { i18n } = useTranslation()
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
   return (
     <Card withBorder>
       <Stack gap="sm">

@@ -1,3 +1,5 @@
+import { numberFormat } from './formats.ts'
+
 /** Units of a span, the largest first, with their length in milliseconds. */
 const UNITS = [
   ['hour', 3_600_000],
@@ -15,5 +17,5 @@ export function formatSpan(ms: number, language: string): string {
     unitDisplay: 'short',
     maximumFractionDigits: unit === 'millisecond' ? 0 : 1,
   } as const
-  return new Intl.NumberFormat(language, options).format(Math.max(0, ms) / length)
+  return numberFormat(language, options).format(Math.max(0, ms) / length)
 }

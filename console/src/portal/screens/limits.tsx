@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { numberFormat } from '../../parts/words/formats.ts'
 import { usePortalSession } from '../portal-session.ts'
 import { Screen } from '../screen.tsx'
 
@@ -15,7 +16,7 @@ export function Limits() {
     queryFn: ({ signal }) => api.identity.accountLimitFindOne({ path: { id: account.document_id }, signal }),
   })
   const row = limit.data?.data
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
   return (
     <Screen title={t('tab.limits')} lead={t('limits.lead')}>
       {limit.isPending && <Skeleton height={160} />}

@@ -8,8 +8,8 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
-import { type Column, RowTable } from '../../parts/list.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
 
 type Secret = Schemas['OauthClientSecret']

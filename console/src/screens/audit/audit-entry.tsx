@@ -1,4 +1,4 @@
-import { Code, Stack, Table, Text, Title } from '@mantine/core'
+import { Code, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { CopyText } from '../../parts/copy-text.tsx'
@@ -104,23 +104,23 @@ function Detail({ detail }: { detail: Entry['detail'] }) {
   if (members.length === 0 && OF_CHANGES.some((name) => name in detail)) return null
   if (members.length === 0) return <Text size="sm">{t('audit.no-detail')}</Text>
   return (
-    <Table>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th scope="col">{t('audit.member')}</Table.Th>
-          <Table.Th scope="col">{t('audit.value')}</Table.Th>
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
+    <table className="table">
+      <thead>
+        <tr>
+          <th scope="col">{t('audit.member')}</th>
+          <th scope="col">{t('audit.value')}</th>
+        </tr>
+      </thead>
+      <tbody>
         {members.map(([name, value]) => (
-          <Table.Tr key={name}>
-            <Table.Th scope="row" fw={500}>
+          <tr key={name}>
+            <th scope="row" className="light">
               {name}
-            </Table.Th>
-            <Table.Td className="wrap">{toText(value)}</Table.Td>
-          </Table.Tr>
+            </th>
+            <td className="wrap">{toText(value)}</td>
+          </tr>
         ))}
-      </Table.Tbody>
-    </Table>
+      </tbody>
+    </table>
   )
 }

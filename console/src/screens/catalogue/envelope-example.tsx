@@ -1,4 +1,4 @@
-import { Button, Code, CopyButton, Group, Table } from '@mantine/core'
+import { Button, Code, CopyButton, Group } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { buildExample } from './example.ts'
 import type { EventType } from './filter-types.ts'
@@ -25,19 +25,19 @@ export function EnvelopeExample({ type }: { type: EventType }) {
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable) */}
       <section className="scroll" tabIndex={0} aria-label={t('catalogue.envelope')}>
-        <Table>
-          <Table.Tbody>
+        <table className="table">
+          <tbody>
             {MEMBERS.map(([name, kind]) => (
-              <Table.Tr key={name}>
-                <Table.Th scope="row">
+              <tr key={name}>
+                <th scope="row">
                   <Code>{name}</Code>
-                </Table.Th>
-                <Table.Td className="nowrap">{kind}</Table.Td>
-                <Table.Td>{t(`envelope.${name}`)}</Table.Td>
-              </Table.Tr>
+                </th>
+                <td className="nowrap">{kind}</td>
+                <td>{t(`envelope.${name}`)}</td>
+              </tr>
             ))}
-          </Table.Tbody>
-        </Table>
+          </tbody>
+        </table>
       </section>
       <Code block className="wrap" data-testid="envelope">
         {text}

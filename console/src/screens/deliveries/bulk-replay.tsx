@@ -1,8 +1,8 @@
-import { Alert, Button, Checkbox, Group, Progress, Stack, Table, Text } from '@mantine/core'
+import { Alert, Button, Checkbox, Group, Progress, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useOnline } from '../../frame/use-online.ts'
@@ -92,7 +92,7 @@ function ReplayJob({ filters, lead }: { filters: readonly string[]; lead: string
 function Counts({ preview }: { preview: Preview }) {
   const { t } = useTranslation()
   const { total, would_replay, would_skip, succeeded, to_inactive, by_webhook, webhooks } = preview
-  const names = useWebhookNames(by_webhook.map(({ webhook }) => webhook))
+  const names = useWebhookNames(useMemo(() => by_webhook.map(({ webhook }) => webhook), [by_webhook]))
   return (
     <Stack gap="xs">
       <Text fw={600} role="status">
@@ -109,33 +109,33 @@ function Counts({ preview }: { preview: Preview }) {
       {by_webhook.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
         <section className="scroll preview" tabIndex={0} aria-label={t('bulk.by-webhook')}>
-          <Table verticalSpacing={4}>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th scope="col">{t('deliveries.webhook')}</Table.Th>
-                <Table.Th scope="col" ta="end">
+          <table className="table dense">
+            <thead>
+              <tr>
+                <th scope="col">{t('deliveries.webhook')}</th>
+                <th scope="col" className="end">
                   {t('deliveries.title')}
-                </Table.Th>
-                <Table.Th scope="col" ta="end">
+                </th>
+                <th scope="col" className="end">
                   {t('bulk.arrived')}
-                </Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
               {by_webhook.map((row) => (
-                <Table.Tr key={row.webhook}>
-                  <Table.Td>
+                <tr key={row.webhook}>
+                  <td>
                     <TextLink to="/webhooks/$id" params={{ id: row.webhook }} size="sm">
                       {names.get(row.webhook) ?? row.webhook.slice(0, 8)}
                     </TextLink>
                     {row.is_active ? '' : ` (${t('bulk.asleep')})`}
-                  </Table.Td>
-                  <Table.Td ta="end">{row.total}</Table.Td>
-                  <Table.Td ta="end">{row.succeeded}</Table.Td>
-                </Table.Tr>
+                  </td>
+                  <td className="end">{row.total}</td>
+                  <td className="end">{row.succeeded}</td>
+                </tr>
               ))}
-            </Table.Tbody>
-          </Table>
+            </tbody>
+          </table>
         </section>
       )}
       {webhooks > by_webhook.length && (

@@ -1,6 +1,6 @@
 import { Button, Group, Paper, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core'
 import { Outlet, useMatch, useNavigate, useSearch } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { changePreferences, usePreferences } from '../../frame/preferences.ts'
@@ -93,13 +93,17 @@ function Ledger({ query, isFiltered, onClear }: LedgerProps) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const { shown, fetchNextPage, hasNextPage, isFetchingNextPage } = rows
   const ids = useMemo(() => shown.map(({ document_id }) => document_id), [shown])
-  const columns = useLedgerColumns(useWebhookNames(shown.map(({ webhook }) => webhook)))
+  const columns = useLedgerColumns(useWebhookNames(useMemo(() => shown.map(({ webhook }) => webhook), [shown])))
   const hidden = useHidden(LIST)
-  const choose = (id: string, isChosen: boolean) => {
-    const next = new Set(chosen)
-    isChosen ? next.add(id) : next.delete(id)
-    setChosen(next)
-  }
+  const shownColumns = useMemo(() => columns.filter(({ id }) => id === undefined || !hidden.has(id)), [columns, hidden])
+  // The same function for every drawing: a line is drawn anew when what it is given changes.
+  const choose = useCallback((id: string, isChosen: boolean) => {
+    setChosen((chosen) => {
+      const next = new Set(chosen)
+      isChosen ? next.add(id) : next.delete(id)
+      return next
+    })
+  }, [])
   return (
     <LedgerOrder value={ids}>
       <Stack gap="xs">
@@ -126,7 +130,7 @@ function Ledger({ query, isFiltered, onClear }: LedgerProps) {
             <Newer count={rows.newer} isMany={rows.isMany} onShow={rows.showNewer} />
             <LedgerTable
               rows={shown}
-              columns={columns.filter(({ id }) => id === undefined || !hidden.has(id))}
+              columns={shownColumns}
               chosen={chosen}
               onChoose={choose}
               onEnd={hasNextPage && !isFetchingNextPage && !rows.isError ? () => void fetchNextPage() : undefined}

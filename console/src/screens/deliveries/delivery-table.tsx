@@ -1,7 +1,7 @@
-import { Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
+import type { TFunction } from 'i18next'
 import { useTranslation } from 'react-i18next'
-import { type Column, RowTable } from '../../parts/list.tsx'
+import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -38,15 +38,14 @@ export function useDeliveryColumns(): Column<Delivery>[] {
 }
 
 /** Last answer of the receiver, or why there is none. */
+export function nameAnswer({ last_status_code: code, last_error: fault }: Delivery, t: TFunction): string {
+  return code === null ? (fault === null ? '–' : faultName(fault, t)) : String(code)
+}
+
+/** The same as an element. */
 export function LastAnswer({ row }: { row: Delivery }) {
   const { t } = useTranslation()
-  const { last_status_code: code, last_error: fault } = row
-  if (code === null && fault === null) return <>–</>
-  return (
-    <Text component="span" size="sm" className="nowrap">
-      {code ?? (fault === null ? '–' : faultName(fault, t))}
-    </Text>
-  )
+  return <span className="nowrap small">{nameAnswer(row, t)}</span>
 }
 
 /** Some deliveries, without paging. */

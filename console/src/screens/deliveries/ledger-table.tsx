@@ -1,11 +1,12 @@
-import { Checkbox, Table } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type CSSProperties, useEffect, useMemo, useRef } from 'react'
+import { type CSSProperties, memo, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { usePreferences } from '../../frame/preferences.ts'
-import type { Column } from '../../parts/list.tsx'
+import { useFollowedLinks } from '../../frame/use-followed-links.ts'
+import type { Column } from '../../parts/row-table.tsx'
 import { useDateFormat } from '../../parts/time.tsx'
+import { BESIDE } from './beside.ts'
 import { groupByDay, type LedgerLine } from './ledger.ts'
 
 type Delivery = Schemas['Dispatch']
@@ -13,8 +14,14 @@ type Delivery = Schemas['Dispatch']
 /** Height of every line by density, so that what is not drawn has its place. */
 const LINE_PX = { comfortable: 41, compact: 33 } as const
 
+/** Lines that are drawn above and below those in sight. */
+const OVERSCAN = 15
+
 /** Lines from the end at which the next page is read. */
-const AHEAD = 30
+const AHEAD = 60
+
+/** A delivery of the ledger opens beside it. */
+const stateOf = (link: HTMLAnchorElement) => (link.dataset.beside === undefined ? undefined : BESIDE)
 
 interface LedgerTableProps {
   rows: readonly Delivery[]
@@ -36,8 +43,10 @@ export function LedgerTable({ rows, columns, chosen, onChoose, onEnd, isBusy }: 
   const virtual = useWindowVirtualizer({
     count: lines.length,
     estimateSize: () => linePx,
-    overscan: 15,
-    scrollMargin: top.current?.getBoundingClientRect().top ?? 0,
+    overscan: OVERSCAN,
+    scrollMargin: useTopPx(top),
+    // The lines around those in sight are drawn already, so no scroll event has to wait for a drawing.
+    useFlushSync: false,
   })
   // biome-ignore lint/correctness/useExhaustiveDependencies: another density gives every line another height
   useEffect(() => virtual.measure(), [linePx])
@@ -51,62 +60,72 @@ export function LedgerTable({ rows, columns, chosen, onChoose, onEnd, isBusy }: 
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
     <section className="scroll" tabIndex={0} aria-label={t('deliveries.title')}>
-      <Table
-        className="ledger"
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the links in it have the focus, and their keys click */}
+      <table
+        className="table ledger"
         style={{ '--line-height': `${linePx}px` } as CSSProperties}
         aria-busy={isBusy}
-        verticalSpacing={0}
         aria-rowcount={-1}
+        onClick={useFollowedLinks(stateOf)}
       >
-        <Table.Caption className="visually-hidden">{t('deliveries.title')}</Table.Caption>
+        <caption className="visually-hidden">{t('deliveries.title')}</caption>
         <Head columns={columns} />
-        <Table.Tbody ref={top}>
+        <tbody ref={top}>
           {before > 0 && <Gap height={before} />}
           {items.map(({ index }) => {
             const line = lines[index] as LedgerLine
             if (line.day !== undefined)
               return (
-                <Table.Tr key={line.day} className="day" h={linePx} aria-rowindex={index + 2}>
-                  <Table.Th colSpan={columns.length + 1} scope="rowgroup">
+                <tr key={line.day} className="day" aria-rowindex={index + 2}>
+                  <th colSpan={columns.length + 1} scope="rowgroup">
                     {line.day}
-                  </Table.Th>
-                </Table.Tr>
+                  </th>
+                </tr>
               )
-            return (
-              <Line
-                key={line.row.document_id}
-                index={index}
-                row={line.row}
-                columns={columns}
-                isChosen={chosen.has(line.row.document_id)}
-                onChoose={onChoose}
-              />
-            )
+            const { row } = line
+            const isChosen = chosen.has(row.document_id)
+            return <Line key={row.document_id} {...{ index, row, columns, isChosen, onChoose }} />
           })}
           {after > 0 && <Gap height={after} />}
-        </Table.Tbody>
-      </Table>
+        </tbody>
+      </table>
     </section>
   )
 }
 
-const alignOf = ({ isNumber }: Column<Delivery>) => (isNumber ? 'end' : 'start')
+/**
+ * Where an element begins in the document, in pixels. It is measured when the page around it gets another height, and not
+ * while it is scrolled: that would lay the page out for each event.
+ */
+function useTopPx(element: RefObject<HTMLElement | null>): number {
+  const [topPx, setTopPx] = useState(0)
+  useLayoutEffect(() => {
+    const measure = () => setTopPx(Math.round((element.current?.getBoundingClientRect().top ?? 0) + window.scrollY))
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(document.body)
+    return () => observer.disconnect()
+  }, [element])
+  return topPx
+}
+
+const classOf = ({ isNumber }: Column<Delivery>) => (isNumber ? 'nowrap end' : 'nowrap')
 
 function Head({ columns }: { columns: readonly Column<Delivery>[] }) {
   const { t } = useTranslation()
   return (
-    <Table.Thead>
-      <Table.Tr>
-        <Table.Th w={36}>
+    <thead>
+      <tr>
+        <th style={{ width: 36 }}>
           <span className="visually-hidden">{t('ledger.choose-column')}</span>
-        </Table.Th>
+        </th>
         {columns.map((column) => (
-          <Table.Th key={column.label} scope="col" ta={alignOf(column)} className="nowrap">
+          <th key={column.label} scope="col" className={classOf(column)}>
             {column.label}
-          </Table.Th>
+          </th>
         ))}
-      </Table.Tr>
-    </Table.Thead>
+      </tr>
+    </thead>
   )
 }
 
@@ -124,24 +143,26 @@ interface LineProps extends Pick<LedgerTableProps, 'columns' | 'onChoose'> {
   isChosen: boolean
 }
 
-function Line({ index, row, columns, isChosen, onChoose }: LineProps) {
+/** A line is drawn once, when it comes near; it stays as it is while the list is scrolled past it. */
+const Line = memo(function Line({ index, row, columns, isChosen, onChoose }: LineProps) {
   const { t } = useTranslation()
   const clock = useDateFormat({ timeStyle: 'medium' })
   return (
-    <Table.Tr aria-rowindex={index + 2}>
-      <Table.Td>
-        <Checkbox
-          size="xs"
+    <tr aria-rowindex={index + 2}>
+      <td>
+        <input
+          type="checkbox"
+          className="check"
           aria-label={t('ledger.choose', { event: row.event, time: clock(row.created_at) })}
           checked={isChosen}
           onChange={({ currentTarget }) => onChoose(row.document_id, currentTarget.checked)}
         />
-      </Table.Td>
+      </td>
       {columns.map((column) => (
-        <Table.Td key={column.label} ta={alignOf(column)} className="nowrap">
+        <td key={column.label} className={classOf(column)}>
           {column.cell(row)}
-        </Table.Td>
+        </td>
       ))}
-    </Table.Tr>
+    </tr>
   )
-}
+})

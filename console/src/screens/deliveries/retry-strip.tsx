@@ -2,6 +2,7 @@ import { Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { useNow } from '../../parts/time.tsx'
+import { numberFormat } from '../../parts/words/formats.ts'
 
 /** When the five POSTs of a delivery are due after the first, minutes: each delay counts from the attempt before it. */
 const DUE_MINUTES = [0, 1, 6, 36, 156] as const
@@ -17,7 +18,7 @@ export function RetryStrip({ delivery }: { delivery: Schemas['DispatchWithAttemp
   const scheduled = attempts_log.filter(({ trigger }) => trigger !== 'replay')
   const isWaiting = next_attempt_at !== null
   const secondsLeft = isWaiting ? Math.max(0, Math.round((Date.parse(next_attempt_at) - nowMs) / 1000)) : 0
-  const left = new Intl.NumberFormat(i18n.language, {
+  const left = numberFormat(i18n.language, {
     style: 'unit',
     unit: secondsLeft < 120 ? 'second' : 'minute',
   }).format(secondsLeft < 120 ? secondsLeft : Math.round(secondsLeft / 60))
@@ -25,7 +26,7 @@ export function RetryStrip({ delivery }: { delivery: Schemas['DispatchWithAttemp
     ? t('strip.next', { number: Math.min(5, scheduled.length + 1), left })
     : t('strip.over', { count: scheduled.length })
   const nameOf = (minutes: number) =>
-    new Intl.NumberFormat(i18n.language, {
+    numberFormat(i18n.language, {
       style: 'unit',
       unit: minutes < 60 ? 'minute' : 'hour',
       unitDisplay: 'short',

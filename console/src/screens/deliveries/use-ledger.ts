@@ -1,5 +1,5 @@
 import { type QueryKey, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
-import { createContext, useEffect, useState } from 'react'
+import { createContext, useEffect, useMemo, useState } from 'react'
 import { api } from '../../frame/api.ts'
 import { addNewer, countNewer, type LedgerPages, updateShown } from './ledger.ts'
 
@@ -31,6 +31,8 @@ export function useLedger(key: QueryKey, query: { sort: 'created_at' | '-created
     initialPageParam: null as string | null,
     getNextPageParam: ({ pagination }) => pagination.next_cursor,
     placeholderData: (before) => before,
+    // A page holds what no other page does: to compare all of them with each new one finds nothing.
+    structuralSharing: false,
     refetchOnWindowFocus: false,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
@@ -43,7 +45,7 @@ export function useLedger(key: QueryKey, query: { sort: 'created_at' | '-created
     refetchIntervalInBackground: false,
     gcTime: 0,
   })
-  const shown = rows.data?.pages.flatMap(({ data }) => data) ?? []
+  const shown = useMemo(() => rows.data?.pages.flatMap(({ data }) => data) ?? [], [rows.data])
   const polled = newest.data
   const newer = polled && !rows.isPlaceholderData ? countNewer(shown, polled.data).count : 0
   const change = (make: (kept: LedgerPages) => LedgerPages) =>

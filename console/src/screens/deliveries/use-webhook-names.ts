@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
@@ -6,10 +7,12 @@ import { nameOf } from '../../parts/words/webhook-name.ts'
 /** Webhooks whose names are looked up: those of the newest rows. */
 const LIMIT = 200
 
+const NONE: ReadonlyMap<string, string> = new Map()
+
 /** The names of these webhooks by their ids. Those that are deleted have none. */
 export function useWebhookNames(ids: readonly string[]): ReadonlyMap<string, string> {
   const { may } = useAccess()
-  const distinct = [...new Set(ids)].slice(0, LIMIT).sort()
+  const distinct = useMemo(() => [...new Set(ids)].slice(0, LIMIT).sort(), [ids])
   const names = useQuery({
     queryKey: ['webhooks', 'names', distinct],
     queryFn: async ({ signal }) => {
@@ -21,5 +24,5 @@ export function useWebhookNames(ids: readonly string[]): ReadonlyMap<string, str
     staleTime: 60_000,
     placeholderData: keepPreviousData,
   })
-  return names.data ?? new Map()
+  return names.data ?? NONE
 }

@@ -8,11 +8,12 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
-import { type Column, RowTable } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { numberFormat } from '../../parts/words/formats.ts'
 import { TestHandshake } from './test-handshake.tsx'
 
 type Targets = Schemas['HandshakeTargets']
@@ -79,7 +80,7 @@ function ClockWarning({ found }: { found: Targets }) {
 
 function TargetList({ found }: { found: Targets }) {
   const { t, i18n } = useTranslation()
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
   const sum = (origin: string, outcome: 'success' | 'failure') =>
     found.outcomes
       .filter((item) => item.audience === origin && item.outcome === outcome)
@@ -111,7 +112,7 @@ function TargetList({ found }: { found: Targets }) {
 
 function Outcomes({ found }: { found: Targets }) {
   const { t, i18n } = useTranslation()
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
   const rows = found.outcomes
     .map((outcome) => ({ ...outcome, document_id: `${outcome.audience} ${outcome.outcome} ${outcome.reason}` }))
     .toSorted((a, b) => b.count - a.count)

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { MiniBars } from '../../parts/chart/mini-bars.tsx'
+import { numberFormat } from '../../parts/words/formats.ts'
 import { type Reading, useReadings } from './readings.ts'
 
 const MINUTES = 60
@@ -18,7 +19,7 @@ export function QueueDepth({ depth }: { depth: Reading }) {
   const highest = readings.reduce((most, { value }) => Math.max(most, value), 0)
   const bars = readings.slice(-MINUTES).map(({ value }, place) => ({ place, good: value, bad: 0 }))
   return (
-    <Signal label={t('health.backlog')} value={new Intl.NumberFormat(i18n.language).format(depth.value)}>
+    <Signal label={t('health.backlog')} value={numberFormat(i18n.language).format(depth.value)}>
       <MiniBars bars={bars} places={MINUTES} step={2} summary={t('health.backlog-summary', { highest })} />
     </Signal>
   )
@@ -43,7 +44,7 @@ export function AttemptsOfHour({ isPaused }: { isPaused: boolean }) {
     bad: bucket.retrying + bucket.exhausted + bucket.failed,
   }))
   return (
-    <Signal label={t('health.attempts')} value={new Intl.NumberFormat(i18n.language).format(found.success + failed)}>
+    <Signal label={t('health.attempts')} value={numberFormat(i18n.language).format(found.success + failed)}>
       <MiniBars
         bars={bars}
         places={MINUTES}

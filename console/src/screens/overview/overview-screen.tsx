@@ -2,8 +2,10 @@ import { Alert, Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, Title } 
 import type { Schemas } from '@signalbox/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { useDeferredValue } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { summaryQuery } from '../../frame/first-reads.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { RANGES, type Range } from '../../parts/chart/format.ts'
@@ -12,6 +14,7 @@ import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
+import { numberFormat } from '../../parts/words/formats.ts'
 import { DeliveryTable } from '../deliveries/delivery-table.tsx'
 import { Attention } from './attention.tsx'
 import { Causes, SeriesCharts } from './series-charts.tsx'
@@ -24,8 +27,7 @@ export function OverviewScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()
   const summary = useQuery({
-    queryKey: ['dashboard'],
-    queryFn: ({ signal }) => api.webhook.webhookDashboard({ signal }),
+    ...summaryQuery,
     refetchInterval: REFRESH_MS,
     enabled: may('webhook:dashboard'),
   })
@@ -92,14 +94,14 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
   const { t, i18n } = useTranslation()
   const { may } = useAccess()
   const { deliveries_24h: counts, webhooks, catalogue, recent_failures: failures } = summary
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
+  // The figures are on the screen, and take input, before the rest is drawn.
+  const isFurther = useDeferredValue(true, false)
   const ended = counts.success + counts.exhausted + counts.failed
   const rate =
     ended === 0
       ? '–'
-      : new Intl.NumberFormat(i18n.language, { style: 'percent', maximumFractionDigits: 1 }).format(
-          counts.success / ended,
-        )
+      : numberFormat(i18n.language, { style: 'percent', maximumFractionDigits: 1 }).format(counts.success / ended)
   if (webhooks.active + webhooks.inactive + webhooks.auto_disabled === 0)
     return (
       <Card withBorder p="xl">
@@ -138,6 +140,16 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
           to="/webhooks?state=active"
         />
       </SimpleGrid>
+      {isFurther ? <Further failures={failures} /> : <Skeleton height={320} />}
+    </>
+  )
+}
+
+/** Charts and failures. */
+function Further({ failures }: { failures: Schemas['DashboardSummary']['recent_failures'] }) {
+  const { t } = useTranslation()
+  return (
+    <>
       <Charts />
       <Stack gap="xs">
         <Title order={2} size="h4">

@@ -7,6 +7,7 @@ import { ChartCard } from '../../parts/chart/chart-card.tsx'
 import { formatBucket, formatMs } from '../../parts/chart/format.ts'
 import { ShareCard } from '../../parts/chart/share-card.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
+import { numberFormat } from '../../parts/words/formats.ts'
 
 type Series = Schemas['DeliverySeries']
 
@@ -29,7 +30,7 @@ function Attempts({ series }: { series: Series }) {
   const { t, i18n } = useTranslation()
   const timeZone = useTimeZone()
   const { range, buckets, success, retrying } = series
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
   const lost = series.exhausted + series.failed
   const shown = buckets.map((bucket) => ({
     label: formatBucket(bucket.at, range, { language: i18n.language, timeZone }),

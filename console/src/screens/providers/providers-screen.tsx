@@ -10,6 +10,7 @@ import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { numberFormat } from '../../parts/words/formats.ts'
 import { TestSignIn } from './test-sign-in.tsx'
 
 type Provider = Schemas['SignInProvider']
@@ -60,7 +61,7 @@ function Providers() {
 function ProviderCard({ provider }: { provider: Provider }) {
   const { t, i18n } = useTranslation()
   const { name, label, is_enabled, is_managed, callback_url, missing_settings, failures } = provider
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
   const failed = failures.reduce((sum, { count }) => sum + count, 0)
   const trial = new URL(`/api/v3/auth/login/oauth/${name}`, location.origin)
   trial.searchParams.set('redirect_url', `${location.origin}/auth/`)

@@ -8,6 +8,7 @@ import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { numberFormat } from '../../parts/words/formats.ts'
 import { useTargetNames } from './targets.ts'
 
 /** A button that makes the failed deliveries of a target once more, as a job. */
@@ -40,7 +41,7 @@ function StartRedrive({ given, onClose }: { given: string | undefined; onClose: 
     onDone: () => void navigate({ to: '/provisioning/jobs', search: { target } }),
   })
   const count = found.data?.total ?? 0
-  const shown = `${new Intl.NumberFormat(i18n.language).format(count)}${found.data?.is_total_exact === false ? '+' : ''}`
+  const shown = `${numberFormat(i18n.language).format(count)}${found.data?.is_total_exact === false ? '+' : ''}`
   return (
     <Stack>
       <NativeSelect

@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Paper, Stack, Table, Text, TextInput, Title } from '@mantine/core'
+import { Alert, Button, Code, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type SyntheticEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -11,6 +11,7 @@ import { download } from '../../parts/download.ts'
 import { Facts } from '../../parts/facts.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
+import { dateFormat } from '../../parts/words/formats.ts'
 import { type Subscription, useInspector } from './inspector.ts'
 import { filterLines, isChannelName, type Line, toNdjson } from './lines.ts'
 import { PublishTest } from './publish-test.tsx'
@@ -170,7 +171,7 @@ function Lines({ lines, onClear }: { lines: readonly Line[]; onClear: () => void
         {held > 0 ? t('realtime.held', { count: held }) : t('realtime.count', { count: shown.length })}
       </Text>
       {shown.length === 0 ? (
-        <Paper withBorder p="xl" ta="center">
+        <Paper withBorder p="xl" className="center">
           <Text>{all.length === 0 ? t('realtime.no-line') : t('list.no-match')}</Text>
         </Paper>
       ) : (
@@ -188,39 +189,39 @@ function Lines({ lines, onClear }: { lines: readonly Line[]; onClear: () => void
 function LineTable({ lines, onOpen }: { lines: readonly Line[]; onOpen: (line: Line) => void }) {
   const { t, i18n } = useTranslation()
   const timeZone = useTimeZone()
-  const time = new Intl.DateTimeFormat(i18n.language, {
+  const time = dateFormat(i18n.language, {
     ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 },
     ...(timeZone && { timeZone }),
   })
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable)
     <section className="scroll" tabIndex={0} aria-label={t('realtime.lines')}>
-      <Table>
-        <Table.Thead>
-          <Table.Tr>
+      <table className="table">
+        <thead>
+          <tr>
             {(['time', 'direction', 'event', 'channel', 'bytes'] as const).map((name) => (
-              <Table.Th key={name} scope="col" ta={name === 'bytes' ? 'end' : 'start'} className="nowrap">
+              <th key={name} scope="col" className={name === 'bytes' ? 'nowrap end' : 'nowrap'}>
                 {t(`realtime.col.${name}`)}
-              </Table.Th>
+              </th>
             ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
+          </tr>
+        </thead>
+        <tbody>
           {lines.map((line) => (
-            <Table.Tr key={line.id}>
-              <Table.Td className="nowrap">{time.format(new Date(line.at))}</Table.Td>
-              <Table.Td className="nowrap">{t(`realtime.direction.${line.direction}`)}</Table.Td>
-              <Table.Td>
+            <tr key={line.id}>
+              <td className="nowrap">{time.format(new Date(line.at))}</td>
+              <td className="nowrap">{t(`realtime.direction.${line.direction}`)}</td>
+              <td>
                 <Button variant="transparent" size="compact-sm" px={0} onClick={() => onOpen(line)}>
                   {line.event}
                 </Button>
-              </Table.Td>
-              <Table.Td className="mono nowrap">{line.channel || '–'}</Table.Td>
-              <Table.Td ta="end">{line.bytes}</Table.Td>
-            </Table.Tr>
+              </td>
+              <td className="mono nowrap">{line.channel || '–'}</td>
+              <td className="end">{line.bytes}</td>
+            </tr>
           ))}
-        </Table.Tbody>
-      </Table>
+        </tbody>
+      </table>
     </section>
   )
 }

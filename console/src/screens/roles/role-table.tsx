@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Table, Text, TextInput } from '@mantine/core'
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -47,19 +47,19 @@ export function RoleTable({ roles, permissions, drafts, onDraft, onOpen }: Table
       </Group>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable) */}
       <section className="scroll tall" tabIndex={0} aria-label={t('roles.matrix')}>
-        <Table className="matrix" stickyHeader verticalSpacing={6}>
-          <Table.Caption className="visually-hidden">{t('roles.matrix')}</Table.Caption>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th scope="col">{t('access.permission')}</Table.Th>
+        <table className="table sticky matrix">
+          <caption className="visually-hidden">{t('roles.matrix')}</caption>
+          <thead>
+            <tr>
+              <th scope="col">{t('access.permission')}</th>
               {roles.map((role) => (
-                <Table.Th key={role.document_id} scope="col" ta="center">
+                <th key={role.document_id} scope="col" className="center">
                   <RoleHead role={role} onOpen={onOpen} />
-                </Table.Th>
+                </th>
               ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
+            </tr>
+          </thead>
+          <tbody>
             {groups.map(([resource, names]) => (
               <ResourceRows
                 key={resource}
@@ -72,8 +72,8 @@ export function RoleTable({ roles, permissions, drafts, onDraft, onOpen }: Table
                 onDraft={onDraft}
               />
             ))}
-          </Table.Tbody>
-        </Table>
+          </tbody>
+        </table>
       </section>
       {groups.length === 0 && <Text size="sm">{t('list.no-match')}</Text>}
     </Stack>
@@ -118,8 +118,8 @@ function ResourceRows({ resource, names, isOpen, onFlip, roles, drafts, onDraft 
   const patternsOf = (role: Role) => drafts.get(role.document_id) ?? role.permissions
   const rows = [whole, ...(isOpen ? names : [])]
   return rows.map((permission) => (
-    <Table.Tr key={permission} data-group={permission === whole || undefined}>
-      <Table.Th scope="row" className="nowrap">
+    <tr key={permission} data-group={permission === whole || undefined}>
+      <th scope="row" className="nowrap">
         {permission === whole ? (
           <Button variant="subtle" color="gray" size="compact-sm" aria-expanded={isOpen} onClick={onFlip}>
             {isOpen ? '▾' : '▸'} {resource}
@@ -127,9 +127,9 @@ function ResourceRows({ resource, names, isOpen, onFlip, roles, drafts, onDraft 
         ) : (
           <span className="mono indent">{permission.slice(resource.length + 1)}</span>
         )}
-      </Table.Th>
+      </th>
       {roles.map((role) => (
-        <Table.Td key={role.document_id} ta="center">
+        <td key={role.document_id} className="center">
           <Cell
             role={role}
             permission={permission}
@@ -137,9 +137,9 @@ function ResourceRows({ resource, names, isOpen, onFlip, roles, drafts, onDraft 
             {...(permission === whole && { names })}
             onToggle={() => onDraft(role.document_id, toggle(patternsOf(role), permission))}
           />
-        </Table.Td>
+        </td>
       ))}
-    </Table.Tr>
+    </tr>
   ))
 }
 

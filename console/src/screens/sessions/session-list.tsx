@@ -4,9 +4,10 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
-import { type Column, List, useRows } from '../../parts/list.tsx'
+import { List, useRows } from '../../parts/list.tsx'
 import { UserLink, useUsers } from '../../parts/names.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import type { Column } from '../../parts/row-table.tsx'
 import { Time } from '../../parts/time.tsx'
 
 type Session = Schemas['ListedSession']

@@ -1,4 +1,4 @@
-import { Badge, Group, Skeleton, Stack, Table, Text, TextInput, Title } from '@mantine/core'
+import { Badge, Group, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -102,28 +102,28 @@ function Permissions({ access: { permissions, memberships } }: { access: Effecti
       />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable) */}
       <section className="scroll tall" tabIndex={0} aria-label={t('access.permissions', { count: permissions.length })}>
-        <Table stickyHeader>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th scope="col">{t('access.permission')}</Table.Th>
-              <Table.Th scope="col">{t('access.why')}</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
+        <table className="table sticky">
+          <thead>
+            <tr>
+              <th scope="col">{t('access.permission')}</th>
+              <th scope="col">{t('access.why')}</th>
+            </tr>
+          </thead>
+          <tbody>
             {shown.map(({ permission, reasons }) => (
-              <Table.Tr key={permission}>
-                <Table.Td className="mono nowrap">{permission}</Table.Td>
-                <Table.Td miw={220}>
+              <tr key={permission}>
+                <td className="mono nowrap">{permission}</td>
+                <td style={{ minWidth: 220 }}>
                   {reasons.map((reason) => (
                     <Text size="sm" key={`${reason.role} ${reason.place}`}>
                       <Why reason={reason} names={names} />
                     </Text>
                   ))}
-                </Table.Td>
-              </Table.Tr>
+                </td>
+              </tr>
             ))}
-          </Table.Tbody>
-        </Table>
+          </tbody>
+        </table>
       </section>
       {shown.length === 0 && <Text size="sm">{t('list.no-match')}</Text>}
     </>

@@ -7,7 +7,8 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
-import { type Column, List, useRows } from '../../parts/list.tsx'
+import { List, useRows } from '../../parts/list.tsx'
+import type { Column } from '../../parts/row-table.tsx'
 import { Time } from '../../parts/time.tsx'
 
 type Identity = Schemas['UserIdentity']

@@ -11,6 +11,7 @@ import { formatBucket } from '../../../parts/chart/format.ts'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { TextLink } from '../../../parts/text-link.tsx'
 import { Time } from '../../../parts/time.tsx'
+import { numberFormat } from '../../../parts/words/formats.ts'
 import { DISABLE_AFTER } from '../../../parts/words/webhook-name.ts'
 import { DeliveryTable } from '../../deliveries/delivery-table.tsx'
 import { useActivity } from '../use-activity.ts'
@@ -30,7 +31,7 @@ const SHOWN = 10
 export function WebhookOverview({ webhook }: { webhook: Schemas['Webhook'] }) {
   const { t, i18n } = useTranslation()
   const activity = useActivity([webhook.document_id]).get(webhook.document_id)
-  const number = new Intl.NumberFormat(i18n.language)
+  const number = numberFormat(i18n.language)
   const { success = 0, retrying = 0, failed = 0 } = activity ?? {}
   return (
     <Stack>

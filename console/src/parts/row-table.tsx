@@ -1,0 +1,62 @@
+import type { ReactNode } from 'react'
+
+/** One column of a list. */
+export interface Column<Row> {
+  label: string
+  /** Its name among the columns of a list from which this browser may leave it out. Default: it is always shown. */
+  id?: string
+  cell: (row: Row) => ReactNode
+  isNumber?: boolean
+}
+
+/** A row of a list. */
+export interface Row {
+  document_id: string
+}
+
+interface RowTableProps<One extends Row> {
+  caption: string
+  columns: readonly Column<One>[]
+  rows: readonly One[]
+  isBusy?: boolean
+  /** Whether the rows are those of the filters before. */
+  isOld?: boolean
+}
+
+/** Rows as a table, which scrolls sideways where it has no room. */
+export function RowTable<One extends Row>({
+  caption,
+  columns,
+  rows,
+  isBusy = false,
+  isOld = false,
+}: RowTableProps<One>) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable)
+    <section className="scroll" tabIndex={0} aria-label={caption}>
+      <table className="table" aria-busy={isBusy} data-old={isOld}>
+        <caption className="visually-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ label, isNumber }) => (
+              <th key={label} scope="col" className={isNumber ? 'nowrap end' : 'nowrap'}>
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.document_id}>
+              {columns.map(({ label, cell, isNumber }) => (
+                <td key={label} className={isNumber ? 'end' : undefined}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
