@@ -737,17 +737,17 @@ create table "provisioning_target" (
 CREATE INDEX provisioning_target_created_idx ON public.provisioning_target USING btree (created_at);
 CREATE INDEX provisioning_target_key_idx ON public.provisioning_target USING btree (split_part(secret_encrypted, '.'::text, 2));
 
+create table "provisioning_target_claim" (
+  target uuid not null,
+  last_claimed_at timestamp(3) with time zone not null,
+  constraint provisioning_target_claim_pkey PRIMARY KEY (target),
+  constraint provisioning_target_claim_target_fkey FOREIGN KEY (target) REFERENCES provisioning_target(document_id) ON DELETE CASCADE
+);
+
 create table "provisioning_total" (
   status text not null,
   came bigint not null,
   constraint provisioning_total_pkey PRIMARY KEY (status)
-);
-
-create table "provisioning_turn" (
-  target uuid not null,
-  served_at timestamp(3) with time zone not null,
-  constraint provisioning_turn_pkey PRIMARY KEY (target),
-  constraint provisioning_turn_target_fkey FOREIGN KEY (target) REFERENCES provisioning_target(document_id) ON DELETE CASCADE
 );
 
 create table "publish_key" (

@@ -1,32 +1,32 @@
 -- additive
--- What all areas share: notes of changes, ids, stored answers, limits of requests, clocks.
+-- What all areas share: invalidation of caches, ids, stored answers, limits of requests, clocks.
 
--- Notes ---------------------------------------------------------------------------------------------------------------
+-- Invalidation --------------------------------------------------------------------------------------------------------
 
--- Processes cache the callers of tokens, and the reads that have subscribers. Triggers note every change of the rows
--- behind these caches: for the transaction itself (signalbox.notes, read by its last statement) and for every process
--- (NOTIFY, sent at commit). Notes: 's:<session>', 'k:<API key>', 'u:<user>', 'c:<OAuth client>', 'l:<account>' (its
--- limits), 'r' (subscriptions of reads), 't' (provisioning targets), 'p' (a change of a user is queued), '*' (drop
--- all).
-create function note_change(note text) returns void language plpgsql as $$
+-- Processes cache the callers of tokens, and the reads that have subscribers. Triggers invalidate the entries behind
+-- every changed row: for the transaction itself (signalbox.invalidations, read by its last statement) and for every
+-- process (NOTIFY, sent at commit). Keys: 's:<session>', 'k:<API key>', 'v:<portal session>', 'u:<user>',
+-- 'c:<OAuth client>', 'l:<account>' (its limits), 'r' (subscriptions of reads), 't' (provisioning targets), 'p' (a
+-- change of a user is queued), '*' (drop all).
+create function invalidate(key text) returns void language plpgsql as $$
 declare
-  noted text := coalesce(current_setting('signalbox.notes', true), '');
+  sent text := coalesce(current_setting('signalbox.invalidations', true), '');
 begin
-  if noted = '*' or note = any (string_to_array(noted, ',')) then
+  if sent = '*' or key = any (string_to_array(sent, ',')) then
     return;
   end if;
-  -- Beyond some 50 notes it is cheaper to drop all than to name each.
-  if note = '*' or length(noted) > 2000 then
-    note := '*';
-    noted := '';
+  -- Beyond some 50 keys it is cheaper to drop all than to name each.
+  if key = '*' or length(sent) > 2000 then
+    key := '*';
+    sent := '';
   end if;
-  perform set_config('signalbox.notes', case when noted = '' then note else noted || ',' || note end, true);
-  perform pg_notify('signalbox_change', note);
+  perform set_config('signalbox.invalidations', case when sent = '' then key else sent || ',' || key end, true);
+  perform pg_notify('signalbox_change', key);
 end $$;
 
-create function note_all() returns trigger language plpgsql as $$
+create function invalidate_all() returns trigger language plpgsql as $$
 begin
-  perform note_change('*');
+  perform invalidate('*');
   return null;
 end $$;
 

@@ -13,13 +13,13 @@ alter table event
   -- Whether callers with an account role see it in the catalogue.
   add column is_tenant_visible boolean not null default false;
 
-create function note_read_subscriptions() returns trigger language plpgsql as $$
+create function invalidate_read_subscriptions() returns trigger language plpgsql as $$
 begin
-  perform note_change('r');
+  perform invalidate('r');
   return null;
 end $$;
-create trigger note_change after insert or update of is_actived, method, internal or delete on event
-  for each statement execute function note_read_subscriptions();
+create trigger invalidate after insert or update of is_actived, method, internal or delete on event
+  for each statement execute function invalidate_read_subscriptions();
 
 -- The last sync of each catalogue, by the table that it writes: `event`. Null in `synced_by`: a deployment or a command.
 create table catalogue_sync (

@@ -63,13 +63,13 @@ create index user_updated_idx on "user" (updated_at);
 create index user_inactive_idx on "user" (created_at) where not is_actived;
 create index user_sign_in_idx on "user" (last_sign_in_at);
 
-create function note_user_change() returns trigger language plpgsql as $$
+create function invalidate_user() returns trigger language plpgsql as $$
 begin
-  perform note_change('u:' || old.document_id);
+  perform invalidate('u:' || old.document_id);
   return null;
 end $$;
-create trigger note_change after update of is_actived, deleted_at or delete on "user"
-  for each row execute function note_user_change();
+create trigger invalidate after update of is_actived, deleted_at or delete on "user"
+  for each row execute function invalidate_user();
 
 -- Whether a user exists, not deleted.
 create function is_living_user(asked uuid) returns boolean language plpgsql volatile as $$
@@ -83,8 +83,8 @@ create index account_created_idx on account (created_at);
 create index account_name_idx on account (name);
 create index account_updated_idx on account (updated_at);
 
-create trigger note_change after update of deleted_at or delete on account
-  for each statement execute function note_all();
+create trigger invalidate after update of deleted_at or delete on account
+  for each statement execute function invalidate_all();
 
 -- Whether an account exists, not deleted.
 create function is_living_account(asked uuid) returns boolean language plpgsql volatile as $$
@@ -92,16 +92,16 @@ begin
   return exists (select from account a where a.document_id = asked and a.deleted_at is null);
 end $$;
 
-create function note_user_row_change() returns trigger language plpgsql as $$
+create function invalidate_user_of_row() returns trigger language plpgsql as $$
 begin
-  perform note_change('u:' || case when tg_op = 'DELETE' then old."user" else new."user" end);
+  perform invalidate('u:' || case when tg_op = 'DELETE' then old."user" else new."user" end);
   if tg_op = 'UPDATE' and old."user" <> new."user" then
-    perform note_change('u:' || old."user");
+    perform invalidate('u:' || old."user");
   end if;
   return null;
 end $$;
-create trigger note_change after insert or update or delete on account_member
-  for each row execute function note_user_row_change();
+create trigger invalidate after insert or update or delete on account_member
+  for each row execute function invalidate_user_of_row();
 
 -- The memberships of a user in their order: as this index also sorts, PostgreSQL prefers it to the index of the
 -- accounts.
@@ -123,13 +123,13 @@ create table account_limit (
 );
 
 -- Processes hold the limits of an account in memory.
-create function note_account_limit_change() returns trigger language plpgsql as $$
+create function invalidate_account_limit() returns trigger language plpgsql as $$
 begin
-  perform note_change('l:' || case when tg_op = 'DELETE' then old.account else new.account end);
+  perform invalidate('l:' || case when tg_op = 'DELETE' then old.account else new.account end);
   return null;
 end $$;
-create trigger note_change after insert or update or delete on account_limit
-  for each row execute function note_account_limit_change();
+create trigger invalidate after insert or update or delete on account_limit
+  for each row execute function invalidate_account_limit();
 
 create table account_invitation (
   document_id uuid primary key,
@@ -155,12 +155,12 @@ create index account_invitation_account_idx on account_invitation (account, crea
 
 -- Roles that need a second factor apply only in a session with one, and dangerous operations need a recent one.
 alter table role add column requires_second_factor boolean not null default false;
-create trigger note_change after update of is_account_scoped, requires_second_factor or delete on role
-  for each statement execute function note_all();
-create trigger note_change after insert or update or delete on role_permission
-  for each statement execute function note_all();
-create trigger note_change after insert or update or delete on user_role
-  for each row execute function note_user_row_change();
+create trigger invalidate after update of is_account_scoped, requires_second_factor or delete on role
+  for each statement execute function invalidate_all();
+create trigger invalidate after insert or update or delete on role_permission
+  for each statement execute function invalidate_all();
+create trigger invalidate after insert or update or delete on user_role
+  for each row execute function invalidate_user_of_row();
 
 -- Account-scoped roles that hold in the account of one membership only.
 create table account_member_role (
@@ -175,20 +175,20 @@ create index account_member_role_role_idx on account_member_role (role, created_
 drop index user_role_role_idx;
 create index user_role_role_idx on user_role (role, created_at);
 
--- A membership that is deleted takes its roles along, and is noted by its own trigger.
-create function note_member_role_change() returns trigger language plpgsql as $$
+-- A membership that is deleted takes its roles along, and its own trigger invalidates.
+create function invalidate_member_role() returns trigger language plpgsql as $$
 declare
   owner uuid;
 begin
   select "user" into owner from account_member
   where document_id = case when tg_op = 'DELETE' then old.member else new.member end;
   if owner is not null then
-    perform note_change('u:' || owner);
+    perform invalidate('u:' || owner);
   end if;
   return null;
 end $$;
-create trigger note_change after insert or update or delete on account_member_role
-  for each row execute function note_member_role_change();
+create trigger invalidate after insert or update or delete on account_member_role
+  for each row execute function invalidate_member_role();
 
 -- Sessions ------------------------------------------------------------------------------------------------------------
 
@@ -220,13 +220,13 @@ update "user" u set last_sign_in_at = (
 
 -- A session without a parent and without an app belongs to a sign-in, which holds the lock on its user. The trigger
 -- runs after the statement, which may change the same row.
-create function note_sign_in() returns trigger language plpgsql as $$
+create function record_last_sign_in() returns trigger language plpgsql as $$
 begin
   update "user" set last_sign_in_at = greatest(last_sign_in_at, new.auth_time) where document_id = new."user";
   return null;
 end $$;
-create trigger note_sign_in after insert on session for each row
-  when (new.parent is null and new.client_id is null) execute function note_sign_in();
+create trigger record_last_sign_in after insert on session for each row
+  when (new.parent is null and new.client_id is null) execute function record_last_sign_in();
 
 drop index session_user_idx;
 create index session_user_idx on session ("user") where revoked_at is null and "user" is not null;
@@ -236,13 +236,13 @@ create index session_client_idx on session (client_id) where client_id is not nu
 create index session_grant_idx on session (grant_id) where grant_id is not null and revoked_at is null;
 create index session_created_idx on session (created_at);
 
-create function note_session_change() returns trigger language plpgsql as $$
+create function invalidate_session() returns trigger language plpgsql as $$
 begin
-  perform note_change('s:' || old.document_id);
+  perform invalidate('s:' || old.document_id);
   return null;
 end $$;
-create trigger note_change after update of "user", account, expires_at, revoked_at, amr, auth_time or delete on session
-  for each row execute function note_session_change();
+create trigger invalidate after update of "user", account, expires_at, revoked_at, amr, auth_time or delete on session
+  for each row execute function invalidate_session();
 
 -- Of a spent token: a hash of the client that spent it, and what its successor is derived from without being stored.
 alter table session_refresh
@@ -283,13 +283,13 @@ create index api_key_created_idx on api_key (created_at);
 create index api_key_name_idx on api_key (name);
 create index api_key_updated_idx on api_key (updated_at);
 
-create function note_api_key_change() returns trigger language plpgsql as $$
+create function invalidate_api_key() returns trigger language plpgsql as $$
 begin
-  perform note_change('k:' || old.document_id);
+  perform invalidate('k:' || old.document_id);
   return null;
 end $$;
-create trigger note_change after update of "user", permissions, expires_at, revoked_at or delete on api_key
-  for each row execute function note_api_key_change();
+create trigger invalidate after update of "user", permissions, expires_at, revoked_at or delete on api_key
+  for each row execute function invalidate_api_key();
 
 -- Portal sessions -----------------------------------------------------------------------------------------------------
 
@@ -318,13 +318,13 @@ create index portal_session_living_idx on portal_session (account, expires_at);
 create index portal_session_api_key_idx on portal_session (api_key);
 create index portal_session_expires_idx on portal_session (expires_at);
 
-create function note_portal_session_change() returns trigger language plpgsql as $$
+create function invalidate_portal_session() returns trigger language plpgsql as $$
 begin
-  perform note_change('v:' || old.document_id);
+  perform invalidate('v:' || old.document_id);
   return null;
 end $$;
-create trigger note_change after update of account, api_key, role, expires_at, revoked_at or delete on portal_session
-  for each row execute function note_portal_session_change();
+create trigger invalidate after update of account, api_key, role, expires_at, revoked_at or delete on portal_session
+  for each row execute function invalidate_portal_session();
 
 -- The portal sessions of an account, and its links that were not opened, that have not ended.
 create function living_portal_sessions(asked uuid, at timestamptz) returns integer language plpgsql volatile as $$
@@ -352,8 +352,8 @@ create table totp_factor (
   updated_at timestamptz(3) not null
 );
 create index totp_factor_key_idx on totp_factor (split_part(secret_encrypted, '.', 2));
-create trigger note_change after insert or update of "user", confirmed_at or delete on totp_factor
-  for each row execute function note_user_row_change();
+create trigger invalidate after insert or update of "user", confirmed_at or delete on totp_factor
+  for each row execute function invalidate_user_of_row();
 
 create table recovery_code (
   "user" uuid not null references "user" (document_id) on delete cascade,
@@ -380,8 +380,8 @@ create table passkey (
   updated_at timestamptz(3) not null
 );
 create index passkey_user_idx on passkey ("user", created_at);
-create trigger note_change after insert or update of "user" or delete on passkey
-  for each row execute function note_user_row_change();
+create trigger invalidate after insert or update of "user" or delete on passkey
+  for each row execute function invalidate_user_of_row();
 
 -- Open challenges: the second step of a sign-in, or the challenge of a passkey. Hashed.
 create table factor_challenge (

@@ -66,16 +66,16 @@ begin
 end $$;
 
 -- Processes hold clients in memory.
-create function note_oauth_client_change() returns trigger language plpgsql as $$
+create function invalidate_oauth_client() returns trigger language plpgsql as $$
 begin
-  perform note_change('c:' || case when tg_table_name = 'oauth_client' then to_jsonb(old) ->> 'document_id'
+  perform invalidate('c:' || case when tg_table_name = 'oauth_client' then to_jsonb(old) ->> 'document_id'
     else coalesce(to_jsonb(new), to_jsonb(old)) ->> 'client' end);
   return null;
 end $$;
-create trigger note_change after update or delete on oauth_client
-  for each row execute function note_oauth_client_change();
-create trigger note_change after insert or update or delete on oauth_client_secret
-  for each row execute function note_oauth_client_change();
+create trigger invalidate after update or delete on oauth_client
+  for each row execute function invalidate_oauth_client();
+create trigger invalidate after insert or update or delete on oauth_client_secret
+  for each row execute function invalidate_oauth_client();
 
 -- A key is published from its creation to expires_at, and signs from active_at until a newer key of its algorithm does.
 create table oauth_signing_key (

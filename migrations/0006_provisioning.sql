@@ -26,14 +26,14 @@ create table provisioning_target (
 create index provisioning_target_created_idx on provisioning_target (created_at);
 create index provisioning_target_key_idx on provisioning_target (split_part(secret_encrypted, '.', 2));
 
--- Without a target processes skip all work of provisioning: the first one is noted.
-create function note_target_change() returns trigger language plpgsql as $$
+-- Without a target processes skip all work of provisioning: the first one invalidates.
+create function invalidate_provisioning_target() returns trigger language plpgsql as $$
 begin
-  perform note_change('t');
+  perform invalidate('t');
   return null;
 end $$;
-create trigger note_change after insert or delete or update of deleted_at on provisioning_target
-  for each statement execute function note_target_change();
+create trigger invalidate after insert or delete or update of deleted_at on provisioning_target
+  for each statement execute function invalidate_provisioning_target();
 
 -- Number of existing targets, counted behind a lock: a volatile function reads what was committed when it runs.
 create function count_targets_under_lock() returns integer language plpgsql volatile as $$
@@ -42,10 +42,10 @@ begin
   return (select count(*) from provisioning_target where deleted_at is null);
 end $$;
 
--- When each target was served last, so that targets take turns.
-create table provisioning_turn (
+-- Time of the last claim of each target, so that targets take turns.
+create table provisioning_target_claim (
   target uuid primary key references provisioning_target on delete cascade,
-  served_at timestamptz(3) not null
+  last_claimed_at timestamptz(3) not null
 ) with (fillfactor = 70);
 
 -- Ledger --------------------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ begin
   end if;
   if type is not null then
     perform queue_provisioning(targets, array[new.document_id], array[type], new.updated_at, null);
-    perform note_change('p');
+    perform invalidate('p');
   end if;
   return null;
 end $$;

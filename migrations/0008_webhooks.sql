@@ -67,8 +67,8 @@ create index webhook_inactive_idx on webhook (created_at) where not is_actived;
 create index webhook_disabled_idx on webhook (disabled_at) where disabled_at is not null;
 create index webhook_disabled_reason_idx on webhook (disabled_reason, created_at) where disabled_reason is not null;
 
-create trigger note_change after insert or update of is_actived, deleted_at or delete on webhook
-  for each statement execute function note_read_subscriptions();
+create trigger invalidate after insert or update of is_actived, deleted_at or delete on webhook
+  for each statement execute function invalidate_read_subscriptions();
 
 -- Number of webhooks, for the dashboard: counted as they change, because a count of all takes longer with each one. The
 -- sums of all rows are the counts. Each change adds a row of its own, so that no change waits for another, and the
@@ -169,8 +169,8 @@ create trigger copy_owner after update of account, is_global on webhook
   for each row when (old.account is distinct from new.account or old.is_global <> new.is_global)
   execute function copy_owner_to_subscriptions();
 
-create trigger note_change after insert or update or delete on webhook_event
-  for each statement execute function note_read_subscriptions();
+create trigger invalidate after insert or update or delete on webhook_event
+  for each statement execute function invalidate_read_subscriptions();
 
 -- The links of a webhook to event types, deleted ones too. Read behind the lock of the webhook.
 create function links_of(subscriber uuid) returns setof webhook_event language plpgsql volatile as $$

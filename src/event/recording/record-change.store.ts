@@ -20,7 +20,7 @@ const buildInvalidations = fragment<{ invalidations: string }>('invalidations', 
 /**
  * Runs the parts as one statement, the last of the transaction, together with the deferred writes (`writeAtEnd`):
  * `commit` is sent with it, and a change without another statement needs no transaction around it. Returns the
- * invalidations of the transaction, comma-separated: those of its triggers so far (`note_change` in the migrations),
+ * invalidations of the transaction, comma-separated: those of its triggers so far (`invalidate` in the migrations),
  * and those declared by the writes.
  */
 export async function commitWith(tx: Database, parts: ClosingParts): Promise<string> {
@@ -38,7 +38,10 @@ export async function commitWith(tx: Database, parts: ClosingParts): Promise<str
     (texts) => {
       const named = recorded.map(({ name }, index) => `${name} as (${texts[writes.length + index]})`)
       const written = [...texts.slice(0, writes.length), ...named, ...(event ? [`queued_event as (${queue})`] : [])]
-      const all = [`nullif(current_setting('signalbox.notes', true), '')`, ...texts.slice(writes.length + named.length)]
+      const all = [
+        `nullif(current_setting('signalbox.invalidations', true), '')`,
+        ...texts.slice(writes.length + named.length),
+      ]
       return `${written.length > 0 ? `with ${written.join(', ')} ` : ''}select concat_ws(',', ${all.join(', ')}) as invalidations`
     },
   )

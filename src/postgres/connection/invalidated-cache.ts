@@ -1,7 +1,7 @@
 import { buildCache } from '../../base/cache.ts'
 
 /**
- * Change that makes cached values stale, as the trigger of the changed row reports it (`note_change` in the migrations): a session
+ * Change that makes cached values stale, as the trigger of the changed row reports it (`invalidate` in the migrations): a session
  * (`s`), an API key (`k`), a portal session (`v`), a user (`u`), an OAuth client (`c`), the limits of an account (`l`), the subscriptions to reads
  * (`r`), the provisioning targets (`t`), what is queued for them (`p`), or everything.
  */

@@ -7,7 +7,7 @@ import { buildListener, closeClient, endClient, openClient } from './listener.ts
 /** The channel on which processes notify each other of work. */
 const WORK_CHANNEL = 'signalbox_work'
 
-/** The channel on which triggers notify of changes to rows that processes cache (`note_change` in the migrations). */
+/** The channel on which triggers notify of changes to rows that processes cache (`invalidate` in the migrations). */
 const CHANGE_CHANNEL = 'signalbox_change'
 
 /**

@@ -10,7 +10,7 @@ export interface ClosingWrite {
   /** Its text is a list of parts of `with`: `one as (update ...), other as (insert ...)`. */
   parts: Fragment
   /**
-   * The invalidations that its triggers send (`note_change` in the migrations), comma-separated, for the caches of this
+   * The invalidations that its triggers send (`invalidate` in the migrations), comma-separated, for the caches of this
    * process: a trigger runs after its statement, which therefore cannot return them.
    */
   invalidations?: string

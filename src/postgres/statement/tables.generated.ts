@@ -582,14 +582,14 @@ export interface ProvisioningTarget {
   url: string;
 }
 
+export interface ProvisioningTargetClaim {
+  last_claimed_at: Timestamp;
+  target: string;
+}
+
 export interface ProvisioningTotal {
   came: number;
   status: string;
-}
-
-export interface ProvisioningTurn {
-  served_at: Timestamp;
-  target: string;
 }
 
 export interface PublishKey {
@@ -1101,8 +1101,8 @@ export interface DB {
   provisioning_job: ProvisioningJob;
   provisioning_stream: ProvisioningStream;
   provisioning_target: ProvisioningTarget;
+  provisioning_target_claim: ProvisioningTargetClaim;
   provisioning_total: ProvisioningTotal;
-  provisioning_turn: ProvisioningTurn;
   publish_key: PublishKey;
   rate_limit: RateLimit;
   realtime_channel_event: RealtimeChannelEvent;
@@ -1293,7 +1293,7 @@ export interface Narrowed {
     document_id: Id<"provisioning target">;
     protocol: "webhook" | "scim";
   };
-  provisioning_turn: {
+  provisioning_target_claim: {
     target: Id<"provisioning target">;
   };
   realtime_channel_event: {

@@ -153,7 +153,7 @@ const TABLES = [
   'provisioning_delivery',
   'provisioning_stream',
   'provisioning_attempt',
-  'provisioning_turn',
+  'provisioning_target_claim',
   'provisioning_target',
 ]
 

@@ -36,15 +36,15 @@ const CLAIM = `
     ) b group by b.target
   ),
   live as materialized (
-    select t.document_id as target, coalesce(b.in_flight, 0) as in_flight, coalesce(n.served_at, 'epoch') as served_at,
+    select t.document_id as target, coalesce(b.in_flight, 0) as in_flight, coalesce(n.last_claimed_at, 'epoch') as last_claimed_at,
       t.document_id = any($slowGroups::uuid[]) as is_slow
     from provisioning_target t
     left join lateral (select * from busy where busy.target = t.document_id) b on true
-    left join lateral (select * from provisioning_turn where target = t.document_id offset 0) n on true
+    left join lateral (select * from provisioning_target_claim where target = t.document_id offset 0) n on true
     where t.is_actived and t.deleted_at is null and t.document_id <> all($blocked::uuid[])
   ),
   due as (
-    select l.target, l.is_slow, l.served_at, s.user_id, s.due_at,
+    select l.target, l.is_slow, l.last_claimed_at, s.user_id, s.due_at,
       l.in_flight + row_number() over (partition by l.target order by s.due_at, s.user_id) as turn
     from live l
     cross join lateral (
@@ -54,7 +54,7 @@ const CLAIM = `
       limit least(greatest($perGroup::int - l.in_flight, 0), $fastSlots::int + $slowSlots::int)
     ) s
   ),
-  ${placeDue('target, user_id', 'served_at, due_at, user_id')},
+  ${placeDue('target, user_id', 'last_claimed_at, due_at, user_id')},
   held as materialized (
     select s.target, s.user_id
     from placed p
@@ -84,8 +84,8 @@ const CLAIM = `
     returning *
   ),
   turned as (
-    insert into provisioning_turn (target, served_at) select distinct target, $now::timestamptz from head order by 1
-    on conflict (target) do update set served_at = excluded.served_at
+    insert into provisioning_target_claim (target, last_claimed_at) select distinct target, $now::timestamptz from head order by 1
+    on conflict (target) do update set last_claimed_at = excluded.last_claimed_at
   )
   select ${DELIVERY_JSON} as work
   from d join s on s.claimed = d.document_id

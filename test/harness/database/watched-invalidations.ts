@@ -3,7 +3,7 @@ import { waitFor } from '../run/wait.ts'
 import type { TestDatabase } from './database.ts'
 import { sendSeen } from './statement-end.ts'
 
-/** The channel on which triggers notify of changes (`note_change` in the migrations). */
+/** The channel on which triggers notify of changes (`invalidate` in the migrations). */
 const CHANNEL = 'signalbox_change'
 
 /** Changes of one request as triggers and closing statements report them. */
