@@ -42,6 +42,7 @@ const PATHS: Readonly<Record<string, keyof SeededIds>> = {
   '/api/v3/provisioning/delivery': 'provisioningDelivery',
   '/api/v3/provisioning/job': 'provisioningJob',
   '/api/v3/provisioning/target': 'provisioningTarget',
+  '/api/v3/webhook/dashboard/webhook': 'webhook',
   '/api/v3/webhook/dispatch': 'dispatch',
   '/api/v3/webhook/event': 'eventType',
   '/api/v3/webhook/event-occurrence': 'event',
