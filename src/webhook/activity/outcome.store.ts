@@ -48,18 +48,21 @@ const fold = statement<{ folded: number }, { limit: number }>(`
         failed = webhook_outcome_hour.failed + excluded.failed,
         last_at = greatest(webhook_outcome_hour.last_at, excluded.last_at)
     returning 1
+  ), breakdown_of_webhook as (
+    select webhook, owner, ${startOf('five_minutes', 'settled_at')} as at, cause, event, sum(attempts) as attempts,
+      coalesce(sum(attempts) filter (where status <> 'success'), 0) as failed
+    from entry group by 1, 2, 3, 4, 5
+  ), breakdown_of_owner as (
+    select owner, at, cause, event, sum(attempts) as attempts, sum(failed) as failed
+    from breakdown_of_webhook group by 1, 2, 3, 4
   ), of_breakdowns as (
     insert into webhook_breakdown (subject, at, width, measure, attempts, failed)
-    select s.subject, e.at, 'five_minutes', m.measure, sum(e.attempts), sum(e.failed)
+    select e.subject, e.at, 'five_minutes', m.measure, sum(e.attempts), sum(e.failed)
     from (
-      select webhook, owner, ${startOf('five_minutes', 'settled_at')} as at, cause, event, sum(attempts) as attempts,
-        coalesce(sum(attempts) filter (where status <> 'success'), 0) as failed
-      from entry group by 1, 2, 3, 4, 5
+      select webhook as subject, at, cause, event, attempts, failed from breakdown_of_webhook
+      union all select '${EVERYTHING}'::uuid, at, cause, event, attempts, failed from breakdown_of_owner
+      union all select owner, at, cause, event, attempts, failed from breakdown_of_owner where owner is not null
     ) e
-    cross join lateral (
-      select '${EVERYTHING}'::uuid as subject union all select e.webhook
-      union all select e.owner where e.owner is not null
-    ) s
     cross join lateral (values ('answer:' || coalesce(e.cause, '${DELIVERED}')), ('event:' || e.event)) m (measure)
     where (select count(*) from of_webhooks) >= 0
     group by 1, 2, 4 order by 1, 2, 4
