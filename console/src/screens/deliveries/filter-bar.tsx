@@ -1,8 +1,9 @@
 import { Button, Group, NativeSelect, SegmentedControl, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { type ChangeEvent, type SyntheticEvent, useState } from 'react'
+import { type ChangeEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useTimeZone } from '../../frame/preferences.ts'
+import { Form } from '../../parts/form.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
 import { type DeliveryFilters, fromFieldTime, SINCE_HOURS, toFieldTime } from './filters.ts'
 
@@ -58,8 +59,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
     const { [name]: _, ...rest } = filters
     onChoose(value === '' ? rest : { ...rest, [name]: value })
   }
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
+  const submit = () => {
     const kept = Object.entries(filters).filter(([name]) => !TYPED.includes(name as Typed))
     const given = TYPED.flatMap((name) => {
       const value = typed[name]?.trim()
@@ -79,7 +79,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
       setTyped((before) => ({ ...before, [name]: fromFieldTime(value, timeZone) })),
   })
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
+    <Form label={t('filters.title')} onSubmit={submit}>
       <Stack gap="sm">
         <StatusChoice value={filters.status ?? ''} onChange={(value) => change('status', value)} />
         <Group align="flex-end" gap="sm">
@@ -99,7 +99,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
         </Group>
         {isOpen && <MoreFields filters={filters} fieldOf={fieldOf} timeFieldOf={timeFieldOf} onChange={change} />}
       </Stack>
-    </form>
+    </Form>
   )
 }
 

@@ -1,12 +1,13 @@
-import { Button, Group, Text, TextInput } from '@mantine/core'
+import { Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
+import { FilterForm } from '../../parts/form.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
@@ -98,36 +99,30 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
   const [event, setEvent] = useState(filters.event ?? '')
   const [account, setAccount] = useState(filters.account ?? '')
   const [resource, setResource] = useState(filters.resource_id ?? '')
-  const submit = (submitted: SyntheticEvent) => {
-    submitted.preventDefault()
+  const apply = () => {
     const given = { event: event.trim(), account: account.trim(), resource_id: resource.trim() }
     onChoose(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== '')))
   }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <TextInput
-          label={t('deliveries.event')}
-          placeholder="contract.update"
-          value={event}
-          onChange={({ currentTarget }) => setEvent(currentTarget.value)}
-        />
-        <TextInput
-          label={t('delivery.account')}
-          placeholder="id"
-          value={account}
-          onChange={({ currentTarget }) => setAccount(currentTarget.value)}
-        />
-        <TextInput
-          label={t('event.resource')}
-          placeholder="id"
-          value={resource}
-          onChange={({ currentTarget }) => setResource(currentTarget.value)}
-        />
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-      </Group>
-    </form>
+    <FilterForm onApply={apply}>
+      <TextInput
+        label={t('deliveries.event')}
+        placeholder="contract.update"
+        value={event}
+        onChange={({ currentTarget }) => setEvent(currentTarget.value)}
+      />
+      <TextInput
+        label={t('delivery.account')}
+        placeholder="id"
+        value={account}
+        onChange={({ currentTarget }) => setAccount(currentTarget.value)}
+      />
+      <TextInput
+        label={t('event.resource')}
+        placeholder="id"
+        value={resource}
+        onChange={({ currentTarget }) => setResource(currentTarget.value)}
+      />
+    </FilterForm>
   )
 }

@@ -1,9 +1,10 @@
-import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { NativeSelect, Text, TextInput } from '@mantine/core'
 import { Outlet, useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { FilterForm } from '../../parts/form.tsx'
 import { List } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
@@ -78,38 +79,27 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
     const { [name]: _, ...rest } = filters
     onChoose(value === '' ? rest : { ...rest, [name]: value })
   }
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    change('user', user.trim())
-  }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <NativeSelect
-          label={t('deliveries.status')}
-          value={filters.status ?? ''}
-          onChange={({ currentTarget }) => change('status', currentTarget.value)}
-          data={[
-            { value: '', label: t('filters.all') },
-            ...STATUSES.map((value) => ({ value, label: t(`status.${value}`) })),
-          ]}
-        />
-        <NativeSelect
-          label={t('provisioning.one')}
-          value={filters.target ?? ''}
-          onChange={({ currentTarget }) => change('target', currentTarget.value)}
-          data={[{ value: '', label: t('filters.all') }, ...[...names].map(([value, label]) => ({ value, label }))]}
-        />
-        <TextInput label={t('users.id')} value={user} onChange={({ currentTarget }) => setUser(currentTarget.value)} />
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-        {Object.keys(filters).length > 0 && (
-          <Button variant="subtle" onClick={() => onChoose({})}>
-            {t('list.clear')}
-          </Button>
-        )}
-      </Group>
-    </form>
+    <FilterForm
+      onApply={() => change('user', user.trim())}
+      onClear={Object.keys(filters).length > 0 ? () => onChoose({}) : undefined}
+    >
+      <NativeSelect
+        label={t('deliveries.status')}
+        value={filters.status ?? ''}
+        onChange={({ currentTarget }) => change('status', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.all') },
+          ...STATUSES.map((value) => ({ value, label: t(`status.${value}`) })),
+        ]}
+      />
+      <NativeSelect
+        label={t('provisioning.one')}
+        value={filters.target ?? ''}
+        onChange={({ currentTarget }) => change('target', currentTarget.value)}
+        data={[{ value: '', label: t('filters.all') }, ...[...names].map(([value, label]) => ({ value, label }))]}
+      />
+      <TextInput label={t('users.id')} value={user} onChange={({ currentTarget }) => setUser(currentTarget.value)} />
+    </FilterForm>
   )
 }

@@ -1,11 +1,12 @@
-import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Button, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
 import { AccountSelect } from '../../../parts/account-select.tsx'
 import { ApiCall } from '../../../parts/api-call.tsx'
+import { FilterForm } from '../../../parts/form.tsx'
 import { List, useRows } from '../../../parts/list.tsx'
 import { useAccountNames } from '../../../parts/names.tsx'
 import { Page } from '../../../parts/page.tsx'
@@ -121,58 +122,47 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
     const { [name]: _, ...rest } = filters
     onChoose(value === '' ? rest : { ...rest, [name]: value })
   }
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    change('q', text.trim())
-  }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <TextInput
-          label={t('webhooks.url-part')}
-          value={text}
-          minLength={3}
-          onChange={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        <NativeSelect
-          label={t('webhooks.state')}
-          value={filters.state ?? ''}
-          onChange={({ currentTarget }) => change('state', currentTarget.value)}
-          data={[
-            { value: '', label: t('filters.all') },
-            { value: 'active', label: t('status.active') },
-            { value: 'inactive', label: t('status.inactive') },
-            { value: 'disabled', label: t('status.disabled') },
-          ]}
-        />
-        <NativeSelect
-          label={t('webhooks.scope')}
-          value={filters.scope ?? ''}
-          onChange={({ currentTarget }) => change('scope', currentTarget.value)}
-          data={[
-            { value: '', label: t('filters.all') },
-            { value: 'global', label: t('webhooks.global') },
-            { value: 'account', label: t('webhooks.of-account') },
-          ]}
-        />
-        <AccountSelect
-          value={filters.account ?? ''}
-          onChange={(account) => change('account', account)}
-          hint=""
-          placeholder={t('filters.all')}
-        />
-        {may('webhook-event:find-all') && may('event:find-all') && (
-          <EventSelect value={filters.event ?? ''} onChange={(event) => change('event', event)} />
-        )}
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-        {Object.keys(filters).length > 0 && (
-          <Button variant="subtle" onClick={() => onChoose({})}>
-            {t('list.clear')}
-          </Button>
-        )}
-      </Group>
-    </form>
+    <FilterForm
+      onApply={() => change('q', text.trim())}
+      onClear={Object.keys(filters).length > 0 ? () => onChoose({}) : undefined}
+    >
+      <TextInput
+        label={t('webhooks.url-part')}
+        value={text}
+        minLength={3}
+        onChange={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      <NativeSelect
+        label={t('webhooks.state')}
+        value={filters.state ?? ''}
+        onChange={({ currentTarget }) => change('state', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.all') },
+          { value: 'active', label: t('status.active') },
+          { value: 'inactive', label: t('status.inactive') },
+          { value: 'disabled', label: t('status.disabled') },
+        ]}
+      />
+      <NativeSelect
+        label={t('webhooks.scope')}
+        value={filters.scope ?? ''}
+        onChange={({ currentTarget }) => change('scope', currentTarget.value)}
+        data={[
+          { value: '', label: t('filters.all') },
+          { value: 'global', label: t('webhooks.global') },
+          { value: 'account', label: t('webhooks.of-account') },
+        ]}
+      />
+      <AccountSelect
+        value={filters.account ?? ''}
+        onChange={(account) => change('account', account)}
+        hint=""
+        placeholder={t('filters.all')}
+      />
+      {may('webhook-event:find-all') && may('event:find-all') && (
+        <EventSelect value={filters.event ?? ''} onChange={(event) => change('event', event)} />
+      )}
+    </FilterForm>
   )
 }
