@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
+import { Alert, Button, Code, Group, Stack, Text, Timeline, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
@@ -13,8 +13,8 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -43,9 +43,9 @@ export function DeliveryScreen() {
   })
   const content = (
     <>
-      {delivery.isPending && <Skeleton height={200} />}
-      {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
-      {delivery.data && <Detail delivery={delivery.data.data} order={isBeside ? 3 : 2} />}
+      <Loaded query={delivery} height={200}>
+        {({ data }) => <Detail delivery={data} order={isBeside ? 3 : 2} />}
+      </Loaded>
     </>
   )
   if (!isBeside)

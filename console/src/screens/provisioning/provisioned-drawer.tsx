@@ -1,4 +1,4 @@
-import { Button, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
+import { Button, Code, Group, Stack, Text, Timeline, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
@@ -12,7 +12,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -42,9 +42,9 @@ export function ProvisionedDrawer() {
   const close = () => void navigate({ to: '/provisioning/deliveries', search: true })
   return (
     <SidePanel title={t('delivery.title')} isOpen onClose={close}>
-      {delivery.isPending && <Skeleton height={200} />}
-      {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
-      {delivery.data && <Detail delivery={delivery.data.data} />}
+      <Loaded query={delivery} height={200}>
+        {({ data }) => <Detail delivery={data} />}
+      </Loaded>
     </SidePanel>
   )
 }
