@@ -4,8 +4,9 @@ import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { Freshness, readOf } from '../../parts/freshness.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -15,13 +16,16 @@ import { type CatalogueFilters, type EventType, filterTypes, resourceOf, stateOf
 /** Everything that can happen: the event types by resource, with who produces each and how many subscribe. */
 export function CatalogueScreen() {
   const { t } = useTranslation()
+  return (
+    <Guarded permission="event:find-all" title={t('catalogue.title')}>
+      <Catalogue />
+    </Guarded>
+  )
+}
+
+function Catalogue() {
+  const { t } = useTranslation()
   const { may } = useAccess()
-  if (!may('event:find-all'))
-    return (
-      <Page title={t('catalogue.title')}>
-        <NoPermission permission="event:find-all" />
-      </Page>
-    )
   return (
     <Page
       title={t('catalogue.title')}
@@ -42,12 +46,12 @@ export function CatalogueScreen() {
         </>
       }
     >
-      <Catalogue />
+      <EventTypes />
     </Page>
   )
 }
 
-function Catalogue() {
+function EventTypes() {
   const { t } = useTranslation()
   const filters = useSearch({ from: '/catalogue' })
   const navigate = useNavigate()

@@ -4,13 +4,12 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { FilterForm } from '../../parts/form.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission } from '../../parts/problem.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -24,7 +23,15 @@ interface Filters {
 /** List of events, newest first. */
 export function EventsScreen() {
   const { t } = useTranslation()
-  const { may } = useAccess()
+  return (
+    <Guarded permission="event-occurrence:find-all" title={t('event.title')}>
+      <Events />
+    </Guarded>
+  )
+}
+
+function Events() {
+  const { t } = useTranslation()
   const filters = useSearch({ from: '/events' })
   const navigate = useNavigate()
   const choose = (next: Filters) => void navigate({ to: '/events', search: next, replace: true })
@@ -61,12 +68,6 @@ export function EventsScreen() {
       cell: ({ routed_at }) => (routed_at ? <Time at={routed_at} /> : t('event.waiting')),
     },
   ]
-  if (!may('event-occurrence:find-all'))
-    return (
-      <Page title={t('event.title')}>
-        <NoPermission permission="event-occurrence:find-all" />
-      </Page>
-    )
   return (
     <Page
       title={t('event.title')}

@@ -5,9 +5,9 @@ import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { FilterForm } from '../../parts/form.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { List } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission } from '../../parts/problem.tsx'
 import { useProvisioned, useProvisionedColumns } from './provisioned-rows.tsx'
 import { Redrive } from './redrive.tsx'
 import { Sections } from './sections.tsx'
@@ -25,6 +25,15 @@ interface Filters {
 /** The ledger of provisioning: each change of a user for each target. */
 export function ProvisionedScreen() {
   const { t } = useTranslation()
+  return (
+    <Guarded permission="provisioning-delivery:find-all" title={t('provisioning.deliveries')}>
+      <Provisioned />
+    </Guarded>
+  )
+}
+
+function Provisioned() {
+  const { t } = useTranslation()
   const { may } = useAccess()
   const filters: Filters = useSearch({ from: '/provisioning/deliveries' })
   const navigate = useNavigate()
@@ -32,12 +41,6 @@ export function ProvisionedScreen() {
   const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${value}`)
   const rows = useProvisioned(apiFilters)
   const columns = useProvisionedColumns()
-  if (!may('provisioning-delivery:find-all'))
-    return (
-      <Page title={t('provisioning.deliveries')}>
-        <NoPermission permission="provisioning-delivery:find-all" />
-      </Page>
-    )
   const isDead = filters.status === 'dead_letter'
   return (
     <Page

@@ -7,10 +7,10 @@ import { useAccess } from '../../../frame/session.tsx'
 import { AccountSelect } from '../../../parts/account-select.tsx'
 import { ApiCall } from '../../../parts/api-call.tsx'
 import { FilterForm } from '../../../parts/form.tsx'
+import { Guarded } from '../../../parts/guarded.tsx'
 import { List, useRows } from '../../../parts/list.tsx'
 import { useAccountNames } from '../../../parts/names.tsx'
 import { Page } from '../../../parts/page.tsx'
-import { NoPermission } from '../../../parts/problem.tsx'
 import { useEventTypes } from '../../catalogue/event-types.ts'
 import { useActivity } from '../use-activity.ts'
 import { BulkBar, ExportButton } from './bulk-bar.tsx'
@@ -47,6 +47,15 @@ function toApiFilters({ q, state, scope, account }: Filters): string[] {
 /** The webhooks that the user may see. */
 export function WebhooksScreen() {
   const { t } = useTranslation()
+  return (
+    <Guarded permission="webhook:find-all" title={t('webhooks.title')}>
+      <Webhooks />
+    </Guarded>
+  )
+}
+
+function Webhooks() {
+  const { t } = useTranslation()
   const { may } = useAccess()
   const filters = useSearch({ from: '/webhooks' })
   const navigate = useNavigate()
@@ -71,12 +80,6 @@ export function WebhooksScreen() {
   const activity = useActivity(rows.shown.map(({ document_id }) => document_id))
   const accounts = useAccountNames(rows.shown.map(({ account }) => account))
   const columns = useWebhookColumns({ activity, accounts, chosen, onChoose: choose })
-  if (!may('webhook:find-all'))
-    return (
-      <Page title={t('webhooks.title')}>
-        <NoPermission permission="webhook:find-all" />
-      </Page>
-    )
   const create = may('webhook:create') && (
     <Button component={Link} to="/webhooks/new" size="compact-md">
       {t('webhooks.new')}
