@@ -1,4 +1,4 @@
-import { Button, Group, Stack } from '@mantine/core'
+import { Button, Group, NativeSelect, Stack } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ProblemCard } from './problem.tsx'
@@ -103,5 +103,27 @@ export function FilterForm({ onApply, onClear, children }: FilterFormProps) {
         )}
       </Group>
     </Form>
+  )
+}
+
+interface FilterChoiceProps {
+  label: string
+  /** Chosen value; undefined or empty for all. */
+  value: string | undefined
+  /** Takes the chosen value; an empty one for all. */
+  onChange: (value: string) => void
+  options: readonly { value: string; label: string }[]
+}
+
+/** A filter that one value of a list sets, or none. */
+export function FilterChoice({ label, value = '', onChange, options }: FilterChoiceProps) {
+  const { t } = useTranslation()
+  return (
+    <NativeSelect
+      label={label}
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      data={[{ value: '', label: t('filters.all') }, ...options]}
+    />
   )
 }

@@ -7,6 +7,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
 import { ChangeForm } from '../../parts/form.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { useRoles } from '../../parts/names.tsx'
@@ -145,7 +146,7 @@ function MemberRoles({ account, member, onDone }: { account: string; member: Mem
 function AddMember({ account, onDone }: { account: string; onDone: () => void }) {
   const { t } = useTranslation()
   const add = async (email: string, roles: string[]) => {
-    const filters = [`email|eq|${email.replaceAll(/[\\,]/g, '\\$&')}`]
+    const filters = [`email|eq|${escapeFilter(email)}`]
     const found = (await api.identity.userFindAll({ query: { filters } })).data[0]
     if (!found) throw new Error(t('members.nobody'))
     return api.identity.accountMemberCreate({ path: { id: account }, body: { user: found.document_id, roles } })

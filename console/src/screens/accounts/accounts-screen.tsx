@@ -8,6 +8,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
 import { FilterForm } from '../../parts/form.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
@@ -34,7 +35,7 @@ function Accounts() {
   const navigate = useNavigate()
   const choose = (text: string) =>
     void navigate({ to: '/accounts', search: text === '' ? {} : { q: text }, replace: true })
-  const filters = q === '' ? [] : [`name|like|${q.replaceAll(/[\\,]/g, '\\$&')}`]
+  const filters = q === '' ? [] : [`name|like|${escapeFilter(q)}`]
   const query = { sort: '-created_at' as const, ...(filters.length > 0 && { filters }) }
   const rows = useRows({
     key: ['accounts', ...filters],

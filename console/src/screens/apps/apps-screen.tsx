@@ -1,4 +1,4 @@
-import { Button, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Stack, Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -7,7 +7,8 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { FilterForm } from '../../parts/form.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -37,7 +38,7 @@ function Apps() {
   const navigate = useNavigate()
   const choose = (search: Filters) => void navigate({ to: '/apps', search, replace: true })
   const apiFilters = [
-    ...(filters.q ? [`name|like|${filters.q.replaceAll(/[\\,]/g, '\\$&')}`] : []),
+    ...(filters.q ? [`name|like|${escapeFilter(filters.q)}`] : []),
     ...(filters.type === 'public' || filters.type === 'confidential' ? [`type|eq|${filters.type}`] : []),
   ]
   const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
@@ -125,12 +126,11 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
         value={text}
         onChange={({ currentTarget }) => setText(currentTarget.value)}
       />
-      <NativeSelect
+      <FilterChoice
         label={t('apps.type')}
-        value={filters.type ?? ''}
-        onChange={({ currentTarget }) => choose(currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
+        value={filters.type}
+        onChange={choose}
+        options={[
           { value: 'confidential', label: t('apps.type.confidential') },
           { value: 'public', label: t('apps.type.public') },
         ]}

@@ -1,7 +1,7 @@
 import { NativeSelect, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { FilterForm } from '../../parts/form.tsx'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import type { AuditFilters } from './audit-filters.ts'
 
 const TEXTS = ['action', 'user', 'target', 'account', 'address', 'request_id'] as const
@@ -38,12 +38,11 @@ export function AuditFilterBar({
           onChange={({ currentTarget: { value } }) => change({ [name]: value })}
         />
       ))}
-      <NativeSelect
+      <FilterChoice
         label={t('audit.outcome')}
-        value={texts.outcome ?? ''}
-        onChange={({ currentTarget: { value } }) => change({ outcome: value })}
-        data={[
-          { value: '', label: t('filters.all') },
+        value={texts.outcome}
+        onChange={(value) => change({ outcome: value })}
+        options={[
           { value: 'success', label: t('status.success') },
           { value: 'failure', label: t('status.failure') },
         ]}

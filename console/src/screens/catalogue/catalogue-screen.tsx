@@ -3,6 +3,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { FilterChoice } from '../../parts/form.tsx'
 import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -84,14 +85,14 @@ function EventTypes() {
             value={filters.q ?? ''}
             onChange={({ currentTarget }) => choose({ q: currentTarget.value })}
           />
-          <NativeSelect
+          <FilterChoice
             label={t('catalogue.state')}
-            value={filters.state ?? ''}
-            onChange={({ currentTarget }) => choose({ state: currentTarget.value })}
-            data={[
-              { value: '', label: t('filters.all') },
-              ...(['active', 'stale', 'inactive'] as const).map((value) => ({ value, label: t(`status.${value}`) })),
-            ]}
+            value={filters.state}
+            onChange={(value) => choose({ state: value })}
+            options={(['active', 'stale', 'inactive'] as const).map((value) => ({
+              value,
+              label: t(`status.${value}`),
+            }))}
           />
         </Group>
         <Group justify="space-between">

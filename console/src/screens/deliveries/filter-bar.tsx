@@ -3,7 +3,7 @@ import { useDisclosure } from '@mantine/hooks'
 import { type ChangeEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useTimeZone } from '../../frame/preferences.ts'
-import { Form } from '../../parts/form.tsx'
+import { FilterChoice, Form } from '../../parts/form.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
 import { type DeliveryFilters, fromFieldTime, SINCE_HOURS, toFieldTime } from './filters.ts'
 
@@ -107,12 +107,11 @@ function Choices({ filters, onChange }: { filters: DeliveryFilters; onChange: On
   const { t } = useTranslation()
   return (
     <>
-      <NativeSelect
+      <FilterChoice
         label={t('deliveries.answer')}
-        value={filters.code ?? ''}
-        onChange={({ currentTarget }) => onChange('code', currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
+        value={filters.code}
+        onChange={(value) => onChange('code', value)}
+        options={[
           ...['2xx', '3xx', '4xx', '5xx'].map((value) => ({ value, label: value })),
           { value: 'none', label: t('deliveries.no-answer') },
         ]}
@@ -160,21 +159,17 @@ function MoreFields({ filters, fieldOf, timeFieldOf, onChange }: MoreFieldsProps
       <TextInput label={t('event.resource')} placeholder="id" {...fieldOf('resource')} />
       <TextInput label={t('event.id')} placeholder="id" {...fieldOf('event_id')} />
       <TextInput label={t('ledger.attempts')} placeholder="2-5" {...fieldOf('attempts')} />
-      <NativeSelect
+      <FilterChoice
         label={t('ledger.error')}
-        value={filters.error ?? ''}
-        onChange={({ currentTarget }) => onChange('error', currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
-          ...FAULTS.map((value) => ({ value, label: faultName(value, t) })),
-        ]}
+        value={filters.error}
+        onChange={(value) => onChange('error', value)}
+        options={FAULTS.map((value) => ({ value, label: faultName(value, t) }))}
       />
-      <NativeSelect
+      <FilterChoice
         label={t('ledger.trigger')}
-        value={filters.trigger ?? ''}
-        onChange={({ currentTarget }) => onChange('trigger', currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
+        value={filters.trigger}
+        onChange={(value) => onChange('trigger', value)}
+        options={[
           { value: 'automatic', label: t('ledger.trigger.false') },
           { value: 'manual', label: t('ledger.trigger.true') },
         ]}

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
 import { FilterForm } from '../../parts/form.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
@@ -35,7 +36,7 @@ function Events() {
   const filters = useSearch({ from: '/events' })
   const navigate = useNavigate()
   const choose = (next: Filters) => void navigate({ to: '/events', search: next, replace: true })
-  const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${value.replaceAll(/[\\,]/g, '\\$&')}`)
+  const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${escapeFilter(value)}`)
   const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
   const rows = useRows({
     key: ['events', apiFilters],

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
 import { FilterForm } from '../../parts/form.tsx'
 import { Page } from '../../parts/page.tsx'
 import { CreateKey } from './create-key.tsx'
@@ -16,7 +17,7 @@ export function KeysScreen() {
   const { q = '' } = useSearch({ from: '/keys' })
   const navigate = useNavigate()
   const [text, setText] = useState(q)
-  const filters = q === '' ? [] : [`name|like|${q.replaceAll(/[\\,]/g, '\\$&')}`]
+  const filters = q === '' ? [] : [`name|like|${escapeFilter(q)}`]
   const choose = (given: string) =>
     void navigate({ to: '/keys', search: given === '' ? {} : { q: given }, replace: true })
   return (

@@ -1,10 +1,10 @@
-import { NativeSelect, Text, TextInput } from '@mantine/core'
+import { Text, TextInput } from '@mantine/core'
 import { Outlet, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { FilterForm } from '../../parts/form.tsx'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { List } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -87,20 +87,17 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
       onApply={() => change('user', user.trim())}
       onClear={Object.keys(filters).length > 0 ? () => onChoose({}) : undefined}
     >
-      <NativeSelect
+      <FilterChoice
         label={t('deliveries.status')}
-        value={filters.status ?? ''}
-        onChange={({ currentTarget }) => change('status', currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
-          ...STATUSES.map((value) => ({ value, label: t(`status.${value}`) })),
-        ]}
+        value={filters.status}
+        onChange={(value) => change('status', value)}
+        options={STATUSES.map((value) => ({ value, label: t(`status.${value}`) }))}
       />
-      <NativeSelect
+      <FilterChoice
         label={t('provisioning.one')}
-        value={filters.target ?? ''}
-        onChange={({ currentTarget }) => change('target', currentTarget.value)}
-        data={[{ value: '', label: t('filters.all') }, ...[...names].map(([value, label]) => ({ value, label }))]}
+        value={filters.target}
+        onChange={(value) => change('target', value)}
+        options={[...names].map(([value, label]) => ({ value, label }))}
       />
       <TextInput label={t('users.id')} value={user} onChange={({ currentTarget }) => setUser(currentTarget.value)} />
     </FilterForm>

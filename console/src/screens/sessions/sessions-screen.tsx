@@ -1,10 +1,11 @@
-import { NativeSelect, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { FilterForm } from '../../parts/form.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SessionList } from './session-list.tsx'
 
@@ -20,7 +21,7 @@ export function SessionsScreen() {
   const filters: Filters = useSearch({ from: '/sessions' })
   const navigate = useNavigate()
   const apiFilters = [
-    ...(filters.address ? [`address|eq|${filters.address.replaceAll(/[\\,]/g, '\\$&')}`] : []),
+    ...(filters.address ? [`address|eq|${escapeFilter(filters.address)}`] : []),
     ...(filters.kind ? [`client_id|null|${filters.kind === 'user'}`] : []),
   ]
   return (
@@ -59,12 +60,11 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
         value={address}
         onChange={({ currentTarget }) => setAddress(currentTarget.value)}
       />
-      <NativeSelect
+      <FilterChoice
         label={t('sessions.kind')}
-        value={filters.kind ?? ''}
-        onChange={({ currentTarget }) => choose(currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
+        value={filters.kind}
+        onChange={choose}
+        options={[
           { value: 'user', label: t('sessions.of-user') },
           { value: 'app', label: t('sessions.of-app') },
         ]}

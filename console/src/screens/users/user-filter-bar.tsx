@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { AccountSelect } from '../../parts/account-select.tsx'
-import { FilterForm } from '../../parts/form.tsx'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import { useRoles } from '../../parts/names.tsx'
 import type { UserFilters } from './user-filters.ts'
 
@@ -23,11 +23,11 @@ export function UserFilterBar({ filters, onChoose }: { filters: UserFilters; onC
     onChoose(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== '')))
   }
   const choice = (name: keyof UserFilters, label: string, options: readonly (readonly [string, string])[]) => (
-    <NativeSelect
+    <FilterChoice
       label={label}
-      value={filters[name] ?? ''}
-      onChange={({ currentTarget: { value } }) => change({ [name]: value })}
-      data={[{ value: '', label: t('filters.all') }, ...options.map(([value, label]) => ({ value, label }))]}
+      value={filters[name]}
+      onChange={(value) => change({ [name]: value })}
+      options={options.map(([value, label]) => ({ value, label }))}
     />
   )
   const ranges = RANGES.map((range) => [range, t(`since.${range}`)] as const)

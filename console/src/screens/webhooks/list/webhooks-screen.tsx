@@ -1,4 +1,4 @@
-import { Button, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Stack, Text, TextInput } from '@mantine/core'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -6,7 +6,8 @@ import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
 import { AccountSelect } from '../../../parts/account-select.tsx'
 import { ApiCall } from '../../../parts/api-call.tsx'
-import { FilterForm } from '../../../parts/form.tsx'
+import { escapeFilter } from '../../../parts/filter-text.ts'
+import { FilterChoice, FilterForm } from '../../../parts/form.tsx'
 import { Guarded } from '../../../parts/guarded.tsx'
 import { List, useRows } from '../../../parts/list.tsx'
 import { useAccountNames } from '../../../parts/names.tsx'
@@ -35,9 +36,8 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
 
 /** The filters as the API takes them. Pure. */
 function toApiFilters({ q, state, scope, account }: Filters): string[] {
-  const text = q?.replaceAll(/[\\,]/g, '\\$&')
   return [
-    ...(text ? [`url|like|${text}`] : []),
+    ...(q ? [`url|like|${escapeFilter(q)}`] : []),
     ...(STATES[state ?? ''] ?? []),
     ...(account ? [`account|eq|${account}`] : []),
     ...(scope === 'global' ? ['is_global|eq|true'] : scope === 'account' ? ['is_global|eq|false'] : []),
@@ -136,23 +136,21 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
         minLength={3}
         onChange={({ currentTarget }) => setText(currentTarget.value)}
       />
-      <NativeSelect
+      <FilterChoice
         label={t('webhooks.state')}
-        value={filters.state ?? ''}
-        onChange={({ currentTarget }) => change('state', currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
+        value={filters.state}
+        onChange={(value) => change('state', value)}
+        options={[
           { value: 'active', label: t('status.active') },
           { value: 'inactive', label: t('status.inactive') },
           { value: 'disabled', label: t('status.disabled') },
         ]}
       />
-      <NativeSelect
+      <FilterChoice
         label={t('webhooks.scope')}
-        value={filters.scope ?? ''}
-        onChange={({ currentTarget }) => change('scope', currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
+        value={filters.scope}
+        onChange={(value) => change('scope', value)}
+        options={[
           { value: 'global', label: t('webhooks.global') },
           { value: 'account', label: t('webhooks.of-account') },
         ]}
