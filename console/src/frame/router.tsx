@@ -4,6 +4,7 @@ import {
   createRouter,
   type ErrorComponentProps,
   lazyRouteComponent,
+  type RouteComponent,
   redirect,
 } from '@tanstack/react-router'
 import { ProblemCard } from '../parts/problem.tsx'
@@ -15,6 +16,11 @@ import { NotFound, Root } from './root.tsx'
 import { readTexts } from './search-texts.ts'
 
 const root = createRootRoute({ component: Root, notFoundComponent: NotFound })
+
+/** A detail screen with tabs: the URL names the one that is open. */
+function createTabbed<const Path extends string>(path: Path, component: RouteComponent) {
+  return createRoute({ getParentRoute: () => root, path, component, validateSearch: readTexts('tab') })
+}
 
 const home = createRoute({
   getParentRoute: () => root,
@@ -78,24 +84,20 @@ const users = createRoute({
   component: lazyRouteComponent(() => import('../screens/users/users-screen.tsx'), 'UsersScreen'),
   validateSearch: readTexts(...USER_FILTERS),
 })
-const user = createRoute({
-  getParentRoute: () => root,
-  path: 'users/$id',
-  component: lazyRouteComponent(() => import('../screens/users/user-screen.tsx'), 'UserScreen'),
-  validateSearch: readTexts('tab'),
-})
+const user = createTabbed(
+  'users/$id',
+  lazyRouteComponent(() => import('../screens/users/user-screen.tsx'), 'UserScreen'),
+)
 const accounts = createRoute({
   getParentRoute: () => root,
   path: 'accounts',
   component: lazyRouteComponent(() => import('../screens/accounts/accounts-screen.tsx'), 'AccountsScreen'),
   validateSearch: readTexts('q'),
 })
-const account = createRoute({
-  getParentRoute: () => root,
-  path: 'accounts/$id',
-  component: lazyRouteComponent(() => import('../screens/accounts/account-screen.tsx'), 'AccountScreen'),
-  validateSearch: readTexts('tab'),
-})
+const account = createTabbed(
+  'accounts/$id',
+  lazyRouteComponent(() => import('../screens/accounts/account-screen.tsx'), 'AccountScreen'),
+)
 const roles = createRoute({
   getParentRoute: () => root,
   path: 'roles',
@@ -140,12 +142,10 @@ const createApp = createRoute({
   component: lazyRouteComponent(() => import('../screens/apps/create-app-screen.tsx'), 'CreateAppScreen'),
   validateSearch: readTexts('step'),
 })
-const app = createRoute({
-  getParentRoute: () => root,
-  path: 'apps/$id',
-  component: lazyRouteComponent(() => import('../screens/apps/app-screen.tsx'), 'AppScreen'),
-  validateSearch: readTexts('tab'),
-})
+const app = createTabbed(
+  'apps/$id',
+  lazyRouteComponent(() => import('../screens/apps/app-screen.tsx'), 'AppScreen'),
+)
 const audit = createRoute({
   getParentRoute: () => root,
   path: 'audit',

@@ -9,9 +9,9 @@ import {
   RemoveAccountMemberBody,
   UpdateAccountMemberBody,
 } from './account.schema.ts'
-import { type AccountDeps, addMember, changeMemberRoles, loadAccount, removeMember, showMember } from './account.ts'
+import { type AccountDeps, addMember, changeMemberRoles, removeMember, showMember } from './account.ts'
 import { type NamedAccountMember, selectAccountMembers, toAccountMemberRow } from './account-member.store.ts'
-import { readOwnAccount, UNDER_ACCOUNT } from './own-account.ts'
+import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from './own-account.ts'
 
 const MEMBER_FIELDS = rowFields({
   user: { type: 'uuid' },
@@ -37,11 +37,8 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       body: AddAccountMemberBody,
     },
     {
-      row: {
-        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (deps, { db, params, scope, body, caller, now }) => {
+      row: ACCOUNT_ROW,
+      handle: async (deps: AccountDeps, { db, params, scope, body, caller, now }) => {
         const target = { id: params.id, scope }
         const { user: userId, roles = [] } = body
         const member = await addMember(deps, db, { target, userId, roles, caller, now })
@@ -69,11 +66,8 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       body: UpdateAccountMemberBody,
     },
     {
-      row: {
-        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (_deps, { db, params, scope, body, caller, now }) => {
+      row: ACCOUNT_ROW,
+      handle: async (_deps: AccountDeps, { db, params, scope, body, caller, now }) => {
         const change = { target: { id: params.id, scope }, userId: body.user, roles: body.roles, caller, now }
         const { member, before, isChanged } = await changeMemberRoles(db, change)
         return {
@@ -118,11 +112,8 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       body: RemoveAccountMemberBody,
     },
     {
-      row: {
-        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (_deps, { db, params, scope, body, caller, now }) => {
+      row: ACCOUNT_ROW,
+      handle: async (_deps: AccountDeps, { db, params, scope, body, caller, now }) => {
         const target = { id: params.id, scope }
         const member = await removeMember(db, { target, userId: body.user, caller, now })
         return {

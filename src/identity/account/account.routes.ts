@@ -6,6 +6,7 @@ import { IdParams } from '../../http/route/schema.ts'
 import { AccountRow, CreateAccountBody, UpdateAccountBody } from './account.schema.ts'
 import { type AccountRecord, selectAccounts, toAccountRow } from './account.store.ts'
 import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'
+import { ACCOUNT_ROW } from './own-account.ts'
 
 const ACCOUNT_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'indexed' },
@@ -83,11 +84,8 @@ export const accountRoutes: Routes<AccountDeps> = [
       body: UpdateAccountBody,
     },
     {
-      row: {
-        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (_deps, { db, params, scope, body, caller, now }) => {
+      row: ACCOUNT_ROW,
+      handle: async (_deps: AccountDeps, { db, params, scope, body, caller, now }) => {
         const change = { name: body.name, by: caller.userId, now }
         const { account, isChanged } = await renameAccount(db, { id: params.id, scope }, change)
         return {
@@ -111,11 +109,8 @@ export const accountRoutes: Routes<AccountDeps> = [
       params: IdParams,
     },
     {
-      row: {
-        find: (_deps: AccountDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (deps, { db, params, scope, caller, now }) => {
+      row: ACCOUNT_ROW,
+      handle: async (deps: AccountDeps, { db, params, scope, caller, now }) => {
         const target = { id: params.id, scope }
         const account = await deleteAccount(deps, db, { target, by: caller.userId, now })
         return { data: toAccountRow(account), message: 'Account deleted.', changed: changedOf(account) }

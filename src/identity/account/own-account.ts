@@ -16,8 +16,17 @@ export function readOwnAccount({ params, scope }: AccountRequest): AccountId {
   return account
 }
 
+const findAccount = ({ db, params, scope }: AccountRequest & { db: Database }) =>
+  loadAccount(db, { id: params.id, scope })
+
+/** The `row` of a change of an account or under it (`/account/{id}/...`): the account of the path. */
+export const ACCOUNT_ROW = {
+  find: (_deps: object, request: AccountRequest & { db: Database }) => findAccount(request),
+  neededBy: 'validation',
+} as const
+
 /** The behaviour that lists under an account (`/account/{id}/...`) share. */
 export const UNDER_ACCOUNT = {
-  loadParent: ({ db, params, scope }: AccountRequest & { db: Database }) => loadAccount(db, { id: params.id, scope }),
+  loadParent: findAccount,
   changedOf: ({ params }: Pick<AccountRequest, 'params'>) => [{ id: null, account: params.id as AccountId }],
 }

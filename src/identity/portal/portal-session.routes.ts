@@ -2,8 +2,7 @@ import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
-import { loadAccount } from '../account/account.ts'
-import { readOwnAccount, UNDER_ACCOUNT } from '../account/own-account.ts'
+import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from '../account/own-account.ts'
 import {
   CreatePortalSessionBody,
   EndedPortalSession,
@@ -64,11 +63,8 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       problems: ['limit_reached'],
     },
     {
-      row: {
-        find: (_deps: PortalSessionDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (deps, { db, params, scope, body, caller, now }) => {
+      row: ACCOUNT_ROW,
+      handle: async (deps: PortalSessionDeps, { db, params, scope, body, caller, now }) => {
         const { role, external_user = null, return_url = null, lifetime_seconds, theme, language } = body
         const { session, url } = await createPortalSession(deps, db, {
           target: { id: params.id, scope },

@@ -1,12 +1,13 @@
-import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Stack, Text, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { SecretDialog } from '../../parts/dialogs.tsx'
-import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { ChangeForm } from '../../parts/form.tsx'
+import { NoPermission } from '../../parts/problem.tsx'
 import { EventPicker } from '../../screens/webhooks/event-picker.tsx'
 import { type HeaderRow, toHeaders } from '../../screens/webhooks/header-rows.ts'
 import { HeaderFields } from '../../screens/webhooks/own-headers.tsx'
@@ -28,7 +29,7 @@ export function CreateWebhook() {
       lead={shared('create.lead')}
       back={{ label: shared('webhooks.title'), href: hrefOf('webhooks') }}
     >
-      {may('webhook:create') ? <Form /> : <NoPermission permission="webhook:create" />}
+      {may('webhook:create') ? <CreateForm /> : <NoPermission permission="webhook:create" />}
     </Screen>
   )
 }
@@ -43,7 +44,7 @@ interface Draft {
   events: ReadonlySet<string>
 }
 
-function Form() {
+function CreateForm() {
   const { t } = useTranslation('console')
   const { account } = usePortalSession()
   const [draft, setDraft] = useState<Draft>({ url: '', name: '', resources: '', headers: [], events: new Set() })
@@ -52,22 +53,14 @@ function Form() {
     touches: [['webhooks'], ['limits']],
     onDone: ({ data }) => tell({ type: 'happened', name: 'webhook-created', id: data.document_id }),
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    create.mutate(undefined)
-  }
   const made = create.data?.data
   return (
-    <form onSubmit={submit}>
-      <Stack maw={760} gap="lg">
-        <Fields draft={draft} onChange={(members) => setDraft({ ...draft, ...members })} />
-        {create.isError && <ProblemCard error={create.error} />}
-        <Group>
-          <Button type="submit" loading={create.isPending}>
-            {t('create.do')}
-          </Button>
-        </Group>
-      </Stack>
+    <>
+      <ChangeForm change={create} label={t('create.do')} buttonAt="start" maxWidth={760}>
+        <Stack gap="lg">
+          <Fields draft={draft} onChange={(members) => setDraft({ ...draft, ...members })} />
+        </Stack>
+      </ChangeForm>
       {made?.secret && (
         <SecretDialog
           title={t('create.secret')}
@@ -78,7 +71,7 @@ function Form() {
           <Text size="sm">{t('create.secret-text')}</Text>
         </SecretDialog>
       )}
-    </form>
+    </>
   )
 }
 

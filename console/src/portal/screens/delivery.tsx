@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Code, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Alert, Anchor, Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
@@ -9,7 +9,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
@@ -43,9 +43,9 @@ export function Delivery({ id }: { id: string }) {
       lead={row && <Status name={row.status} />}
       actions={row && <Replay delivery={row} />}
     >
-      {delivery.isPending && <Skeleton height={240} />}
-      {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
-      {row && <Detail delivery={row} />}
+      <Loaded query={delivery} height={240}>
+        {({ data }) => <Detail delivery={data} />}
+      </Loaded>
     </Screen>
   )
 }

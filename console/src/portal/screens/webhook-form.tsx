@@ -1,13 +1,13 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Stack, Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { ChangeForm } from '../../parts/form.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { OwnHeaders } from '../../screens/webhooks/own-headers.tsx'
 import { toResourceIds } from '../../screens/webhooks/resource-ids.ts'
@@ -29,40 +29,26 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
     onDone: () => tell({ type: 'happened', name: 'webhook-changed', id }),
   })
   const isReadOnly = !may('webhook:update')
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate(undefined)
-  }
   return (
     <Stack maw={720}>
-      <form onSubmit={submit}>
-        <Stack>
-          <TextInput
-            label={t('create.url')}
-            required
-            readOnly={isReadOnly}
-            value={url}
-            onChange={({ currentTarget }) => setUrl(currentTarget.value)}
-          />
-          <TextInput
-            label={t('webhooks.name')}
-            readOnly={isReadOnly}
-            maxLength={100}
-            value={name}
-            onChange={({ currentTarget }) => setName(currentTarget.value)}
-          />
-          <ResourceIdsInput isReadOnly={isReadOnly} value={resources} onChange={setResources} />
-          {save.isError && <ProblemCard error={save.error} />}
-          {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
-          {!isReadOnly && (
-            <Group>
-              <Button type="submit" loading={save.isPending}>
-                {t('settings.save')}
-              </Button>
-            </Group>
-          )}
-        </Stack>
-      </form>
+      <ChangeForm change={save} label={t('settings.save')} isReadOnly={isReadOnly} buttonAt="start">
+        <TextInput
+          label={t('create.url')}
+          required
+          readOnly={isReadOnly}
+          value={url}
+          onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+        />
+        <TextInput
+          label={t('webhooks.name')}
+          readOnly={isReadOnly}
+          maxLength={100}
+          value={name}
+          onChange={({ currentTarget }) => setName(currentTarget.value)}
+        />
+        <ResourceIdsInput isReadOnly={isReadOnly} value={resources} onChange={setResources} />
+        {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
+      </ChangeForm>
       <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
       <Facts
         lines={[

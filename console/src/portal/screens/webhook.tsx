@@ -2,10 +2,11 @@ import { Tabs } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Loaded } from '../../parts/loaded.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
 import { SignatureDebugger } from '../../screens/webhooks/detail/signature-debugger.tsx'
 import { WebhookEventSet } from '../../screens/webhooks/detail/webhook-event-set.tsx'
-import { FailureWarning, useWebhook, WebhookLead, WebhookPending } from '../../screens/webhooks/detail/webhook-head.tsx'
+import { FailureWarning, useWebhook, WebhookLead } from '../../screens/webhooks/detail/webhook-head.tsx'
 import { hrefOf } from '../route.ts'
 import { Screen } from '../screen.tsx'
 import { DeliveryList } from './delivery-list.tsx'
@@ -19,22 +20,21 @@ export function Webhook({ id }: { id: string }) {
   const { t } = useTranslation('console')
   const webhook = useWebhook(id)
   const row = webhook.data?.data
-  const back = { label: t('webhooks.title'), href: hrefOf('webhooks') }
-  if (!row)
-    return (
-      <Screen title={t('webhooks.one')} back={back}>
-        <WebhookPending webhook={webhook} />
-      </Screen>
-    )
   return (
     <Screen
-      title={nameOf(row)}
-      back={back}
-      lead={<WebhookLead webhook={row} />}
-      actions={<WebhookActions webhook={row} />}
+      title={row ? nameOf(row) : t('webhooks.one')}
+      back={{ label: t('webhooks.title'), href: hrefOf('webhooks') }}
+      lead={row && <WebhookLead webhook={row} />}
+      actions={row && <WebhookActions webhook={row} />}
     >
-      <FailureWarning webhook={row} />
-      <Sections webhook={row} />
+      <Loaded query={webhook} height={240}>
+        {({ data }) => (
+          <>
+            <FailureWarning webhook={data} />
+            <Sections webhook={data} />
+          </>
+        )}
+      </Loaded>
     </Screen>
   )
 }

@@ -1,8 +1,8 @@
-import { Button, Group, Stack, TextInput } from '@mantine/core'
-import { type SyntheticEvent, useState } from 'react'
+import { TextInput } from '@mantine/core'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useChange } from '../../frame/use-change.ts'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { ChangeForm } from '../../parts/form.tsx'
 
 /** Asks for the name of an account. */
 export function AccountForm<Answer>({
@@ -18,28 +18,16 @@ export function AccountForm<Answer>({
 }) {
   const { t } = useTranslation()
   const [text, setText] = useState(name)
-  const save = useChange({ make: send, touches: [['accounts'], ['account']], onDone })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate(text.trim())
-  }
+  const save = useChange({ make: () => send(text.trim()), touches: [['accounts'], ['account']], onDone })
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput
-          label={t('accounts.name')}
-          required
-          data-autofocus
-          value={text}
-          onChange={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        {save.isError && <ProblemCard error={save.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={save.isPending} disabled={text.trim() === '' || text.trim() === name}>
-            {label}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <ChangeForm change={save} label={label} isDisabled={text.trim() === '' || text.trim() === name}>
+      <TextInput
+        label={t('accounts.name')}
+        required
+        data-autofocus
+        value={text}
+        onChange={({ currentTarget }) => setText(currentTarget.value)}
+      />
+    </ChangeForm>
   )
 }

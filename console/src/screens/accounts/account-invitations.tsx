@@ -1,6 +1,6 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
@@ -8,10 +8,10 @@ import { Dialog } from '../../parts/dialog.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { UserLink, useUsers } from '../../parts/names.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
-import { RoleSelect } from '../../parts/role-select.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
+import { MemberForm } from './member-form.tsx'
 
 type Invitation = Schemas['AccountInvitation']
 
@@ -66,45 +66,16 @@ export function AccountInvitations({ account }: { account: string }) {
         empty={<Text>{t('invitations.empty')}</Text>}
       />
       <Dialog title={t('invitations.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
-        <InvitationForm account={account} onDone={() => setIsOpen(false)} />
+        <MemberForm
+          hint={t('invitations.hint')}
+          label={t('invitations.send')}
+          touches={key}
+          send={(email, roles) =>
+            api.identity.accountInvitationCreate({ path: { id: account }, body: { email, roles } })
+          }
+          onDone={() => setIsOpen(false)}
+        />
       </Dialog>
     </Stack>
-  )
-}
-
-function InvitationForm({ account, onDone }: { account: string; onDone: () => void }) {
-  const { t } = useTranslation()
-  const [email, setEmail] = useState('')
-  const [roles, setRoles] = useState<string[]>([])
-  const invite = useChange({
-    make: () => api.identity.accountInvitationCreate({ path: { id: account }, body: { email: email.trim(), roles } }),
-    touches: [['invitations', account]],
-    onDone,
-  })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    invite.mutate(undefined)
-  }
-  return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput
-          label={t('users.email')}
-          description={t('invitations.hint')}
-          type="email"
-          required
-          data-autofocus
-          value={email}
-          onChange={({ currentTarget }) => setEmail(currentTarget.value)}
-        />
-        <RoleSelect value={roles} onChange={setRoles} isOfAccount />
-        {invite.isError && <ProblemCard error={invite.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={invite.isPending}>
-            {t('invitations.send')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
   )
 }

@@ -1,11 +1,12 @@
-import { Button, Group, NumberInput, Progress, Skeleton, Stack, Text } from '@mantine/core'
+import { Group, NumberInput, Progress, Skeleton, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
+import { ChangeForm } from '../../parts/form.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 
 type Limit = Schemas['AccountLimit']
@@ -58,36 +59,28 @@ function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
     },
     touches: [['limits', limit.account]],
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate(undefined)
-  }
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        {NAMES.map((name) => (
-          <NumberInput
-            key={name}
-            label={t(`limits.${name}`)}
-            description={draft[name] === null ? t('limits.default', { limit: limit.limits[name] }) : t('limits.own')}
-            placeholder={String(limit.limits[name])}
-            min={0}
-            allowDecimal={false}
-            allowNegative={false}
-            disabled={isLocked}
-            value={draft[name] ?? ''}
-            onChange={(value) => setDraft({ ...draft, [name]: value === '' ? null : Number(value) })}
-          />
-        ))}
-        {save.isError && <ProblemCard error={save.error} />}
-        {!isLocked && (
-          <Group>
-            <Button type="submit" loading={save.isPending} disabled={changed.length === 0}>
-              {t('settings.save')}
-            </Button>
-          </Group>
-        )}
-      </Stack>
-    </form>
+    <ChangeForm
+      change={save}
+      label={t('settings.save')}
+      isDisabled={changed.length === 0}
+      isReadOnly={isLocked}
+      buttonAt="start"
+    >
+      {NAMES.map((name) => (
+        <NumberInput
+          key={name}
+          label={t(`limits.${name}`)}
+          description={draft[name] === null ? t('limits.default', { limit: limit.limits[name] }) : t('limits.own')}
+          placeholder={String(limit.limits[name])}
+          min={0}
+          allowDecimal={false}
+          allowNegative={false}
+          disabled={isLocked}
+          value={draft[name] ?? ''}
+          onChange={(value) => setDraft({ ...draft, [name]: value === '' ? null : Number(value) })}
+        />
+      ))}
+    </ChangeForm>
   )
 }

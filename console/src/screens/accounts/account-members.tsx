@@ -1,19 +1,21 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
+import { ChangeForm } from '../../parts/form.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { useRoles } from '../../parts/names.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { RoleSelect } from '../../parts/role-select.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+import { MemberForm } from './member-form.tsx'
 
 type Member = Schemas['AccountMember']
 
@@ -133,64 +135,29 @@ function MemberRoles({ account, member, onDone }: { account: string; member: Mem
     touches: [['members', account]],
     onDone,
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate(undefined)
-  }
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <RoleSelect value={roles} onChange={setRoles} isOfAccount />
-        {save.isError && <ProblemCard error={save.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={save.isPending}>
-            {t('settings.save')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <ChangeForm change={save} label={t('settings.save')}>
+      <RoleSelect value={roles} onChange={setRoles} isOfAccount />
+    </ChangeForm>
   )
 }
 
 /** Finds the user by its address, and adds it. */
 function AddMember({ account, onDone }: { account: string; onDone: () => void }) {
   const { t } = useTranslation()
-  const [email, setEmail] = useState('')
-  const [roles, setRoles] = useState<string[]>([])
-  const add = useChange({
-    make: async () => {
-      const filters = [`email|eq|${email.trim().replaceAll(/[\\,]/g, '\\$&')}`]
-      const found = (await api.identity.userFindAll({ query: { filters } })).data[0]
-      if (!found) throw new Error(t('members.nobody'))
-      return api.identity.accountMemberCreate({ path: { id: account }, body: { user: found.document_id, roles } })
-    },
-    touches: [['members', account]],
-    onDone,
-  })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    add.mutate(undefined)
+  const add = async (email: string, roles: string[]) => {
+    const filters = [`email|eq|${escapeFilter(email)}`]
+    const found = (await api.identity.userFindAll({ query: { filters } })).data[0]
+    if (!found) throw new Error(t('members.nobody'))
+    return api.identity.accountMemberCreate({ path: { id: account }, body: { user: found.document_id, roles } })
   }
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput
-          label={t('users.email')}
-          description={t('members.add-hint')}
-          type="email"
-          required
-          data-autofocus
-          value={email}
-          onChange={({ currentTarget }) => setEmail(currentTarget.value)}
-        />
-        <RoleSelect value={roles} onChange={setRoles} isOfAccount />
-        {add.isError && <ProblemCard error={add.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={add.isPending}>
-            {t('members.add')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <MemberForm
+      hint={t('members.add-hint')}
+      label={t('members.add')}
+      touches={['members', account]}
+      send={add}
+      onDone={onDone}
+    />
   )
 }

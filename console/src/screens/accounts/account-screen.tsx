@@ -1,4 +1,4 @@
-import { Button, Group, Skeleton, Text } from '@mantine/core'
+import { Button, Group, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
@@ -11,8 +11,8 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { Sections } from '../../parts/sections.tsx'
 import { AccountEvents, AccountWebhooks } from './account-activity.tsx'
 import { AccountForm } from './account-form.tsx'
@@ -37,39 +37,39 @@ export function AccountScreen() {
       lead={<CopyText text={id} />}
       actions={row && <Actions account={row} />}
     >
-      {account.isPending && <Skeleton height={240} />}
-      {account.isError && <ProblemCard error={account.error} onRetry={() => void account.refetch()} />}
-      {row && (
-        <Sections
-          sections={[
-            may('account-member:find-all') && {
-              name: 'members',
-              label: t('accounts.members'),
-              content: () => <AccountMembers account={id} />,
-            },
-            may('account-member:invite') && {
-              name: 'invitations',
-              label: t('accounts.invitations'),
-              content: () => <AccountInvitations account={id} />,
-            },
-            may('account-limit:find-one') && {
-              name: 'limits',
-              label: t('accounts.limits'),
-              content: () => <AccountLimits account={id} />,
-            },
-            may('webhook:find-all') && {
-              name: 'webhooks',
-              label: t('webhooks.title'),
-              content: () => <AccountWebhooks account={id} />,
-            },
-            may('event-occurrence:find-all') && {
-              name: 'events',
-              label: t('event.title'),
-              content: () => <AccountEvents account={id} />,
-            },
-          ]}
-        />
-      )}
+      <Loaded query={account} height={240}>
+        {() => (
+          <Sections
+            sections={[
+              may('account-member:find-all') && {
+                name: 'members',
+                label: t('accounts.members'),
+                content: () => <AccountMembers account={id} />,
+              },
+              may('account-member:invite') && {
+                name: 'invitations',
+                label: t('accounts.invitations'),
+                content: () => <AccountInvitations account={id} />,
+              },
+              may('account-limit:find-one') && {
+                name: 'limits',
+                label: t('accounts.limits'),
+                content: () => <AccountLimits account={id} />,
+              },
+              may('webhook:find-all') && {
+                name: 'webhooks',
+                label: t('webhooks.title'),
+                content: () => <AccountWebhooks account={id} />,
+              },
+              may('event-occurrence:find-all') && {
+                name: 'events',
+                label: t('event.title'),
+                content: () => <AccountEvents account={id} />,
+              },
+            ]}
+          />
+        )}
+      </Loaded>
     </Page>
   )
 }

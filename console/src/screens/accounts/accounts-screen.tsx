@@ -1,13 +1,15 @@
-import { Button, Group, Text, TextInput } from '@mantine/core'
+import { Button, Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
+import { FilterForm } from '../../parts/form.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -33,7 +35,7 @@ function Accounts() {
   const navigate = useNavigate()
   const choose = (text: string) =>
     void navigate({ to: '/accounts', search: text === '' ? {} : { q: text }, replace: true })
-  const filters = q === '' ? [] : [`name|like|${q.replaceAll(/[\\,]/g, '\\$&')}`]
+  const filters = q === '' ? [] : [`name|like|${escapeFilter(q)}`]
   const query = { sort: '-created_at' as const, ...(filters.length > 0 && { filters }) }
   const rows = useRows({
     key: ['accounts', ...filters],
@@ -80,24 +82,15 @@ function Accounts() {
 function Search({ text, onChoose }: { text: string; onChoose: (text: string) => void }) {
   const { t } = useTranslation()
   const [typed, setTyped] = useState(text)
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    onChoose(typed.trim())
-  }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <TextInput
-          label={t('accounts.name-part')}
-          minLength={3}
-          value={typed}
-          onChange={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-      </Group>
-    </form>
+    <FilterForm onApply={() => onChoose(typed.trim())}>
+      <TextInput
+        label={t('accounts.name-part')}
+        minLength={3}
+        value={typed}
+        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+      />
+    </FilterForm>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, NativeSelect, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
@@ -9,8 +9,8 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { Sections } from '../../parts/sections.tsx'
 import { ConsentList } from '../consents/consent-list.tsx'
 import { AppEndpoints } from './app-endpoints.tsx'
@@ -39,9 +39,9 @@ export function AppScreen() {
       parent={{ label: t('apps.title'), to: '/apps' }}
       actions={row && <Actions app={row} />}
     >
-      {app.isPending && <Skeleton height={200} />}
-      {app.isError && <ProblemCard error={app.error} onRetry={() => void app.refetch()} />}
-      {row && <AppSections app={row} />}
+      <Loaded query={app} height={200}>
+        {({ data }) => <AppSections app={data} />}
+      </Loaded>
     </Page>
   )
 }

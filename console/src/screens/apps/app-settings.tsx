@@ -1,10 +1,10 @@
-import { Button, Checkbox, Group, Stack, Switch, Textarea, TextInput } from '@mantine/core'
+import { Checkbox, Group, Switch, Textarea, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { ChangeForm } from '../../parts/form.tsx'
 import { SCOPES } from './scopes.ts'
 
 type App = Schemas['OauthClient']
@@ -37,63 +37,51 @@ export function AppSettings({ app }: { app: App }) {
     },
     touches: [['app', app.document_id], ['apps']],
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate(undefined)
-  }
   return (
-    <form onSubmit={submit}>
-      <Stack maw={640}>
-        <TextInput
-          label={t('apps.name')}
-          required
-          value={draft.name}
-          onChange={({ currentTarget: { value } }) => change({ name: value })}
-        />
-        <TextInput
-          label={t('apps.publisher')}
-          value={draft.publisher}
-          onChange={({ currentTarget: { value } }) => change({ publisher: value })}
-        />
-        <Textarea
-          label={t('apps.redirects')}
-          description={t('apps.redirects-hint')}
-          autosize
-          minRows={2}
-          value={draft.redirects}
-          onChange={({ currentTarget: { value } }) => change({ redirects: value })}
-        />
-        <Textarea
-          label={t('apps.logouts')}
-          autosize
-          minRows={1}
-          value={draft.logouts}
-          onChange={({ currentTarget: { value } }) => change({ logouts: value })}
-        />
-        <Checkbox.Group
-          label={t('apps.scopes')}
-          value={draft.scopes}
-          onChange={(values) => change({ scopes: SCOPES.filter((scope) => values.includes(scope)) })}
-        >
-          <Group gap="sm" mt="xs">
-            {SCOPES.map((scope) => (
-              <Checkbox key={scope} value={scope} label={scope} />
-            ))}
-          </Group>
-        </Checkbox.Group>
-        <Switch
-          label={t('apps.first-party')}
-          description={t('apps.first-party-text')}
-          checked={draft.isFirstParty}
-          onChange={({ currentTarget: { checked } }) => change({ isFirstParty: checked })}
-        />
-        {save.isError && <ProblemCard error={save.error} />}
-        <Group>
-          <Button type="submit" loading={save.isPending}>
-            {t('settings.save')}
-          </Button>
+    <ChangeForm change={save} label={t('settings.save')} buttonAt="start" maxWidth={640}>
+      <TextInput
+        label={t('apps.name')}
+        required
+        value={draft.name}
+        onChange={({ currentTarget: { value } }) => change({ name: value })}
+      />
+      <TextInput
+        label={t('apps.publisher')}
+        value={draft.publisher}
+        onChange={({ currentTarget: { value } }) => change({ publisher: value })}
+      />
+      <Textarea
+        label={t('apps.redirects')}
+        description={t('apps.redirects-hint')}
+        autosize
+        minRows={2}
+        value={draft.redirects}
+        onChange={({ currentTarget: { value } }) => change({ redirects: value })}
+      />
+      <Textarea
+        label={t('apps.logouts')}
+        autosize
+        minRows={1}
+        value={draft.logouts}
+        onChange={({ currentTarget: { value } }) => change({ logouts: value })}
+      />
+      <Checkbox.Group
+        label={t('apps.scopes')}
+        value={draft.scopes}
+        onChange={(values) => change({ scopes: SCOPES.filter((scope) => values.includes(scope)) })}
+      >
+        <Group gap="sm" mt="xs">
+          {SCOPES.map((scope) => (
+            <Checkbox key={scope} value={scope} label={scope} />
+          ))}
         </Group>
-      </Stack>
-    </form>
+      </Checkbox.Group>
+      <Switch
+        label={t('apps.first-party')}
+        description={t('apps.first-party-text')}
+        checked={draft.isFirstParty}
+        onChange={({ currentTarget: { checked } }) => change({ isFirstParty: checked })}
+      />
+    </ChangeForm>
   )
 }

@@ -1,12 +1,14 @@
-import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Stack, Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -36,7 +38,7 @@ function Apps() {
   const navigate = useNavigate()
   const choose = (search: Filters) => void navigate({ to: '/apps', search, replace: true })
   const apiFilters = [
-    ...(filters.q ? [`name|like|${filters.q.replaceAll(/[\\,]/g, '\\$&')}`] : []),
+    ...(filters.q ? [`name|like|${escapeFilter(filters.q)}`] : []),
     ...(filters.type === 'public' || filters.type === 'confidential' ? [`type|eq|${filters.type}`] : []),
   ]
   const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
@@ -116,33 +118,23 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
   const { t } = useTranslation()
   const [text, setText] = useState(filters.q ?? '')
   const choose = (type: string) => onChoose({ ...(text.trim() && { q: text.trim() }), ...(type && { type }) })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    choose(filters.type ?? '')
-  }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <TextInput
-          label={t('keys.name-part')}
-          minLength={3}
-          value={text}
-          onChange={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        <NativeSelect
-          label={t('apps.type')}
-          value={filters.type ?? ''}
-          onChange={({ currentTarget }) => choose(currentTarget.value)}
-          data={[
-            { value: '', label: t('filters.all') },
-            { value: 'confidential', label: t('apps.type.confidential') },
-            { value: 'public', label: t('apps.type.public') },
-          ]}
-        />
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-      </Group>
-    </form>
+    <FilterForm onApply={() => choose(filters.type ?? '')}>
+      <TextInput
+        label={t('keys.name-part')}
+        minLength={3}
+        value={text}
+        onChange={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      <FilterChoice
+        label={t('apps.type')}
+        value={filters.type}
+        onChange={choose}
+        options={[
+          { value: 'confidential', label: t('apps.type.confidential') },
+          { value: 'public', label: t('apps.type.public') },
+        ]}
+      />
+    </FilterForm>
   )
 }

@@ -1,6 +1,5 @@
-import { Button, Group, Stack } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
@@ -8,8 +7,8 @@ import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
-import { StepBar } from '../../parts/step-bar.tsx'
+import { NoPermission } from '../../parts/problem.tsx'
+import { StepForm } from '../../parts/step-form.tsx'
 import { type AppDraft, EMPTY_APP, findMissing, STEPS, type Step, toAppBody } from './app-draft.ts'
 import { RedirectFields, ReviewApp, ScopeFields, TypeFields } from './app-steps.tsx'
 
@@ -44,36 +43,24 @@ function AppForm() {
   const place = Math.min(Math.max(0, STEPS.indexOf(search.step as Step)), lastOpen)
   const step = STEPS[place] as Step
   const show = (index: number) => void navigate({ to: '/apps/new', search: { step: STEPS[index] ?? 'type' } })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    if (step === 'review') create.mutate(undefined)
-    else show(place + 1)
-  }
   const made = create.data?.data
   const fields = { draft, onChange: change }
   return (
-    <form onSubmit={submit}>
-      <Stack maw={820} gap="lg">
-        <StepBar names={STEPS.map((name) => t(`apps.step.${name}`))} place={place} lastOpen={lastOpen} onShow={show} />
+    <>
+      <StepForm
+        names={STEPS.map((name) => t(`apps.step.${name}`))}
+        place={place}
+        lastOpen={lastOpen}
+        onShow={show}
+        change={create}
+        label={t('apps.create')}
+        call={<ApiCall operation="oauth.oauthClientCreate" method="POST" path="/api/v3/oauth/client" body={body} />}
+      >
         {step === 'type' && <TypeFields {...fields} />}
         {step === 'redirects' && <RedirectFields {...fields} />}
         {step === 'scopes' && <ScopeFields {...fields} />}
         {step === 'review' && <ReviewApp draft={draft} />}
-        {create.isError && <ProblemCard error={create.error} />}
-        <Group>
-          {place > 0 && (
-            <Button variant="default" onClick={() => show(place - 1)}>
-              {t('create.back')}
-            </Button>
-          )}
-          <Button type="submit" loading={create.isPending} disabled={missing === step}>
-            {step === 'review' ? t('apps.create') : t('create.next')}
-          </Button>
-          {step === 'review' && (
-            <ApiCall operation="oauth.oauthClientCreate" method="POST" path="/api/v3/oauth/client" body={body} />
-          )}
-        </Group>
-      </Stack>
+      </StepForm>
       {made?.client_secret && (
         <SecretDialog
           title={t('apps.secret')}
@@ -82,6 +69,6 @@ function AppForm() {
           onDone={() => open(made.document_id)}
         />
       )}
-    </form>
+    </>
   )
 }

@@ -1,6 +1,7 @@
-import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
-import { type SyntheticEvent, useState } from 'react'
+import { NativeSelect, TextInput } from '@mantine/core'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import type { AuditFilters } from './audit-filters.ts'
 
 const TEXTS = ['action', 'user', 'target', 'account', 'address', 'request_id'] as const
@@ -20,59 +21,52 @@ export function AuditFilterBar({
 }) {
   const { t } = useTranslation()
   const [texts, setTexts] = useState(filters)
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
+  const apply = () => {
     const given = Object.entries(texts).flatMap(([name, text]) => (text.trim() ? [[name, text.trim()]] : []))
     onChoose(Object.fromEntries(given))
   }
   const change = (part: AuditFilters) => setTexts({ ...texts, ...part })
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        {TEXTS.map((name) => (
+    <FilterForm onApply={apply}>
+      {TEXTS.map((name) => (
+        <TextInput
+          key={name}
+          label={t(`audit.${name}`)}
+          placeholder={PLACEHOLDERS[name] ?? 'id'}
+          w={170}
+          value={texts[name] ?? ''}
+          onChange={({ currentTarget: { value } }) => change({ [name]: value })}
+        />
+      ))}
+      <FilterChoice
+        label={t('audit.outcome')}
+        value={texts.outcome}
+        onChange={(value) => change({ outcome: value })}
+        options={[
+          { value: 'success', label: t('status.success') },
+          { value: 'failure', label: t('status.failure') },
+        ]}
+      />
+      <NativeSelect
+        label={t('filters.since')}
+        value={texts.since ?? ''}
+        onChange={({ currentTarget: { value } }) => change({ since: value })}
+        data={[
+          { value: '', label: t('filters.any-time') },
+          ...SINCE.map((item) => ({ value: item, label: t(`since.${item}`) })),
+          { value: 'custom', label: t('audit.custom') },
+        ]}
+      />
+      {texts.since === 'custom' &&
+        (['from', 'to'] as const).map((name) => (
           <TextInput
             key={name}
+            type="datetime-local"
             label={t(`audit.${name}`)}
-            placeholder={PLACEHOLDERS[name] ?? 'id'}
-            w={170}
             value={texts[name] ?? ''}
             onChange={({ currentTarget: { value } }) => change({ [name]: value })}
           />
         ))}
-        <NativeSelect
-          label={t('audit.outcome')}
-          value={texts.outcome ?? ''}
-          onChange={({ currentTarget: { value } }) => change({ outcome: value })}
-          data={[
-            { value: '', label: t('filters.all') },
-            { value: 'success', label: t('status.success') },
-            { value: 'failure', label: t('status.failure') },
-          ]}
-        />
-        <NativeSelect
-          label={t('filters.since')}
-          value={texts.since ?? ''}
-          onChange={({ currentTarget: { value } }) => change({ since: value })}
-          data={[
-            { value: '', label: t('filters.any-time') },
-            ...SINCE.map((item) => ({ value: item, label: t(`since.${item}`) })),
-            { value: 'custom', label: t('audit.custom') },
-          ]}
-        />
-        {texts.since === 'custom' &&
-          (['from', 'to'] as const).map((name) => (
-            <TextInput
-              key={name}
-              type="datetime-local"
-              label={t(`audit.${name}`)}
-              value={texts[name] ?? ''}
-              onChange={({ currentTarget: { value } }) => change({ [name]: value })}
-            />
-          ))}
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-      </Group>
-    </form>
+    </FilterForm>
   )
 }

@@ -1,3 +1,5 @@
+import { escapeFilter } from '../../parts/filter-text.ts'
+
 /** The filters of the audit log, as the URL holds them. */
 export const AUDIT_FILTERS = [
   'action',
@@ -24,8 +26,6 @@ const RANGES_MS: Readonly<Record<string, number>> = {
 
 const EQUAL = ['outcome', 'user', 'target', 'account', 'address', 'request_id'] as const
 
-const quote = (text: string) => text.replaceAll(/[\\,]/g, '\\$&')
-
 /** An instant of a field of a form, in the time zone of the browser; undefined for what is none. */
 function readInstant(text: string | undefined): string | undefined {
   const ms = text === undefined ? Number.NaN : Date.parse(text)
@@ -37,8 +37,8 @@ export function toAuditFilters(filters: AuditFilters, nowMs: number): string[] {
   const range = filters.since === undefined ? undefined : RANGES_MS[filters.since]
   const [from, to] = [readInstant(filters.from), readInstant(filters.to)]
   return [
-    ...(filters.action ? [`action|eq|${quote(filters.action)}`] : []),
-    ...EQUAL.flatMap((name) => (filters[name] ? [`${name}|eq|${quote(filters[name])}`] : [])),
+    ...(filters.action ? [`action|eq|${escapeFilter(filters.action)}`] : []),
+    ...EQUAL.flatMap((name) => (filters[name] ? [`${name}|eq|${escapeFilter(filters[name])}`] : [])),
     ...(range === undefined ? [] : [`created_at|gte|${new Date(nowMs - range).toISOString()}`]),
     ...(filters.since === 'custom' && from ? [`created_at|gte|${from}`] : []),
     ...(filters.since === 'custom' && to ? [`created_at|lt|${to}`] : []),

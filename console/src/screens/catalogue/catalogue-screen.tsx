@@ -3,9 +3,11 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { FilterChoice } from '../../parts/form.tsx'
 import { Freshness, readOf } from '../../parts/freshness.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -15,13 +17,16 @@ import { type CatalogueFilters, type EventType, filterTypes, resourceOf, stateOf
 /** Everything that can happen: the event types by resource, with who produces each and how many subscribe. */
 export function CatalogueScreen() {
   const { t } = useTranslation()
+  return (
+    <Guarded permission="event:find-all" title={t('catalogue.title')}>
+      <Catalogue />
+    </Guarded>
+  )
+}
+
+function Catalogue() {
+  const { t } = useTranslation()
   const { may } = useAccess()
-  if (!may('event:find-all'))
-    return (
-      <Page title={t('catalogue.title')}>
-        <NoPermission permission="event:find-all" />
-      </Page>
-    )
   return (
     <Page
       title={t('catalogue.title')}
@@ -42,12 +47,12 @@ export function CatalogueScreen() {
         </>
       }
     >
-      <Catalogue />
+      <EventTypes />
     </Page>
   )
 }
 
-function Catalogue() {
+function EventTypes() {
   const { t } = useTranslation()
   const filters = useSearch({ from: '/catalogue' })
   const navigate = useNavigate()
@@ -80,14 +85,14 @@ function Catalogue() {
             value={filters.q ?? ''}
             onChange={({ currentTarget }) => choose({ q: currentTarget.value })}
           />
-          <NativeSelect
+          <FilterChoice
             label={t('catalogue.state')}
-            value={filters.state ?? ''}
-            onChange={({ currentTarget }) => choose({ state: currentTarget.value })}
-            data={[
-              { value: '', label: t('filters.all') },
-              ...(['active', 'stale', 'inactive'] as const).map((value) => ({ value, label: t(`status.${value}`) })),
-            ]}
+            value={filters.state}
+            onChange={(value) => choose({ state: value })}
+            options={(['active', 'stale', 'inactive'] as const).map((value) => ({
+              value,
+              label: t(`status.${value}`),
+            }))}
           />
         </Group>
         <Group justify="space-between">

@@ -1,4 +1,4 @@
-import { Button, Group, Skeleton, Stack, Switch, Text, Title } from '@mantine/core'
+import { Button, Group, Stack, Switch, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
@@ -8,6 +8,7 @@ import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -43,9 +44,9 @@ export function EventTypeScreen() {
       }
       actions={<ApiCall operation="webhook.eventFindOne" method="GET" path={`/api/v3/webhook/event/${id}`} />}
     >
-      {type.isPending && <Skeleton height={300} />}
-      {type.isError && <ProblemCard error={type.error} onRetry={() => void type.refetch()} />}
-      {row && <Detail type={row} isStale={stale.has(row.internal)} />}
+      <Loaded query={type} height={300}>
+        {({ data }) => <Detail type={data} isStale={stale.has(data.internal)} />}
+      </Loaded>
     </Page>
   )
 }

@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
+import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
@@ -13,13 +13,14 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
 import { formatSpan } from '../../parts/words/span.ts'
+import { Attempts } from './attempts.tsx'
 import { BESIDE, useIsBeside } from './beside.ts'
 import { DeliveryRequest } from './delivery-request.tsx'
 import { findNeighbours } from './ledger.ts'
@@ -43,9 +44,9 @@ export function DeliveryScreen() {
   })
   const content = (
     <>
-      {delivery.isPending && <Skeleton height={200} />}
-      {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
-      {delivery.data && <Detail delivery={delivery.data.data} order={isBeside ? 3 : 2} />}
+      <Loaded query={delivery} height={200}>
+        {({ data }) => <Detail delivery={data} order={isBeside ? 3 : 2} />}
+      </Loaded>
     </>
   )
   if (!isBeside)
@@ -145,40 +146,9 @@ function Detail({ delivery, order }: { delivery: Delivery; order: 2 | 3 }) {
           next_attempt_at === null ? undefined : [t('deliveries.next'), <Time key="next" at={next_attempt_at} />],
         ]}
       />
-      <Title order={order} size="h5">
-        {t('delivery.attempts', { count: attempts_log.length })}
-      </Title>
-      <Attempts delivery={delivery} />
+      <Attempts attempts={attempts_log} plannedAt={next_attempt_at} order={order} />
       <DeliveryRequest delivery={delivery} />
     </Stack>
-  )
-}
-
-/** The attempts that were made, and the one that is planned. */
-function Attempts({ delivery: { attempts_log, next_attempt_at } }: { delivery: Delivery }) {
-  const { t } = useTranslation()
-  return attempts_log.length === 0 ? (
-    <Text c="dimmed">{t('delivery.no-attempt')}</Text>
-  ) : (
-    <Timeline bulletSize={22} lineWidth={2} active={attempts_log.length}>
-      {attempts_log.map((attempt) => (
-        <Timeline.Item
-          key={attempt.attempt}
-          bullet={<Icon name={attempt.error_class === null ? 'good' : 'bad'} size={12} />}
-          color={attempt.error_class === null ? 'teal' : 'red'}
-          title={t('delivery.attempt', { number: attempt.attempt, trigger: t(`trigger.${attempt.trigger}`) })}
-        >
-          <AttemptDetail attempt={attempt} />
-        </Timeline.Item>
-      ))}
-      {next_attempt_at !== null && (
-        <Timeline.Item title={t('delivery.planned')} lineVariant="dashed">
-          <Text size="sm">
-            <Instant at={next_attempt_at} /> (<Time at={next_attempt_at} />)
-          </Text>
-        </Timeline.Item>
-      )}
-    </Timeline>
   )
 }
 
@@ -188,50 +158,6 @@ function Total({ delivery }: { delivery: Delivery }) {
   const { created_at, last_attempt_at, last_duration_ms } = delivery
   const ms = Date.parse(last_attempt_at ?? created_at) + (last_duration_ms ?? 0) - Date.parse(created_at)
   return <>{formatSpan(ms, i18n.language)}</>
-}
-
-/** Outcome of one attempt, with its times and the answer. */
-export function AttemptDetail({ attempt }: { attempt: Schemas['Attempt'] }) {
-  const { t } = useTranslation()
-  const { status_code: code, error_class: fault, duration_ms: ms, timings, response_excerpt: text } = attempt
-  const parts = timings && [
-    ['DNS', timings.dns_ms],
-    [t('delivery.connect'), timings.connect_ms],
-    ['TLS', timings.tls_ms],
-    [t('delivery.first-byte'), timings.first_byte_ms],
-  ]
-  const shown = (parts ?? []).flatMap(([name, value]) =>
-    value === null ? [] : [`${name} ${Math.round(Number(value))} ms`],
-  )
-  return (
-    <Stack gap={4}>
-      <Text size="sm">
-        <Instant at={attempt.started_at} /> · {code === null ? '' : `HTTP ${code} · `}
-        {fault === null ? '' : `${t(`fault.${fault}`)} · `}
-        {t('deliveries.ms', { ms })}
-      </Text>
-      {shown.length > 0 && (
-        <Text size="xs" c="dimmed">
-          {shown.join(' · ')}
-        </Text>
-      )}
-      {text && (
-        <details>
-          <summary>{t('delivery.answer')}</summary>
-          {attempt.response_headers && (
-            <Code block className="wrap">
-              {Object.entries(attempt.response_headers)
-                .map(([name, value]) => `${name}: ${value}`)
-                .join('\n')}
-            </Code>
-          )}
-          <Code block className="wrap" mt={4}>
-            {text}
-          </Code>
-        </details>
-      )}
-    </Stack>
-  )
 }
 
 /** Why a delivery failed and what helps, in plain words. */

@@ -1,8 +1,9 @@
 import { Button, Group, NativeSelect, SegmentedControl, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { type ChangeEvent, type SyntheticEvent, useState } from 'react'
+import { type ChangeEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useTimeZone } from '../../frame/preferences.ts'
+import { FilterChoice, Form } from '../../parts/form.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
 import { type DeliveryFilters, fromFieldTime, SINCE_HOURS, toFieldTime } from './filters.ts'
 
@@ -58,8 +59,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
     const { [name]: _, ...rest } = filters
     onChoose(value === '' ? rest : { ...rest, [name]: value })
   }
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
+  const submit = () => {
     const kept = Object.entries(filters).filter(([name]) => !TYPED.includes(name as Typed))
     const given = TYPED.flatMap((name) => {
       const value = typed[name]?.trim()
@@ -79,7 +79,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
       setTyped((before) => ({ ...before, [name]: fromFieldTime(value, timeZone) })),
   })
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
+    <Form label={t('filters.title')} onSubmit={submit}>
       <Stack gap="sm">
         <StatusChoice value={filters.status ?? ''} onChange={(value) => change('status', value)} />
         <Group align="flex-end" gap="sm">
@@ -99,7 +99,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
         </Group>
         {isOpen && <MoreFields filters={filters} fieldOf={fieldOf} timeFieldOf={timeFieldOf} onChange={change} />}
       </Stack>
-    </form>
+    </Form>
   )
 }
 
@@ -107,12 +107,11 @@ function Choices({ filters, onChange }: { filters: DeliveryFilters; onChange: On
   const { t } = useTranslation()
   return (
     <>
-      <NativeSelect
+      <FilterChoice
         label={t('deliveries.answer')}
-        value={filters.code ?? ''}
-        onChange={({ currentTarget }) => onChange('code', currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
+        value={filters.code}
+        onChange={(value) => onChange('code', value)}
+        options={[
           ...['2xx', '3xx', '4xx', '5xx'].map((value) => ({ value, label: value })),
           { value: 'none', label: t('deliveries.no-answer') },
         ]}
@@ -160,21 +159,17 @@ function MoreFields({ filters, fieldOf, timeFieldOf, onChange }: MoreFieldsProps
       <TextInput label={t('event.resource')} placeholder="id" {...fieldOf('resource')} />
       <TextInput label={t('event.id')} placeholder="id" {...fieldOf('event_id')} />
       <TextInput label={t('ledger.attempts')} placeholder="2-5" {...fieldOf('attempts')} />
-      <NativeSelect
+      <FilterChoice
         label={t('ledger.error')}
-        value={filters.error ?? ''}
-        onChange={({ currentTarget }) => onChange('error', currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
-          ...FAULTS.map((value) => ({ value, label: faultName(value, t) })),
-        ]}
+        value={filters.error}
+        onChange={(value) => onChange('error', value)}
+        options={FAULTS.map((value) => ({ value, label: faultName(value, t) }))}
       />
-      <NativeSelect
+      <FilterChoice
         label={t('ledger.trigger')}
-        value={filters.trigger ?? ''}
-        onChange={({ currentTarget }) => onChange('trigger', currentTarget.value)}
-        data={[
-          { value: '', label: t('filters.all') },
+        value={filters.trigger}
+        onChange={(value) => onChange('trigger', value)}
+        options={[
           { value: 'automatic', label: t('ledger.trigger.false') },
           { value: 'manual', label: t('ledger.trigger.true') },
         ]}

@@ -1,3 +1,5 @@
+import { escapeFilter } from '../../parts/filter-text.ts'
+
 /** The filters of the ledger, as they stand in the URL. */
 export interface DeliveryFilters {
   status?: string
@@ -48,9 +50,6 @@ export function readDeliveryFilters(search: Record<string, unknown>): DeliveryFi
 /** How far back a filter of time looks, hours. */
 export const SINCE_HOURS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 }
 
-/** A text within a filter of the API: commas and backslashes are escaped. */
-const escapeText = (text: string) => text.replaceAll(/[\\,]/g, '\\$&')
-
 /** The filters as the API takes them. `nowMs` is where a time counts back from. Pure. */
 export function toApiFilters(filters: DeliveryFilters, nowMs: number): string[] {
   const { status, code, error, attempts, trigger, since, from, to } = filters
@@ -65,8 +64,8 @@ export function toApiFilters(filters: DeliveryFilters, nowMs: number): string[] 
     ['last_error', error],
   ] as const
   return [
-    status === 'test' ? 'is_test|eq|true' : status && `status|eq|${escapeText(status)}`,
-    ...texts.map(([field, value]) => value && `${field}|eq|${escapeText(value)}`),
+    status === 'test' ? 'is_test|eq|true' : status && `status|eq|${escapeFilter(status)}`,
+    ...texts.map(([field, value]) => value && `${field}|eq|${escapeFilter(value)}`),
     code === 'none' ? 'last_status_code|null|true' : code && readCodes(code),
     attempts && readAttempts(attempts),
     (trigger === 'manual' || trigger === 'automatic') && `is_replay|eq|${trigger === 'manual'}`,

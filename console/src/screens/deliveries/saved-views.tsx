@@ -1,8 +1,9 @@
 import { Button, Group, Menu, Stack, TextInput } from '@mantine/core'
 import { useDisclosure, useLocalStorage } from '@mantine/hooks'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Dialog } from '../../parts/dialog.tsx'
+import { Form } from '../../parts/form.tsx'
 import { type DeliveryFilters, readDeliveryFilters } from './filters.ts'
 
 interface View {
@@ -22,8 +23,7 @@ export function SavedViews({
   const [views, setViews] = useLocalStorage<View[]>({ key: 'signalbox-console-views', defaultValue: [] })
   const [isOpen, { open, close }] = useDisclosure(false)
   const [name, setName] = useState('')
-  const save = (event: SyntheticEvent) => {
-    event.preventDefault()
+  const save = () => {
     setViews([...views.filter((view) => view.name !== name.trim()), { name: name.trim(), filters }])
     setName('')
     close()
@@ -58,7 +58,7 @@ export function SavedViews({
         </Menu.Dropdown>
       </Menu>
       <Dialog title={t('view.save')} isOpen={isOpen} onClose={close}>
-        <form onSubmit={save}>
+        <Form onSubmit={save}>
           <Stack>
             <TextInput
               label={t('view.name')}
@@ -75,7 +75,7 @@ export function SavedViews({
               </Button>
             </Group>
           </Stack>
-        </form>
+        </Form>
       </Dialog>
     </>
   )

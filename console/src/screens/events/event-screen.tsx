@@ -8,6 +8,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -39,36 +40,36 @@ export function EventScreen() {
         />
       }
     >
-      {event.isPending && <Skeleton height={200} />}
-      {event.isError && <ProblemCard error={event.error} onRetry={() => void event.refetch()} />}
-      {row && (
-        <>
-          <Facts
-            lines={[
-              [t('event.id'), <CopyText key="id" text={row.document_id} />],
-              [t('deliveries.created'), <Instant key="at" at={row.created_at} />],
-              row.resource_id === null
-                ? undefined
-                : [
-                    t('event.resource'),
-                    <Group key="r" gap="sm">
-                      <CopyText text={`${row.resource} ${row.resource_id}`} />
-                      <TextLink to="/events" search={{ resource_id: row.resource_id }} size="sm">
-                        {t('event.of-resource')}
-                      </TextLink>
-                      <TextLink to="/deliveries" search={{ resource: row.resource_id }} size="sm">
-                        {t('event.deliveries-of-resource')}
-                      </TextLink>
-                    </Group>,
-                  ],
-              row.account === null ? undefined : [t('delivery.account'), <CopyText key="a" text={row.account} />],
-              row.url === null ? undefined : [t('event.url'), <CopyText key="u" text={row.url} />],
-              [t('event.routed'), <Instant key="routed" at={row.routed_at} />],
-            ]}
-          />
-          <Story event={row} />
-        </>
-      )}
+      <Loaded query={event} height={200}>
+        {({ data: row }) => (
+          <>
+            <Facts
+              lines={[
+                [t('event.id'), <CopyText key="id" text={row.document_id} />],
+                [t('deliveries.created'), <Instant key="at" at={row.created_at} />],
+                row.resource_id === null
+                  ? undefined
+                  : [
+                      t('event.resource'),
+                      <Group key="r" gap="sm">
+                        <CopyText text={`${row.resource} ${row.resource_id}`} />
+                        <TextLink to="/events" search={{ resource_id: row.resource_id }} size="sm">
+                          {t('event.of-resource')}
+                        </TextLink>
+                        <TextLink to="/deliveries" search={{ resource: row.resource_id }} size="sm">
+                          {t('event.deliveries-of-resource')}
+                        </TextLink>
+                      </Group>,
+                    ],
+                row.account === null ? undefined : [t('delivery.account'), <CopyText key="a" text={row.account} />],
+                row.url === null ? undefined : [t('event.url'), <CopyText key="u" text={row.url} />],
+                [t('event.routed'), <Instant key="routed" at={row.routed_at} />],
+              ]}
+            />
+            <Story event={row} />
+          </>
+        )}
+      </Loaded>
     </Page>
   )
 }

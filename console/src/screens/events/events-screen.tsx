@@ -1,15 +1,16 @@
-import { Button, Group, Text, TextInput } from '@mantine/core'
+import { Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
+import { FilterForm } from '../../parts/form.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission } from '../../parts/problem.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -23,11 +24,19 @@ interface Filters {
 /** List of events, newest first. */
 export function EventsScreen() {
   const { t } = useTranslation()
-  const { may } = useAccess()
+  return (
+    <Guarded permission="event-occurrence:find-all" title={t('event.title')}>
+      <Events />
+    </Guarded>
+  )
+}
+
+function Events() {
+  const { t } = useTranslation()
   const filters = useSearch({ from: '/events' })
   const navigate = useNavigate()
   const choose = (next: Filters) => void navigate({ to: '/events', search: next, replace: true })
-  const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${value.replaceAll(/[\\,]/g, '\\$&')}`)
+  const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${escapeFilter(value)}`)
   const query = { sort: '-created_at' as const, ...(apiFilters.length > 0 && { filters: apiFilters }) }
   const rows = useRows({
     key: ['events', apiFilters],
@@ -60,12 +69,6 @@ export function EventsScreen() {
       cell: ({ routed_at }) => (routed_at ? <Time at={routed_at} /> : t('event.waiting')),
     },
   ]
-  if (!may('event-occurrence:find-all'))
-    return (
-      <Page title={t('event.title')}>
-        <NoPermission permission="event-occurrence:find-all" />
-      </Page>
-    )
   return (
     <Page
       title={t('event.title')}
@@ -98,36 +101,30 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
   const [event, setEvent] = useState(filters.event ?? '')
   const [account, setAccount] = useState(filters.account ?? '')
   const [resource, setResource] = useState(filters.resource_id ?? '')
-  const submit = (submitted: SyntheticEvent) => {
-    submitted.preventDefault()
+  const apply = () => {
     const given = { event: event.trim(), account: account.trim(), resource_id: resource.trim() }
     onChoose(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== '')))
   }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <TextInput
-          label={t('deliveries.event')}
-          placeholder="contract.update"
-          value={event}
-          onChange={({ currentTarget }) => setEvent(currentTarget.value)}
-        />
-        <TextInput
-          label={t('delivery.account')}
-          placeholder="id"
-          value={account}
-          onChange={({ currentTarget }) => setAccount(currentTarget.value)}
-        />
-        <TextInput
-          label={t('event.resource')}
-          placeholder="id"
-          value={resource}
-          onChange={({ currentTarget }) => setResource(currentTarget.value)}
-        />
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-      </Group>
-    </form>
+    <FilterForm onApply={apply}>
+      <TextInput
+        label={t('deliveries.event')}
+        placeholder="contract.update"
+        value={event}
+        onChange={({ currentTarget }) => setEvent(currentTarget.value)}
+      />
+      <TextInput
+        label={t('delivery.account')}
+        placeholder="id"
+        value={account}
+        onChange={({ currentTarget }) => setAccount(currentTarget.value)}
+      />
+      <TextInput
+        label={t('event.resource')}
+        placeholder="id"
+        value={resource}
+        onChange={({ currentTarget }) => setResource(currentTarget.value)}
+      />
+    </FilterForm>
   )
 }

@@ -1,4 +1,4 @@
-import { Alert, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Alert, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -8,8 +8,8 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
@@ -37,7 +37,6 @@ function Handshake() {
     queryFn: ({ signal }) => api.identity.handshakeTargetFindAll({ signal }),
     refetchInterval: 15_000,
   })
-  const found = answer.data?.data
   return (
     <Page
       title={t('handshake.title')}
@@ -46,17 +45,17 @@ function Handshake() {
         <ApiCall operation="identity.handshakeTargetFindAll" method="GET" path="/api/v3/identity/handshake-target" />
       }
     >
-      {answer.isPending && <Skeleton height={240} aria-busy />}
-      {answer.isError && <ProblemCard error={answer.error} onRetry={() => void answer.refetch()} />}
-      {found && (
-        <Stack gap="xl">
-          <ClockWarning found={found} />
-          <TargetList found={found} />
-          <Outcomes found={found} />
-          <TestHandshake targets={found.targets} />
-          <Settings found={found} />
-        </Stack>
-      )}
+      <Loaded query={answer} height={240}>
+        {({ data: found }) => (
+          <Stack gap="xl">
+            <ClockWarning found={found} />
+            <TargetList found={found} />
+            <Outcomes found={found} />
+            <TestHandshake targets={found.targets} />
+            <Settings found={found} />
+          </Stack>
+        )}
+      </Loaded>
     </Page>
   )
 }

@@ -1,10 +1,11 @@
 import { Autocomplete, Button, Group, Stack, Text, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
 import { Facts } from '../../parts/facts.tsx'
+import { Form } from '../../parts/form.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { describeHandshake } from './handshake-token.ts'
 
@@ -20,10 +21,6 @@ export function TestHandshake({ targets }: { targets: Schemas['HandshakeTargets'
     },
     touches: [],
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    start.mutate(undefined)
-  }
   const made = start.data?.data
   return (
     <Stack gap="xs">
@@ -31,7 +28,7 @@ export function TestHandshake({ targets }: { targets: Schemas['HandshakeTargets'
         {t('handshake.test')}
       </Title>
       <Text size="sm">{t('handshake.test-text')}</Text>
-      <form onSubmit={submit}>
+      <Form onSubmit={() => start.mutate(undefined)}>
         <Group align="flex-end" gap="sm">
           <Autocomplete
             label={t('handshake.target-url')}
@@ -52,7 +49,7 @@ export function TestHandshake({ targets }: { targets: Schemas['HandshakeTargets'
             {t('handshake.start')}
           </Button>
         </Group>
-      </form>
+      </Form>
       {start.isError && <ProblemCard error={start.error} />}
       {made && (
         <Stack gap="xs" align="flex-start" role="status">

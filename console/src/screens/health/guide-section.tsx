@@ -1,9 +1,9 @@
-import { Button, Code, Group, Skeleton, Text } from '@mantine/core'
+import { Button, Code, Group, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { SidePanel } from '../../parts/dialog.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { findSection } from './guide.ts'
 
 /** Opens a section of the operations guide, which is loaded then. */
@@ -25,13 +25,13 @@ export function GuideSection({ heading }: { heading: string }) {
         {heading}
       </Button>
       <SidePanel title={heading} isOpen={isOpen} onClose={close}>
-        {guide.isPending && <Skeleton height={200} />}
-        {guide.isError && <ProblemCard error={guide.error} onRetry={() => void guide.refetch()} />}
-        {guide.data !== undefined && (
-          <Code block className="wrap">
-            {findSection(guide.data, heading)}
-          </Code>
-        )}
+        <Loaded query={guide} height={200}>
+          {(text) => (
+            <Code block className="wrap">
+              {findSection(text, heading)}
+            </Code>
+          )}
+        </Loaded>
       </SidePanel>
     </Group>
   )

@@ -1,12 +1,12 @@
-import { Button, Group, NativeSelect, Select, Stack, TagsInput, TextInput } from '@mantine/core'
-import { type SyntheticEvent, useState } from 'react'
+import { Button, NativeSelect, Select, TagsInput, TextInput } from '@mantine/core'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { ChangeForm } from '../../parts/form.tsx'
 import { usePermissions } from './permissions.ts'
 
 const DAY_MS = 86_400_000
@@ -58,55 +58,43 @@ function KeyForm({ onMade }: { onMade: (key: string) => void }) {
       if (data.key !== null) onMade(data.key)
     },
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    create.mutate(undefined)
-  }
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput
-          label={t('keys.name')}
-          description={t('keys.name-hint')}
-          required
-          data-autofocus
-          value={name}
-          onChange={({ currentTarget }) => setName(currentTarget.value)}
-        />
-        <TagsInput
-          label={t('keys.permissions')}
-          description={t('keys.permissions-hint')}
-          required
-          data={[...resources, ...known]}
-          value={permissions}
-          onChange={setPermissions}
-          limit={20}
-        />
-        <Select
-          label={t('account.label')}
-          description={t('keys.account-hint')}
-          placeholder={t('keys.everywhere')}
-          clearable
-          data={session.accounts.map(({ document_id, name: label }) => ({ value: document_id, label }))}
-          value={account}
-          onChange={setAccount}
-        />
-        <NativeSelect
-          label={t('sessions.expires')}
-          value={days}
-          onChange={({ currentTarget }) => setDays(currentTarget.value)}
-          data={LIFETIMES.map((lifetime) => ({
-            value: lifetime,
-            label: lifetime === '' ? t('keys.never') : t('keys.days', { count: Number(lifetime) }),
-          }))}
-        />
-        {create.isError && <ProblemCard error={create.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={create.isPending} disabled={permissions.length === 0}>
-            {t('keys.create')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <ChangeForm change={create} label={t('keys.create')} isDisabled={permissions.length === 0}>
+      <TextInput
+        label={t('keys.name')}
+        description={t('keys.name-hint')}
+        required
+        data-autofocus
+        value={name}
+        onChange={({ currentTarget }) => setName(currentTarget.value)}
+      />
+      <TagsInput
+        label={t('keys.permissions')}
+        description={t('keys.permissions-hint')}
+        required
+        data={[...resources, ...known]}
+        value={permissions}
+        onChange={setPermissions}
+        limit={20}
+      />
+      <Select
+        label={t('account.label')}
+        description={t('keys.account-hint')}
+        placeholder={t('keys.everywhere')}
+        clearable
+        data={session.accounts.map(({ document_id, name: label }) => ({ value: document_id, label }))}
+        value={account}
+        onChange={setAccount}
+      />
+      <NativeSelect
+        label={t('sessions.expires')}
+        value={days}
+        onChange={({ currentTarget }) => setDays(currentTarget.value)}
+        data={LIFETIMES.map((lifetime) => ({
+          value: lifetime,
+          label: lifetime === '' ? t('keys.never') : t('keys.days', { count: Number(lifetime) }),
+        }))}
+      />
+    </ChangeForm>
   )
 }

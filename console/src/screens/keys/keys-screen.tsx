@@ -1,9 +1,11 @@
-import { Button, Group, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
+import { FilterForm } from '../../parts/form.tsx'
 import { Page } from '../../parts/page.tsx'
 import { CreateKey } from './create-key.tsx'
 import { KeyList } from './key-list.tsx'
@@ -15,13 +17,9 @@ export function KeysScreen() {
   const { q = '' } = useSearch({ from: '/keys' })
   const navigate = useNavigate()
   const [text, setText] = useState(q)
-  const filters = q === '' ? [] : [`name|like|${q.replaceAll(/[\\,]/g, '\\$&')}`]
+  const filters = q === '' ? [] : [`name|like|${escapeFilter(q)}`]
   const choose = (given: string) =>
     void navigate({ to: '/keys', search: given === '' ? {} : { q: given }, replace: true })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    choose(text.trim())
-  }
   return (
     <Page
       title={t('keys.title')}
@@ -38,19 +36,14 @@ export function KeysScreen() {
         </>
       }
     >
-      <form onSubmit={submit} aria-label={t('filters.title')}>
-        <Group align="flex-end" gap="sm">
-          <TextInput
-            label={t('keys.name-part')}
-            minLength={3}
-            value={text}
-            onChange={({ currentTarget }) => setText(currentTarget.value)}
-          />
-          <Button type="submit" variant="default">
-            {t('filters.apply')}
-          </Button>
-        </Group>
-      </form>
+      <FilterForm onApply={() => choose(text.trim())}>
+        <TextInput
+          label={t('keys.name-part')}
+          minLength={3}
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+        />
+      </FilterForm>
       <KeyList
         filters={filters}
         onClear={() => {

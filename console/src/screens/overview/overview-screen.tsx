@@ -11,8 +11,9 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { RANGES, type Range } from '../../parts/chart/format.ts'
 import { RangeControl } from '../../parts/chart/range-control.tsx'
 import { Freshness, readOf } from '../../parts/freshness.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { NoPermission } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { numberFormat } from '../../parts/words/formats.ts'
 import { DeliveryTable } from '../deliveries/delivery-table.tsx'
@@ -48,9 +49,9 @@ export function OverviewScreen() {
         </>
       }
     >
-      {summary.isError && <ProblemCard error={summary.error} onRetry={() => void summary.refetch()} />}
-      {summary.isPending && <Skeleton height={320} />}
-      {summary.data && <Figures summary={summary.data.data} />}
+      <Loaded query={summary} height={320}>
+        {({ data }) => <Figures summary={data} />}
+      </Loaded>
     </Page>
   )
 }
@@ -79,9 +80,9 @@ function Charts() {
         </Title>
         <RangeControl label={t('chart.range')} range={range} onChoose={choose} />
       </Group>
-      {series.isError && <ProblemCard error={series.error} onRetry={() => void series.refetch()} />}
-      {series.isPending && <Skeleton height={280} />}
-      {series.data && <SeriesCharts series={series.data.data} />}
+      <Loaded query={series} height={280}>
+        {({ data }) => <SeriesCharts series={data} />}
+      </Loaded>
       <SimpleGrid cols={{ base: 1, md: 3 }}>
         {series.data && <Causes series={series.data.data} />}
         <Attention />

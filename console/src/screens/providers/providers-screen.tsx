@@ -1,4 +1,4 @@
-import { Card, Code, Group, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Card, Code, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -6,8 +6,8 @@ import { api } from '../../frame/api.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { numberFormat } from '../../parts/words/formats.ts'
@@ -32,28 +32,27 @@ function Providers() {
     queryFn: ({ signal }) => api.identity.signInProviderFindAll({ signal }),
     refetchInterval: 30_000,
   })
-  const found = answer.data?.data
   return (
     <Page
       title={t('providers.title')}
       lead={t('providers.lead')}
       actions={<ApiCall operation="identity.signInProviderFindAll" method="GET" path="/api/v3/identity/provider" />}
     >
-      {answer.isPending && <Skeleton height={240} aria-busy />}
-      {answer.isError && <ProblemCard error={answer.error} onRetry={() => void answer.refetch()} />}
-      {found && (
-        <Stack gap="lg">
-          <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>
-            {found.providers.map((item) => (
-              <ProviderCard key={item.name} provider={item} />
-            ))}
-          </SimpleGrid>
-          <Text size="sm" c="dimmed">
-            {t('providers.since')} <Instant at={found.counted_since} />
-          </Text>
-          <Redirects found={found} />
-        </Stack>
-      )}
+      <Loaded query={answer} height={240}>
+        {({ data: found }) => (
+          <Stack gap="lg">
+            <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>
+              {found.providers.map((item) => (
+                <ProviderCard key={item.name} provider={item} />
+              ))}
+            </SimpleGrid>
+            <Text size="sm" c="dimmed">
+              {t('providers.since')} <Instant at={found.counted_since} />
+            </Text>
+            <Redirects found={found} />
+          </Stack>
+        )}
+      </Loaded>
     </Page>
   )
 }

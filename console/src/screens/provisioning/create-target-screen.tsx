@@ -1,15 +1,16 @@
-import { Button, Group, PasswordInput, Radio, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { PasswordInput, Radio, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
+import { ChangeForm } from '../../parts/form.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { NoPermission } from '../../parts/problem.tsx'
 
 interface Draft {
   protocol: 'webhook' | 'scim'
@@ -58,33 +59,30 @@ function TargetForm() {
     touches: [['targets'], ['health']],
     onDone: ({ data }) => data.secret === null && open(data.document_id),
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    create.mutate(undefined)
-  }
   const made = create.data?.data
   // The token is left out of what is shown and copied.
   const shown = draft.protocol === 'scim' ? { ...body, token: '$SCIM_TOKEN' } : body
   return (
-    <form onSubmit={submit}>
-      <Stack maw={820}>
-        <TargetFields draft={draft} onChange={(change) => setDraft({ ...draft, ...change })} />
-        <Text size="sm" c="dimmed">
-          {t('provisioning.told')}
-        </Text>
-        {create.isError && <ProblemCard error={create.error} />}
-        <Group>
-          <Button type="submit" loading={create.isPending}>
-            {t('provisioning.create')}
-          </Button>
+    <>
+      <ChangeForm
+        change={create}
+        label={t('provisioning.create')}
+        buttonAt="start"
+        maxWidth={820}
+        actions={
           <ApiCall
             operation="provisioning.provisioningTargetCreate"
             method="POST"
             path="/api/v3/provisioning/target"
             body={shown}
           />
-        </Group>
-      </Stack>
+        }
+      >
+        <TargetFields draft={draft} onChange={(change) => setDraft({ ...draft, ...change })} />
+        <Text size="sm" c="dimmed">
+          {t('provisioning.told')}
+        </Text>
+      </ChangeForm>
       {made?.secret && (
         <SecretDialog
           title={t('provisioning.secret')}
@@ -95,7 +93,7 @@ function TargetForm() {
           <Text size="sm">{t('provisioning.secret-text')}</Text>
         </SecretDialog>
       )}
-    </form>
+    </>
   )
 }
 

@@ -1,11 +1,11 @@
-import { Button, Group, PasswordInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { PasswordInput, Text, Textarea, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { ChangeForm } from '../../parts/form.tsx'
 import type { Target } from './targets.ts'
 
 /** The members of a target that differ from the fields of a form. Pure. */
@@ -34,54 +34,42 @@ export function EditTarget({ target, onClose }: { target: Target; onClose: () =>
     touches: [['target', id], ['targets']],
     onDone: onClose,
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate(undefined)
-  }
   return (
     <Dialog title={t('provisioning.edit')} isOpen onClose={onClose}>
-      <form onSubmit={submit}>
-        <Stack>
-          <TextInput
-            label={t('provisioning.url')}
-            description={protocol === 'scim' ? t('provisioning.url-scim') : t('create.url-hint')}
-            type="url"
-            required
-            maxLength={2048}
-            value={draft.url}
-            onChange={({ currentTarget: { value } }) => change({ url: value })}
+      <ChangeForm change={save} label={t('settings.save')} isDisabled={Object.keys(body).length === 0}>
+        <TextInput
+          label={t('provisioning.url')}
+          description={protocol === 'scim' ? t('provisioning.url-scim') : t('create.url-hint')}
+          type="url"
+          required
+          maxLength={2048}
+          value={draft.url}
+          onChange={({ currentTarget: { value } }) => change({ url: value })}
+        />
+        {body.url !== undefined && <Text size="sm">{t('provisioning.url-change')}</Text>}
+        {protocol === 'scim' && (
+          <PasswordInput
+            label={t('provisioning.token')}
+            description={t('provisioning.token-kept')}
+            autoComplete="off"
+            value={draft.token}
+            onChange={({ currentTarget: { value } }) => change({ token: value })}
           />
-          {body.url !== undefined && <Text size="sm">{t('provisioning.url-change')}</Text>}
-          {protocol === 'scim' && (
-            <PasswordInput
-              label={t('provisioning.token')}
-              description={t('provisioning.token-kept')}
-              autoComplete="off"
-              value={draft.token}
-              onChange={({ currentTarget: { value } }) => change({ token: value })}
-            />
-          )}
-          <TextInput
-            label={t('webhooks.name')}
-            maxLength={100}
-            value={draft.name}
-            onChange={({ currentTarget: { value } }) => change({ name: value })}
-          />
-          <Textarea
-            label={t('create.description')}
-            maxLength={500}
-            autosize
-            value={draft.description}
-            onChange={({ currentTarget: { value } }) => change({ description: value })}
-          />
-          {save.isError && <ProblemCard error={save.error} />}
-          <Group justify="flex-end">
-            <Button type="submit" loading={save.isPending} disabled={Object.keys(body).length === 0}>
-              {t('settings.save')}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+        )}
+        <TextInput
+          label={t('webhooks.name')}
+          maxLength={100}
+          value={draft.name}
+          onChange={({ currentTarget: { value } }) => change({ name: value })}
+        />
+        <Textarea
+          label={t('create.description')}
+          maxLength={500}
+          autosize
+          value={draft.description}
+          onChange={({ currentTarget: { value } }) => change({ description: value })}
+        />
+      </ChangeForm>
     </Dialog>
   )
 }

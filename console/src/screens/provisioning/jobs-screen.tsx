@@ -7,9 +7,10 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -34,7 +35,15 @@ const MOVES = {
 /** The jobs that bring targets up to date, with their progress. */
 export function JobsScreen() {
   const { t } = useTranslation()
-  const { may } = useAccess()
+  return (
+    <Guarded permission="provisioning-job:find-all" title={t('provisioning.jobs')}>
+      <Jobs />
+    </Guarded>
+  )
+}
+
+function Jobs() {
+  const { t } = useTranslation()
   const { target } = useSearch({ from: '/provisioning/jobs' })
   const navigate = useNavigate()
   const filters = target ? [`target|eq|${target}`] : []
@@ -51,12 +60,6 @@ export function JobsScreen() {
     return () => clearInterval(timer)
   }, [isRunning, refetch])
   const columns = useColumns()
-  if (!may('provisioning-job:find-all'))
-    return (
-      <Page title={t('provisioning.jobs')}>
-        <NoPermission permission="provisioning-job:find-all" />
-      </Page>
-    )
   return (
     <Page
       title={t('provisioning.jobs')}

@@ -1,23 +1,22 @@
-import { Button, Code, Group, Skeleton, Stack, Text, Timeline, Title } from '@mantine/core'
+import { Button, Code, Group, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
-import { AttemptDetail } from '../deliveries/delivery-drawer.tsx'
+import { Attempts } from '../deliveries/attempts.tsx'
 import { useTargetNames } from './targets.ts'
 
 type Delivery = Schemas['ProvisioningDeliveryWithAttempts']
@@ -42,9 +41,9 @@ export function ProvisionedDrawer() {
   const close = () => void navigate({ to: '/provisioning/deliveries', search: true })
   return (
     <SidePanel title={t('delivery.title')} isOpen onClose={close}>
-      {delivery.isPending && <Skeleton height={200} />}
-      {delivery.isError && <ProblemCard error={delivery.error} onRetry={() => void delivery.refetch()} />}
-      {delivery.data && <Detail delivery={delivery.data.data} />}
+      <Loaded query={delivery} height={200}>
+        {({ data }) => <Detail delivery={data} />}
+      </Loaded>
     </SidePanel>
   )
 }
@@ -71,25 +70,7 @@ function Detail({ delivery }: { delivery: Delivery }) {
         </Group>
       </Group>
       <Identity delivery={delivery} />
-      <Title order={3} size="h5">
-        {t('delivery.attempts', { count: attempts_log.length })}
-      </Title>
-      {attempts_log.length === 0 ? (
-        <Text c="dimmed">{t('delivery.no-attempt')}</Text>
-      ) : (
-        <Timeline bulletSize={22} lineWidth={2} active={attempts_log.length}>
-          {attempts_log.map((attempt) => (
-            <Timeline.Item
-              key={attempt.attempt}
-              bullet={<Icon name={attempt.error_class === null ? 'good' : 'bad'} size={12} />}
-              color={attempt.error_class === null ? 'teal' : 'red'}
-              title={t('delivery.attempt', { number: attempt.attempt, trigger: t(`trigger.${attempt.trigger}`) })}
-            >
-              <AttemptDetail attempt={attempt} />
-            </Timeline.Item>
-          ))}
-        </Timeline>
-      )}
+      <Attempts attempts={attempts_log} order={3} />
       <Title order={3} size="h5">
         {t('provisioning.payload')}
       </Title>

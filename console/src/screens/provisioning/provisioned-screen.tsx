@@ -1,12 +1,13 @@
-import { Button, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Text, TextInput } from '@mantine/core'
 import { Outlet, useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { List } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission } from '../../parts/problem.tsx'
 import { useProvisioned, useProvisionedColumns } from './provisioned-rows.tsx'
 import { Redrive } from './redrive.tsx'
 import { Sections } from './sections.tsx'
@@ -24,6 +25,15 @@ interface Filters {
 /** The ledger of provisioning: each change of a user for each target. */
 export function ProvisionedScreen() {
   const { t } = useTranslation()
+  return (
+    <Guarded permission="provisioning-delivery:find-all" title={t('provisioning.deliveries')}>
+      <Provisioned />
+    </Guarded>
+  )
+}
+
+function Provisioned() {
+  const { t } = useTranslation()
   const { may } = useAccess()
   const filters: Filters = useSearch({ from: '/provisioning/deliveries' })
   const navigate = useNavigate()
@@ -31,12 +41,6 @@ export function ProvisionedScreen() {
   const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${value}`)
   const rows = useProvisioned(apiFilters)
   const columns = useProvisionedColumns()
-  if (!may('provisioning-delivery:find-all'))
-    return (
-      <Page title={t('provisioning.deliveries')}>
-        <NoPermission permission="provisioning-delivery:find-all" />
-      </Page>
-    )
   const isDead = filters.status === 'dead_letter'
   return (
     <Page
@@ -78,38 +82,24 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
     const { [name]: _, ...rest } = filters
     onChoose(value === '' ? rest : { ...rest, [name]: value })
   }
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    change('user', user.trim())
-  }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <NativeSelect
-          label={t('deliveries.status')}
-          value={filters.status ?? ''}
-          onChange={({ currentTarget }) => change('status', currentTarget.value)}
-          data={[
-            { value: '', label: t('filters.all') },
-            ...STATUSES.map((value) => ({ value, label: t(`status.${value}`) })),
-          ]}
-        />
-        <NativeSelect
-          label={t('provisioning.one')}
-          value={filters.target ?? ''}
-          onChange={({ currentTarget }) => change('target', currentTarget.value)}
-          data={[{ value: '', label: t('filters.all') }, ...[...names].map(([value, label]) => ({ value, label }))]}
-        />
-        <TextInput label={t('users.id')} value={user} onChange={({ currentTarget }) => setUser(currentTarget.value)} />
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-        {Object.keys(filters).length > 0 && (
-          <Button variant="subtle" onClick={() => onChoose({})}>
-            {t('list.clear')}
-          </Button>
-        )}
-      </Group>
-    </form>
+    <FilterForm
+      onApply={() => change('user', user.trim())}
+      onClear={Object.keys(filters).length > 0 ? () => onChoose({}) : undefined}
+    >
+      <FilterChoice
+        label={t('deliveries.status')}
+        value={filters.status}
+        onChange={(value) => change('status', value)}
+        options={STATUSES.map((value) => ({ value, label: t(`status.${value}`) }))}
+      />
+      <FilterChoice
+        label={t('provisioning.one')}
+        value={filters.target}
+        onChange={(value) => change('target', value)}
+        options={[...names].map(([value, label]) => ({ value, label }))}
+      />
+      <TextInput label={t('users.id')} value={user} onChange={({ currentTarget }) => setUser(currentTarget.value)} />
+    </FilterForm>
   )
 }

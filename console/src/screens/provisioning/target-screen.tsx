@@ -1,4 +1,4 @@
-import { Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Button, Group, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
@@ -11,8 +11,8 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { List } from '../../parts/list.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant } from '../../parts/time.tsx'
@@ -48,9 +48,9 @@ export function TargetScreen() {
         )
       }
     >
-      {target.isPending && <Skeleton height={200} />}
-      {target.isError && <ProblemCard error={target.error} onRetry={() => void target.refetch()} />}
-      {row && <Detail target={row} />}
+      <Loaded query={target} height={200}>
+        {({ data }) => <Detail target={data} />}
+      </Loaded>
     </Page>
   )
 }

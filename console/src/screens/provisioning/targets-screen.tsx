@@ -4,9 +4,9 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission } from '../../parts/problem.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -16,6 +16,15 @@ import { nameOf, type Target } from './targets.ts'
 
 /** The platforms that receive changes of users. */
 export function TargetsScreen() {
+  const { t } = useTranslation()
+  return (
+    <Guarded permission="provisioning-target:find-all" title={t('provisioning.title')}>
+      <Targets />
+    </Guarded>
+  )
+}
+
+function Targets() {
   const { t } = useTranslation()
   const { may } = useAccess()
   const rows = useRows({
@@ -46,12 +55,6 @@ export function TargetsScreen() {
       {t('provisioning.new')}
     </Button>
   )
-  if (!may('provisioning-target:find-all'))
-    return (
-      <Page title={t('provisioning.title')}>
-        <NoPermission permission="provisioning-target:find-all" />
-      </Page>
-    )
   return (
     <Page
       title={t('provisioning.title')}

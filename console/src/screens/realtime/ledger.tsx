@@ -1,10 +1,11 @@
-import { Button, Group, NativeSelect, Paper, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, Paper, Skeleton, Stack, Text } from '@mantine/core'
 import { isProblem, type Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
+import { FilterChoice } from '../../parts/form.tsx'
 import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
@@ -62,14 +63,11 @@ export function Messages() {
   return (
     <Stack>
       <Group align="flex-end">
-        <NativeSelect
+        <FilterChoice
           label={t('deliveries.status')}
-          value={status ?? ''}
-          onChange={({ currentTarget }) => choose(currentTarget.value)}
-          data={[
-            { value: '', label: t('filters.all') },
-            ...STATUSES.map((value) => ({ value, label: t(`status.${value}`) })),
-          ]}
+          value={status}
+          onChange={choose}
+          options={STATUSES.map((value) => ({ value, label: t(`status.${value}`) }))}
         />
       </Group>
       <List

@@ -1,6 +1,6 @@
 import { Alert, Button, Code, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../../frame/icons.tsx'
 import { useTimeZone } from '../../frame/preferences.ts'
@@ -9,6 +9,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
 import { download } from '../../parts/download.ts'
 import { Facts } from '../../parts/facts.tsx'
+import { Form } from '../../parts/form.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { dateFormat } from '../../parts/words/formats.ts'
@@ -47,14 +48,13 @@ function JoinForm({ onJoin }: { onJoin: (channel: string) => void }) {
   const [text, setText] = useState(ofUrl)
   const channel = text.trim()
   const isWrong = channel !== '' && !isChannelName(channel)
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
+  const submit = () => {
     if (!isChannelName(channel)) return
     void navigate({ to: '/realtime', search: { ...rest, channel }, replace: true })
     onJoin(channel)
   }
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={submit}>
       <Group align="flex-end" gap="sm">
         <TextInput
           w={{ base: '100%', sm: 560 }}
@@ -76,7 +76,7 @@ function JoinForm({ onJoin }: { onJoin: (channel: string) => void }) {
           body={{ socket_id: '123.456', channel_name: channel || 'private-account-<uuid>' }}
         />
       </Group>
-    </form>
+    </Form>
   )
 }
 

@@ -1,10 +1,11 @@
 import { Button, Group, Text, TextInput } from '@mantine/core'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { Form } from '../../parts/form.tsx'
 
 /** Publishes a test event on a channel, after a question: every client of the channel gets it. */
 export function PublishTest({ channel }: { channel: string }) {
@@ -18,13 +19,12 @@ export function PublishTest({ channel }: { channel: string }) {
     onDone: () => setIsAsked(false),
   })
   if (!may('realtime:publish-test')) return null
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
+  const submit = () => {
     publish.reset()
     setIsAsked(true)
   }
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={submit}>
       <Group gap="xs" align="flex-end" mt="xs">
         <TextInput
           size="xs"
@@ -54,6 +54,6 @@ export function PublishTest({ channel }: { channel: string }) {
       >
         {t('realtime.publish-effect')}
       </ConfirmDialog>
-    </form>
+    </Form>
   )
 }

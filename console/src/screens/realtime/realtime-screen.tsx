@@ -4,12 +4,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
+import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
 import { DebugLink } from './debug-link.tsx'
@@ -24,18 +24,20 @@ const TABS = ['inspector', 'messages', 'channels', 'events'] as const
 /** Realtime: how publishing is, what was published, who listens, and a client to try a channel with. */
 export function RealtimeScreen() {
   const { t } = useTranslation()
-  const { may } = useAccess()
+  return (
+    <Guarded permission="realtime:inspect" title={t('nav.realtime')}>
+      <Realtime />
+    </Guarded>
+  )
+}
+
+function Realtime() {
+  const { t } = useTranslation()
   const { tab, ...rest } = useSearch({ from: '/realtime' })
   const navigate = useNavigate()
   const current = TABS.find((item) => item === tab) ?? 'inspector'
   const choose = (next: string | null) =>
     void navigate({ to: '/realtime', search: { ...rest, ...(next && { tab: next }) }, replace: true })
-  if (!may('realtime:inspect'))
-    return (
-      <Page title={t('nav.realtime')}>
-        <NoPermission permission="realtime:inspect" />
-      </Page>
-    )
   return (
     <Page
       title={t('nav.realtime')}

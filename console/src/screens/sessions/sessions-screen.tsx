@@ -1,9 +1,11 @@
-import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { escapeFilter } from '../../parts/filter-text.ts'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import { Page } from '../../parts/page.tsx'
 import { SessionList } from './session-list.tsx'
 
@@ -19,7 +21,7 @@ export function SessionsScreen() {
   const filters: Filters = useSearch({ from: '/sessions' })
   const navigate = useNavigate()
   const apiFilters = [
-    ...(filters.address ? [`address|eq|${filters.address.replaceAll(/[\\,]/g, '\\$&')}`] : []),
+    ...(filters.address ? [`address|eq|${escapeFilter(filters.address)}`] : []),
     ...(filters.kind ? [`client_id|null|${filters.kind === 'user'}`] : []),
   ]
   return (
@@ -50,33 +52,23 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
   const [address, setAddress] = useState(filters.address ?? '')
   const choose = (kind: string) =>
     onChoose({ ...(address.trim() && { address: address.trim() }), ...(kind && { kind }) })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    choose(filters.kind ?? '')
-  }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <TextInput
-          label={t('audit.address')}
-          placeholder="203.0.113.7"
-          value={address}
-          onChange={({ currentTarget }) => setAddress(currentTarget.value)}
-        />
-        <NativeSelect
-          label={t('sessions.kind')}
-          value={filters.kind ?? ''}
-          onChange={({ currentTarget }) => choose(currentTarget.value)}
-          data={[
-            { value: '', label: t('filters.all') },
-            { value: 'user', label: t('sessions.of-user') },
-            { value: 'app', label: t('sessions.of-app') },
-          ]}
-        />
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-      </Group>
-    </form>
+    <FilterForm onApply={() => choose(filters.kind ?? '')}>
+      <TextInput
+        label={t('audit.address')}
+        placeholder="203.0.113.7"
+        value={address}
+        onChange={({ currentTarget }) => setAddress(currentTarget.value)}
+      />
+      <FilterChoice
+        label={t('sessions.kind')}
+        value={filters.kind}
+        onChange={choose}
+        options={[
+          { value: 'user', label: t('sessions.of-user') },
+          { value: 'app', label: t('sessions.of-app') },
+        ]}
+      />
+    </FilterForm>
   )
 }

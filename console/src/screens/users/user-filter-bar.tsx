@@ -1,10 +1,11 @@
-import { Button, Group, NativeSelect, TextInput } from '@mantine/core'
+import { NativeSelect, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { AccountSelect } from '../../parts/account-select.tsx'
+import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import { useRoles } from '../../parts/names.tsx'
 import type { UserFilters } from './user-filters.ts'
 
@@ -21,61 +22,52 @@ export function UserFilterBar({ filters, onChoose }: { filters: UserFilters; onC
     const all = { ...filters, q: text.trim(), ...next }
     onChoose(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== '')))
   }
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    change({})
-  }
   const choice = (name: keyof UserFilters, label: string, options: readonly (readonly [string, string])[]) => (
-    <NativeSelect
+    <FilterChoice
       label={label}
-      value={filters[name] ?? ''}
-      onChange={({ currentTarget: { value } }) => change({ [name]: value })}
-      data={[{ value: '', label: t('filters.all') }, ...options.map(([value, label]) => ({ value, label }))]}
+      value={filters[name]}
+      onChange={(value) => change({ [name]: value })}
+      options={options.map(([value, label]) => ({ value, label }))}
     />
   )
   const ranges = RANGES.map((range) => [range, t(`since.${range}`)] as const)
   const states = (['active', 'invited', 'disabled'] as const).map((state) => [state, t(`status.${state}`)] as const)
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <NativeSelect
-          label={t('users.search-in')}
-          value={filters.in ?? ''}
-          onChange={({ currentTarget: { value } }) => change({ in: value })}
-          data={[
-            { value: '', label: t('users.email') },
-            { value: 'name', label: t('users.name') },
-          ]}
-        />
-        <TextInput
-          label={t('users.part')}
-          minLength={3}
-          value={text}
-          onChange={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        {choice('state', t('users.state'), states)}
-        {roles.length > 0 &&
-          choice(
-            'role',
-            t('users.role'),
-            roles.map(({ document_id, name }) => [document_id, name]),
-          )}
-        {may('account:find-all') && (
-          <AccountSelect
-            value={filters.account ?? ''}
-            onChange={(account) => change({ account })}
-            hint=""
-            placeholder={t('filters.all')}
-          />
+    <FilterForm onApply={() => change({})}>
+      <NativeSelect
+        label={t('users.search-in')}
+        value={filters.in ?? ''}
+        onChange={({ currentTarget: { value } }) => change({ in: value })}
+        data={[
+          { value: '', label: t('users.email') },
+          { value: 'name', label: t('users.name') },
+        ]}
+      />
+      <TextInput
+        label={t('users.part')}
+        minLength={3}
+        value={text}
+        onChange={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      {choice('state', t('users.state'), states)}
+      {roles.length > 0 &&
+        choice(
+          'role',
+          t('users.role'),
+          roles.map(({ document_id, name }) => [document_id, name]),
         )}
-        {providers.length > 0 && choice('provider', t('identities.provider'), providers)}
-        {choice('seen', t('users.last-sign-in'), ranges)}
-        {choice('created', t('deliveries.created'), ranges)}
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-      </Group>
-    </form>
+      {may('account:find-all') && (
+        <AccountSelect
+          value={filters.account ?? ''}
+          onChange={(account) => change({ account })}
+          hint=""
+          placeholder={t('filters.all')}
+        />
+      )}
+      {providers.length > 0 && choice('provider', t('identities.provider'), providers)}
+      {choice('seen', t('users.last-sign-in'), ranges)}
+      {choice('created', t('deliveries.created'), ranges)}
+    </FilterForm>
   )
 }
 

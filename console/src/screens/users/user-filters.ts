@@ -1,4 +1,5 @@
 import type { Schemas } from '@signalbox/client'
+import { escapeFilter } from '../../parts/filter-text.ts'
 import type { StatusName } from '../../parts/status.tsx'
 
 /** The filters of the list of users, as the URL holds them. */
@@ -21,8 +22,6 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
   disabled: ['is_actived|eq|false'],
 }
 
-const quote = (text: string) => text.replaceAll(/[\\,]/g, '\\$&')
-
 /** The filters of the API for those of the URL. Pure. */
 export function toUserFilters(filters: UserFilters, nowMs: number): string[] {
   const since = (field: string, range: string | undefined) => {
@@ -30,10 +29,10 @@ export function toUserFilters(filters: UserFilters, nowMs: number): string[] {
     return length === undefined ? [] : [`${field}|gte|${new Date(nowMs - length).toISOString()}`]
   }
   const equal = (['role', 'account', 'provider'] as const).flatMap((name) =>
-    filters[name] ? [`${name}|eq|${quote(filters[name])}`] : [],
+    filters[name] ? [`${name}|eq|${escapeFilter(filters[name])}`] : [],
   )
   return [
-    ...(filters.q ? [`${filters.in === 'name' ? 'name' : 'email'}|like|${quote(filters.q)}`] : []),
+    ...(filters.q ? [`${filters.in === 'name' ? 'name' : 'email'}|like|${escapeFilter(filters.q)}`] : []),
     ...(STATES[filters.state ?? ''] ?? []),
     ...equal,
     ...since('last_sign_in_at', filters.seen),

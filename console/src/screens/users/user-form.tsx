@@ -1,10 +1,10 @@
-import { Button, Group, PasswordInput, Stack, TextInput } from '@mantine/core'
+import { PasswordInput, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { ChangeForm } from '../../parts/form.tsx'
 import { RoleSelect } from '../../parts/role-select.tsx'
 
 /** Registers a user. */
@@ -25,43 +25,31 @@ export function CreateUserForm({ onDone }: { onDone: (id: string) => void }) {
     touches: [['users']],
     onDone: ({ data }) => onDone(data.document_id),
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    create.mutate(undefined)
-  }
   const change = (part: Partial<typeof draft>) => setDraft({ ...draft, ...part })
   return (
-    <form onSubmit={submit}>
-      <Stack>
-        <TextInput
-          label={t('users.email')}
-          type="email"
-          required
-          data-autofocus
-          value={draft.email}
-          onChange={({ currentTarget: { value } }) => change({ email: value })}
-        />
-        <TextInput
-          label={t('users.name')}
-          value={draft.name}
-          onChange={({ currentTarget: { value } }) => change({ name: value })}
-        />
-        <RoleSelect value={draft.roles} onChange={(roles) => change({ roles })} />
-        <PasswordInput
-          label={t('users.password')}
-          description={t('users.password-hint')}
-          autoComplete="new-password"
-          value={draft.password}
-          onChange={({ currentTarget: { value } }) => change({ password: value })}
-        />
-        {create.isError && <ProblemCard error={create.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={create.isPending}>
-            {t('users.create')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <ChangeForm change={create} label={t('users.create')}>
+      <TextInput
+        label={t('users.email')}
+        type="email"
+        required
+        data-autofocus
+        value={draft.email}
+        onChange={({ currentTarget: { value } }) => change({ email: value })}
+      />
+      <TextInput
+        label={t('users.name')}
+        value={draft.name}
+        onChange={({ currentTarget: { value } }) => change({ name: value })}
+      />
+      <RoleSelect value={draft.roles} onChange={(roles) => change({ roles })} />
+      <PasswordInput
+        label={t('users.password')}
+        description={t('users.password-hint')}
+        autoComplete="new-password"
+        value={draft.password}
+        onChange={({ currentTarget: { value } }) => change({ password: value })}
+      />
+    </ChangeForm>
   )
 }
 
@@ -80,34 +68,28 @@ export function EditUserForm({ user }: { user: Schemas['User'] }) {
     make: () => api.identity.userUpdate({ path: { id: user.document_id }, body }),
     touches: [['user', user.document_id], ['users']],
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate(undefined)
-  }
   return (
-    <form onSubmit={submit}>
-      <Stack maw={480}>
-        <TextInput
-          label={t('users.name')}
-          value={draft.name}
-          onChange={({ currentTarget: { value } }) => setDraft({ ...draft, name: value })}
-        />
-        <TextInput
-          label={t('users.email')}
-          description={t('users.email-hint')}
-          type="email"
-          required
-          value={draft.email}
-          onChange={({ currentTarget: { value } }) => setDraft({ ...draft, email: value })}
-        />
-        <RoleSelect value={draft.roles} onChange={(roles) => setDraft({ ...draft, roles })} />
-        {save.isError && <ProblemCard error={save.error} />}
-        <Group>
-          <Button type="submit" loading={save.isPending} disabled={Object.keys(body).length === 0}>
-            {t('settings.save')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <ChangeForm
+      change={save}
+      label={t('settings.save')}
+      isDisabled={Object.keys(body).length === 0}
+      buttonAt="start"
+      maxWidth={480}
+    >
+      <TextInput
+        label={t('users.name')}
+        value={draft.name}
+        onChange={({ currentTarget: { value } }) => setDraft({ ...draft, name: value })}
+      />
+      <TextInput
+        label={t('users.email')}
+        description={t('users.email-hint')}
+        type="email"
+        required
+        value={draft.email}
+        onChange={({ currentTarget: { value } }) => setDraft({ ...draft, email: value })}
+      />
+      <RoleSelect value={draft.roles} onChange={(roles) => setDraft({ ...draft, roles })} />
+    </ChangeForm>
   )
 }

@@ -1,4 +1,4 @@
-import { Code, Group, Skeleton, Stack } from '@mantine/core'
+import { Code, Group, Stack } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
@@ -7,8 +7,8 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import { Sections } from '../../parts/sections.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
@@ -49,9 +49,9 @@ export function UserScreen() {
       }
       actions={row && <UserActions user={row} />}
     >
-      {user.isPending && <Skeleton height={240} />}
-      {user.isError && <ProblemCard error={user.error} onRetry={() => void user.refetch()} />}
-      {row && <UserSections user={row} />}
+      <Loaded query={user} height={240}>
+        {({ data }) => <UserSections user={data} />}
+      </Loaded>
     </Page>
   )
 }

@@ -1,11 +1,11 @@
 import { Button, Group, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
-import { ProblemCard } from '../../parts/problem.tsx'
+import { ChangeForm } from '../../parts/form.tsx'
 import { HEADERS_LIMIT, type HeaderRow, toHeaders } from './header-rows.ts'
 
 interface HeaderFieldsProps {
@@ -82,48 +82,43 @@ export function OwnHeaders({ webhook, onSaved }: { webhook: Schemas['Webhook']; 
   const id = webhook.document_id
   const [rows, setRows] = useState<HeaderRow[] | undefined>()
   const save = useChange({
-    make: (headers: Record<string, string>) => api.webhook.webhookUpdate({ path: { id }, body: { headers } }),
+    make: () => api.webhook.webhookUpdate({ path: { id }, body: { headers: toHeaders(rows ?? []) } }),
     touches: [['webhook', id], ['webhooks']],
     onDone: () => {
       setRows(undefined)
       onSaved?.()
     },
   })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate(toHeaders(rows ?? []))
-  }
   const names = webhook.header_names
   return (
-    <form onSubmit={submit}>
-      <Stack gap="xs" data-testid="own-headers">
-        <Title order={2} size="h5">
-          {t('headers.title')}
-        </Title>
-        <Text size="sm" className="wrap">
-          {names.length === 0 ? t('headers.none') : names.join(', ')}
-        </Text>
-        {rows && <HeaderFields rows={rows} onChange={setRows} />}
-        {save.isError && <ProblemCard error={save.error} />}
-        {may('webhook:update') && (
-          <Group>
-            {rows ? (
-              <>
-                <Button type="submit" loading={save.isPending}>
-                  {t('settings.save')}
-                </Button>
-                <Button variant="default" onClick={() => setRows(undefined)}>
-                  {t('headers.cancel')}
-                </Button>
-              </>
-            ) : (
-              <Button variant="default" size="compact-md" onClick={() => setRows([{ name: '', value: '' }])}>
-                {t('headers.change')}
-              </Button>
-            )}
-          </Group>
-        )}
-      </Stack>
-    </form>
+    <Stack gap="xs" data-testid="own-headers">
+      <Title order={2} size="h5">
+        {t('headers.title')}
+      </Title>
+      <Text size="sm" className="wrap">
+        {names.length === 0 ? t('headers.none') : names.join(', ')}
+      </Text>
+      {rows && (
+        <ChangeForm
+          change={save}
+          label={t('settings.save')}
+          buttonAt="start"
+          actions={
+            <Button variant="default" onClick={() => setRows(undefined)}>
+              {t('headers.cancel')}
+            </Button>
+          }
+        >
+          <HeaderFields rows={rows} onChange={setRows} />
+        </ChangeForm>
+      )}
+      {!rows && may('webhook:update') && (
+        <Group>
+          <Button variant="default" size="compact-md" onClick={() => setRows([{ name: '', value: '' }])}>
+            {t('headers.change')}
+          </Button>
+        </Group>
+      )}
+    </Stack>
   )
 }

@@ -5,9 +5,8 @@ import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
 import { IdParams } from '../../../http/route/schema.ts'
 import type { Static } from '../../../http/shape/schema-type.ts'
-import { loadAccount } from '../account.ts'
 import { toAccountMemberRow } from '../account-member.store.ts'
-import { readOwnAccount, UNDER_ACCOUNT } from '../own-account.ts'
+import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from '../own-account.ts'
 import {
   AcceptedInvitation,
   AcceptInvitationBody,
@@ -81,11 +80,8 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
       problems: ['conflict'],
     },
     {
-      row: {
-        find: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (_deps, { db, params, scope, now }) => {
+      row: ACCOUNT_ROW,
+      handle: async (_deps: InvitationDeps, { db, params, scope, now }) => {
         const target = { id: params.id, scope }
         const invitation = await revokeInvitation(db, { target, id: params.invitation, now })
         return {
@@ -113,11 +109,8 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
       problems: ['limit_reached', 'dependency_unavailable'],
     },
     {
-      row: {
-        find: (_deps: InvitationDeps, { db, params, scope }) => loadAccount(db, { id: params.id, scope }),
-        neededBy: 'validation',
-      },
-      handle: async (deps, { db, params, scope, body, headers, caller, now }) => {
+      row: ACCOUNT_ROW,
+      handle: async (deps: InvitationDeps, { db, params, scope, body, headers, caller, now }) => {
         const { email, roles = [] } = body
         const invitation = await createInvitation(deps, db, {
           target: { id: params.id, scope },

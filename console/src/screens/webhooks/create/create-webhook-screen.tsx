@@ -1,7 +1,7 @@
-import { Button, Card, Group, Radio, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
+import { Card, Radio, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useBlocker, useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { Icon } from '../../../frame/icons.tsx'
@@ -12,8 +12,8 @@ import { ApiCall } from '../../../parts/api-call.tsx'
 import { SecretDialog } from '../../../parts/dialogs.tsx'
 import { Facts } from '../../../parts/facts.tsx'
 import { Page } from '../../../parts/page.tsx'
-import { NoPermission, ProblemCard } from '../../../parts/problem.tsx'
-import { StepBar } from '../../../parts/step-bar.tsx'
+import { NoPermission } from '../../../parts/problem.tsx'
+import { StepForm } from '../../../parts/step-form.tsx'
 import { EventPicker } from '../event-picker.tsx'
 import { type HeaderRow, toHeaders, withoutValues } from '../header-rows.ts'
 import { HeaderFields } from '../own-headers.tsx'
@@ -104,21 +104,25 @@ function WebhookForm() {
   const place = Math.min(asked, lastOpen)
   const step = STEPS[place] as Step
   const show = (index: number) => void navigate({ to: '/webhooks/new', search: { step: STEPS[index] ?? 'endpoint' } })
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    if (step === 'review') create.mutate(undefined)
-    else show(place + 1)
-  }
   const made = create.data?.data
   return (
-    <form onSubmit={submit}>
-      <Stack maw={820} gap="lg">
-        <StepBar
-          names={STEPS.map((name) => t(`create.step.${name}`))}
-          place={place}
-          lastOpen={lastOpen}
-          onShow={show}
-        />
+    <>
+      <StepForm
+        names={STEPS.map((name) => t(`create.step.${name}`))}
+        place={place}
+        lastOpen={lastOpen}
+        onShow={show}
+        change={create}
+        label={t('create.do')}
+        call={
+          <ApiCall
+            operation="webhook.webhookCreate"
+            method="POST"
+            path="/api/v3/webhook/webhook"
+            body={withoutValues(body)}
+          />
+        }
+      >
         {step === 'endpoint' && <EndpointFields draft={draft} onChange={change} />}
         {step === 'scope' && <ScopeFields draft={draft} onChange={change} mayGlobal={isGlobal} />}
         {step === 'events' && (
@@ -133,28 +137,9 @@ function WebhookForm() {
           </Stack>
         )}
         {step === 'review' && <Review draft={draft} />}
-        {create.isError && <ProblemCard error={create.error} />}
-        <Group>
-          {place > 0 && (
-            <Button variant="default" onClick={() => show(place - 1)}>
-              {t('create.back')}
-            </Button>
-          )}
-          <Button type="submit" loading={create.isPending} disabled={step !== 'review' && missing === step}>
-            {step === 'review' ? t('create.do') : t('create.next')}
-          </Button>
-          {step === 'review' && (
-            <ApiCall
-              operation="webhook.webhookCreate"
-              method="POST"
-              path="/api/v3/webhook/webhook"
-              body={withoutValues(body)}
-            />
-          )}
-        </Group>
-      </Stack>
+      </StepForm>
       {made?.secret && <NewSecret id={made.document_id} secret={made.secret} />}
-    </form>
+    </>
   )
 }
 

@@ -1,7 +1,8 @@
 import { Alert, Button, Group, PasswordInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../../../frame/icons.tsx'
+import { Form } from '../../../parts/form.tsx'
 import { examine, type SignatureVerdict } from './signature.ts'
 
 /** Says which part of a signature is wrong. What is pasted stays in this tab. */
@@ -11,12 +12,8 @@ export function SignatureDebugger() {
   const [secret, setSecret] = useState('')
   const [body, setBody] = useState('')
   const [verdict, setVerdict] = useState<SignatureVerdict | undefined>()
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    void examine({ header, secret, body }, Date.now()).then(setVerdict)
-  }
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={() => void examine({ header, secret, body }, Date.now()).then(setVerdict)}>
       <Stack maw={720}>
         <Text size="sm" c="dimmed">
           {t('signature.lead')}
@@ -61,6 +58,6 @@ export function SignatureDebugger() {
           </Alert>
         )}
       </Stack>
-    </form>
+    </Form>
   )
 }

@@ -1,4 +1,4 @@
-import { Group, SimpleGrid, Skeleton, Stack, Title } from '@mantine/core'
+import { Group, SimpleGrid, Stack, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
@@ -8,7 +8,7 @@ import { useAccess } from '../../../frame/session.tsx'
 import { RANGES } from '../../../parts/chart/format.ts'
 import { RangeControl } from '../../../parts/chart/range-control.tsx'
 import { ShareCard } from '../../../parts/chart/share-card.tsx'
-import { ProblemCard } from '../../../parts/problem.tsx'
+import { Loaded } from '../../../parts/loaded.tsx'
 import { TextLink } from '../../../parts/text-link.tsx'
 import { faultName } from '../../../parts/words/fault-name.ts'
 
@@ -50,9 +50,9 @@ export function WebhookBreakdown({ webhook }: { webhook: string }) {
           }
         />
       </Group>
-      {breakdown.isError && <ProblemCard error={breakdown.error} onRetry={() => void breakdown.refetch()} />}
-      {breakdown.isPending && <Skeleton height={200} />}
-      {breakdown.data && <Shares breakdown={breakdown.data.data} />}
+      <Loaded query={breakdown} height={200}>
+        {({ data }) => <Shares breakdown={data} />}
+      </Loaded>
     </Stack>
   )
 }

@@ -1,4 +1,4 @@
-import { Alert, Group, Skeleton, Text } from '@mantine/core'
+import { Alert, Group, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
@@ -6,7 +6,6 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { Icon } from '../../../frame/icons.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
-import { ProblemCard } from '../../../parts/problem.tsx'
 import { Status, webhookState } from '../../../parts/status.tsx'
 import { Instant } from '../../../parts/time.tsx'
 import { DISABLE_AFTER } from '../../../parts/words/webhook-name.ts'
@@ -20,15 +19,6 @@ export function useWebhook(id: string) {
     queryFn: ({ signal }) => api.webhook.webhookFindOne({ path: { id }, signal }),
     refetchInterval: 5_000,
   })
-}
-
-/** Stands for a webhook that is being read, or could not be. */
-export function WebhookPending({ webhook }: { webhook: ReturnType<typeof useWebhook> }) {
-  return webhook.isError ? (
-    <ProblemCard error={webhook.error} onRetry={() => void webhook.refetch()} />
-  ) : (
-    <Skeleton height={240} />
-  )
 }
 
 /** State and URL of a webhook. */

@@ -6,13 +6,14 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
 import { List, useRows } from '../../../parts/list.tsx'
+import { Loaded } from '../../../parts/loaded.tsx'
 import { Page } from '../../../parts/page.tsx'
 import { NoPermission } from '../../../parts/problem.tsx'
 import { DISABLE_AFTER, nameOf } from '../../../parts/words/webhook-name.ts'
 import { useDeliveryColumns } from '../../deliveries/delivery-table.tsx'
 import { WebhookActions } from '../webhook-actions.tsx'
 import { WebhookEventSet } from './webhook-event-set.tsx'
-import { FailureWarning, useWebhook, WebhookLead, WebhookPending } from './webhook-head.tsx'
+import { FailureWarning, useWebhook, WebhookLead } from './webhook-head.tsx'
 import { WebhookHistory } from './webhook-history.tsx'
 import { WebhookOverview } from './webhook-overview.tsx'
 import { WebhookSettings } from './webhook-settings.tsx'
@@ -28,23 +29,22 @@ export function WebhookScreen() {
   const { t } = useTranslation()
   const { id } = useParams({ from: '/webhooks/$id' })
   const webhook = useWebhook(id)
-  const parent = { label: t('webhooks.title'), to: '/webhooks' }
   const row = webhook.data?.data
-  if (!row)
-    return (
-      <Page title={t('webhooks.one')} parent={parent}>
-        <WebhookPending webhook={webhook} />
-      </Page>
-    )
   return (
     <Page
-      title={nameOf(row)}
-      parent={parent}
-      lead={<WebhookLead webhook={row} />}
-      actions={<WebhookActions webhook={row} />}
+      title={row ? nameOf(row) : t('webhooks.one')}
+      parent={{ label: t('webhooks.title'), to: '/webhooks' }}
+      lead={row && <WebhookLead webhook={row} />}
+      actions={row && <WebhookActions webhook={row} />}
     >
-      <Disabled webhook={row} />
-      <Sections webhook={row} />
+      <Loaded query={webhook} height={240}>
+        {({ data }) => (
+          <>
+            <Disabled webhook={data} />
+            <Sections webhook={data} />
+          </>
+        )}
+      </Loaded>
     </Page>
   )
 }

@@ -1,7 +1,7 @@
 import { Button, Card, Group, Stack, Text, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQueryClient } from '@tanstack/react-query'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
@@ -9,6 +9,7 @@ import { useChange } from '../../../frame/use-change.ts'
 import { Conflict } from '../../../parts/conflict.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
 import { Facts } from '../../../parts/facts.tsx'
+import { Form } from '../../../parts/form.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { Instant } from '../../../parts/time.tsx'
 import { OwnHeaders } from '../own-headers.tsx'
@@ -89,13 +90,9 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
     },
   })
   const isReadOnly = !may('webhook:update')
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    save.mutate({ from: base, body: buildUpdate(mine, draft) })
-  }
   const isConflict = theirs.length > 0 && mine.length > 0
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={() => save.mutate({ from: base, body: buildUpdate(mine, draft) })}>
       <Stack>
         {isConflict && (
           <Conflict
@@ -142,7 +139,7 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
           </Group>
         )}
       </Stack>
-    </form>
+    </Form>
   )
 }
 

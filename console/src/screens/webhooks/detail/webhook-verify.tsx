@@ -1,8 +1,8 @@
-import { Code, List, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core'
+import { Code, List, SegmentedControl, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { ProblemCard } from '../../../parts/problem.tsx'
+import { Loaded } from '../../../parts/loaded.tsx'
 import { Snippet } from '../../../parts/snippet.tsx'
 
 type Load = () => Promise<{ default: string }>
@@ -45,9 +45,9 @@ export function WebhookVerify() {
           data={Object.keys(SNIPPETS)}
         />
       </div>
-      {snippet.isPending && <Skeleton height={300} />}
-      {snippet.isError && <ProblemCard error={snippet.error} onRetry={() => void snippet.refetch()} />}
-      {snippet.data !== undefined && <Snippet text={snippet.data} label={t('webhooks.tab.verify')} />}
+      <Loaded query={snippet} height={300}>
+        {(text) => <Snippet text={text} label={t('webhooks.tab.verify')} />}
+      </Loaded>
       <Text size="sm" c="dimmed">
         {t('verify.package')} <Code>@signalbox/webhooks</Code>
       </Text>

@@ -1,15 +1,17 @@
-import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Stack, Text, TextInput } from '@mantine/core'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { type SyntheticEvent, useState } from 'react'
+import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
 import { AccountSelect } from '../../../parts/account-select.tsx'
 import { ApiCall } from '../../../parts/api-call.tsx'
+import { escapeFilter } from '../../../parts/filter-text.ts'
+import { FilterChoice, FilterForm } from '../../../parts/form.tsx'
+import { Guarded } from '../../../parts/guarded.tsx'
 import { List, useRows } from '../../../parts/list.tsx'
 import { useAccountNames } from '../../../parts/names.tsx'
 import { Page } from '../../../parts/page.tsx'
-import { NoPermission } from '../../../parts/problem.tsx'
 import { useEventTypes } from '../../catalogue/event-types.ts'
 import { useActivity } from '../use-activity.ts'
 import { BulkBar, ExportButton } from './bulk-bar.tsx'
@@ -34,9 +36,8 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
 
 /** The filters as the API takes them. Pure. */
 function toApiFilters({ q, state, scope, account }: Filters): string[] {
-  const text = q?.replaceAll(/[\\,]/g, '\\$&')
   return [
-    ...(text ? [`url|like|${text}`] : []),
+    ...(q ? [`url|like|${escapeFilter(q)}`] : []),
     ...(STATES[state ?? ''] ?? []),
     ...(account ? [`account|eq|${account}`] : []),
     ...(scope === 'global' ? ['is_global|eq|true'] : scope === 'account' ? ['is_global|eq|false'] : []),
@@ -45,6 +46,15 @@ function toApiFilters({ q, state, scope, account }: Filters): string[] {
 
 /** The webhooks that the user may see. */
 export function WebhooksScreen() {
+  const { t } = useTranslation()
+  return (
+    <Guarded permission="webhook:find-all" title={t('webhooks.title')}>
+      <Webhooks />
+    </Guarded>
+  )
+}
+
+function Webhooks() {
   const { t } = useTranslation()
   const { may } = useAccess()
   const filters = useSearch({ from: '/webhooks' })
@@ -70,12 +80,6 @@ export function WebhooksScreen() {
   const activity = useActivity(rows.shown.map(({ document_id }) => document_id))
   const accounts = useAccountNames(rows.shown.map(({ account }) => account))
   const columns = useWebhookColumns({ activity, accounts, chosen, onChoose: choose })
-  if (!may('webhook:find-all'))
-    return (
-      <Page title={t('webhooks.title')}>
-        <NoPermission permission="webhook:find-all" />
-      </Page>
-    )
   const create = may('webhook:create') && (
     <Button component={Link} to="/webhooks/new" size="compact-md">
       {t('webhooks.new')}
@@ -121,58 +125,45 @@ function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: F
     const { [name]: _, ...rest } = filters
     onChoose(value === '' ? rest : { ...rest, [name]: value })
   }
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault()
-    change('q', text.trim())
-  }
   return (
-    <form onSubmit={submit} aria-label={t('filters.title')}>
-      <Group align="flex-end" gap="sm">
-        <TextInput
-          label={t('webhooks.url-part')}
-          value={text}
-          minLength={3}
-          onChange={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        <NativeSelect
-          label={t('webhooks.state')}
-          value={filters.state ?? ''}
-          onChange={({ currentTarget }) => change('state', currentTarget.value)}
-          data={[
-            { value: '', label: t('filters.all') },
-            { value: 'active', label: t('status.active') },
-            { value: 'inactive', label: t('status.inactive') },
-            { value: 'disabled', label: t('status.disabled') },
-          ]}
-        />
-        <NativeSelect
-          label={t('webhooks.scope')}
-          value={filters.scope ?? ''}
-          onChange={({ currentTarget }) => change('scope', currentTarget.value)}
-          data={[
-            { value: '', label: t('filters.all') },
-            { value: 'global', label: t('webhooks.global') },
-            { value: 'account', label: t('webhooks.of-account') },
-          ]}
-        />
-        <AccountSelect
-          value={filters.account ?? ''}
-          onChange={(account) => change('account', account)}
-          hint=""
-          placeholder={t('filters.all')}
-        />
-        {may('webhook-event:find-all') && may('event:find-all') && (
-          <EventSelect value={filters.event ?? ''} onChange={(event) => change('event', event)} />
-        )}
-        <Button type="submit" variant="default">
-          {t('filters.apply')}
-        </Button>
-        {Object.keys(filters).length > 0 && (
-          <Button variant="subtle" onClick={() => onChoose({})}>
-            {t('list.clear')}
-          </Button>
-        )}
-      </Group>
-    </form>
+    <FilterForm
+      onApply={() => change('q', text.trim())}
+      onClear={Object.keys(filters).length > 0 ? () => onChoose({}) : undefined}
+    >
+      <TextInput
+        label={t('webhooks.url-part')}
+        value={text}
+        minLength={3}
+        onChange={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      <FilterChoice
+        label={t('webhooks.state')}
+        value={filters.state}
+        onChange={(value) => change('state', value)}
+        options={[
+          { value: 'active', label: t('status.active') },
+          { value: 'inactive', label: t('status.inactive') },
+          { value: 'disabled', label: t('status.disabled') },
+        ]}
+      />
+      <FilterChoice
+        label={t('webhooks.scope')}
+        value={filters.scope}
+        onChange={(value) => change('scope', value)}
+        options={[
+          { value: 'global', label: t('webhooks.global') },
+          { value: 'account', label: t('webhooks.of-account') },
+        ]}
+      />
+      <AccountSelect
+        value={filters.account ?? ''}
+        onChange={(account) => change('account', account)}
+        hint=""
+        placeholder={t('filters.all')}
+      />
+      {may('webhook-event:find-all') && may('event:find-all') && (
+        <EventSelect value={filters.event ?? ''} onChange={(event) => change('event', event)} />
+      )}
+    </FilterForm>
   )
 }

@@ -1,0 +1,129 @@
+import { Button, Group, NativeSelect, Stack } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { ProblemCard } from './problem.tsx'
+
+interface FormProps {
+  /** Accessible name, for a form that is a landmark of its screen. */
+  label?: string
+  onSubmit: () => void
+  children: ReactNode
+}
+
+/** A form that the page handles itself: the browser submits nothing. */
+export function Form({ label, onSubmit, children }: FormProps) {
+  return (
+    <form
+      aria-label={label}
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSubmit()
+      }}
+    >
+      {children}
+    </form>
+  )
+}
+
+/** A change as a form shows it; `useChange` returns one. */
+export interface FormChange {
+  isPending: boolean
+  isError: boolean
+  error: unknown
+  mutate: (input: undefined) => void
+}
+
+interface ChangeFormProps {
+  change: FormChange
+  /** Label of the button that submits. */
+  label: string
+  /** Whether the button is disabled, because nothing differs or something is missing. */
+  isDisabled?: boolean
+  /** Whether the button is left out, because the user may only read the fields. */
+  isReadOnly?: boolean
+  /** Side of the button: `end` in a dialog, `start` in a page. */
+  buttonAt?: 'start' | 'end'
+  /** Width of the fields at most, px. */
+  maxWidth?: number
+  /** Buttons beside the one that submits. */
+  actions?: ReactNode
+  children: ReactNode
+}
+
+/** A form that makes one change: its fields, the errors of the last submission, and the button with its progress. */
+export function ChangeForm({
+  change,
+  label,
+  isDisabled = false,
+  isReadOnly = false,
+  buttonAt = 'end',
+  maxWidth,
+  actions,
+  children,
+}: ChangeFormProps) {
+  return (
+    <Form onSubmit={() => change.mutate(undefined)}>
+      <Stack {...(maxWidth !== undefined && { maw: maxWidth })}>
+        {children}
+        {change.isError && <ProblemCard error={change.error} />}
+        {!isReadOnly && (
+          <Group justify={`flex-${buttonAt}`}>
+            <Button type="submit" loading={change.isPending} disabled={isDisabled}>
+              {label}
+            </Button>
+            {actions}
+          </Group>
+        )}
+      </Stack>
+    </Form>
+  )
+}
+
+interface FilterFormProps {
+  onApply: () => void
+  /** Clears the filters. Default: the form offers no button for it. */
+  onClear?: (() => void) | undefined
+  children: ReactNode
+}
+
+/** The filters of a list in a row, with the button that applies what is typed. */
+export function FilterForm({ onApply, onClear, children }: FilterFormProps) {
+  const { t } = useTranslation()
+  return (
+    <Form label={t('filters.title')} onSubmit={onApply}>
+      <Group align="flex-end" gap="sm">
+        {children}
+        <Button type="submit" variant="default">
+          {t('filters.apply')}
+        </Button>
+        {onClear && (
+          <Button variant="subtle" onClick={onClear}>
+            {t('list.clear')}
+          </Button>
+        )}
+      </Group>
+    </Form>
+  )
+}
+
+interface FilterChoiceProps {
+  label: string
+  /** Chosen value; undefined or empty for all. */
+  value: string | undefined
+  /** Takes the chosen value; an empty one for all. */
+  onChange: (value: string) => void
+  options: readonly { value: string; label: string }[]
+}
+
+/** A filter that one value of a list sets, or none. */
+export function FilterChoice({ label, value = '', onChange, options }: FilterChoiceProps) {
+  const { t } = useTranslation()
+  return (
+    <NativeSelect
+      label={label}
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      data={[{ value: '', label: t('filters.all') }, ...options]}
+    />
+  )
+}
