@@ -38,13 +38,13 @@ async function setUpApp(page: Page): Promise<Buffer> {
 
 async function openSampleUsers(page: Page): Promise<void> {
   await page.goto('/auth/sign-in')
-  await page.getByRole('link', { name: 'Continue with a sample person' }).click()
+  await page.getByRole('link', { name: 'Continue with a sample user' }).click()
 }
 
 /** Each image, and what a user does to see it. */
 const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => Promise<unknown> }[] = [
   { name: 'sign-in', heading: 'Sign in', reach: (page) => page.goto('/auth/sign-in') },
-  { name: 'sample-people', heading: 'Choose a sample person', reach: openSampleUsers },
+  { name: 'sample-people', heading: 'Choose a sample user', reach: openSampleUsers },
   {
     name: 'refused',
     heading: 'You were not signed in',
@@ -90,7 +90,7 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
   },
   {
     name: 'another-person',
-    heading: 'Continue as another person?',
+    heading: 'Continue as another user?',
     reach: (page) => page.setContent(buildQuestion('https://app.example.com/')),
   },
 ]

@@ -81,7 +81,7 @@ test('a person who arrives as somebody else is asked, and then has one session, 
   visitor.cookiesOf(apps.a).clear()
   await signIn(visitor, BOB)
   const asked = last(await visitor.follow(`${apps.a}/open?next=/orders`))
-  expect(asked.body).toContain('Continue as another person?')
+  expect(asked.body).toContain('Continue as another user?')
   const answers = await visitor.follow(asked.url.href, { method: 'POST' })
   expect(last(answers).body).toContain(`Signed in as ${BOB}`)
   const headers = { authorization: `Bearer ${ofAda}` }

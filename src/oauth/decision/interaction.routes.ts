@@ -29,7 +29,10 @@ const ID_LIMIT = 100
 const SCOPE_FIELDS = Object.fromEntries(SCOPES.map(({ name }) => [fieldOfScope(name), 1]))
 
 const ANSWERED = { code: 'answered', message: 'is of a question that was answered; start again in the app' }
-const FOREIGN = { code: 'other_browser', message: 'is of a question that began in another browser, or has expired' }
+const FOREIGN = {
+  code: 'other_browser',
+  message: 'is of a question that was opened in another browser, or has expired',
+}
 
 /** The authorization of this id that began in this browser. Throws `link_invalid`. */
 async function loadInteraction(

@@ -30,7 +30,7 @@ const finish = (browser: TestBrowser, callback: string) =>
   browser.get(localOf(callback).replace('/callback', '/callback-redirect'), 'application/json')
 
 describe('the development provider', () => {
-  test('shows the sample people on a page of the service, without scripts and forms', async () => {
+  test('shows the sample users on a page of the service, without scripts and forms', async () => {
     const { url, page } = await openPage(buildTestBrowser(app))
     expect(url).toMatch(/^http:\/\/localhost:3000\/auth\/dev\/authorize\?/)
     expect(page.status).toBe(200)
@@ -113,6 +113,6 @@ describe('the development provider', () => {
     const start = await browser.get(`${pathOf('dev')}?redirect_url=https%3A%2F%2Fservice.test%2Fauth%2F`, '*/*')
     expect([start.status, start.body.code]).toEqual([404, 'provider_unknown'])
     expect((await browser.get('/auth/dev/authorize')).status).toBe(404)
-    expect((await browser.get('/auth/sign-in')).body).not.toContain('sample person')
+    expect((await browser.get('/auth/sign-in')).body).not.toContain('sample user')
   })
 })
