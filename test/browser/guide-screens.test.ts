@@ -96,7 +96,7 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
 ]
 
 test.each(SCREENS)(
-  'the guides show $name, a person gets there, and axe finds no fault in light and dark',
+  'the guides show $name, a user gets there, and axe finds no fault in light and dark',
   async ({ name, heading, reach }) => {
     const { page, close } = await fixture.open({
       hasAuthenticator: true,

@@ -151,7 +151,7 @@ async function expectOut(traveller: Traveller): Promise<void> {
 }
 
 describe.each<EngineName>(['embedded', 'supabase'])('with the %s engine', (engine) => {
-  test('one person signs in in four ways, joins by invitation, arrives at a second app, and is out everywhere within a second of being disabled', async () => {
+  test('one user signs in in four ways, joins by invitation, arrives at a second app, and is out everywhere within a second of being disabled', async () => {
     await using fixture = await startIdentityFixture(engine)
     const traveller = await arrive(fixture)
     await signInWithPassword(traveller)

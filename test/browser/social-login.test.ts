@@ -170,7 +170,7 @@ describe('the bridge page', () => {
     await close()
   })
 
-  test('tells a disabled person the reason, and offers no way into a circle', async () => {
+  test('tells a disabled user the reason, and offers no way into a circle', async () => {
     const { page, close } = await fixture.open()
     await choose(page, 'Dora Disabled')
     await page.getByRole('heading', { name: 'Your account is disabled' }).waitFor()

@@ -284,7 +284,7 @@ describe('a visitor who has a session', () => {
       }),
     )
 
-  test('names both people and takes the style of the app, where the app says how', async () => {
+  test('names both users and takes the style of the app, where the app says how', async () => {
     const names: Record<string, string> = { ada: 'Ada <ada@example.com>', bob: 'Bob' }
     const style = 'h1{color:#0b7a5a}'
     const question = { nameUser: async (userId: string) => names[userId], style }
