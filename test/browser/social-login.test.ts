@@ -91,9 +91,9 @@ describe('a sign-in with a provider in a browser', () => {
     const other = await context.newPage()
     await page.goto(startOf())
     await other.goto(startOf())
-    for (const one of [page, other]) {
-      await one.getByRole('link', { name: 'Continue as Rita Returning' }).click()
-      await one.waitForURL(appUrl)
+    for (const tab of [page, other]) {
+      await tab.getByRole('link', { name: 'Continue as Rita Returning' }).click()
+      await tab.waitForURL(appUrl)
     }
     await close()
   })
@@ -252,9 +252,9 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
 test('the buttons of all providers are of one size, with marks of one height', async () => {
   const { page, close } = await fixture.open()
   await page.goto('/auth/sign-in')
-  const measure = `[...document.querySelectorAll('.providers .button')].map((one) => {
-    const mark = one.querySelector('svg')
-    return [one.offsetWidth, one.offsetHeight, mark === null ? 20 : mark.getBoundingClientRect().height]
+  const measure = `[...document.querySelectorAll('.providers .button')].map((button) => {
+    const mark = button.querySelector('svg')
+    return [button.offsetWidth, button.offsetHeight, mark === null ? 20 : mark.getBoundingClientRect().height]
   })`
   const sizes = (await page.evaluate(measure)) as number[][]
   expect(sizes.length).toBe(8)
