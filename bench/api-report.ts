@@ -68,7 +68,7 @@ export function formatCosts(results: readonly CaseResult[]): string {
 }
 
 function formatCost(rounds: readonly Measurement[]): string[] {
-  const perRequest = (read: (one: Measurement) => number | undefined, digits: number) => {
+  const perRequest = (read: (measurement: Measurement) => number | undefined, digits: number) => {
     const values = rounds.flatMap((round) => {
       const value = read(round)
       return value === undefined || round.requests === 0 ? [] : [value / round.requests]
@@ -78,9 +78,9 @@ function formatCost(rounds: readonly Measurement[]): string[] {
   return [
     findMedian(rounds.map((round) => round.p50Ms)).toFixed(2),
     findMedian(rounds.map((round) => round.p99Ms)).toFixed(2),
-    perRequest((one) => one.processMs, 3),
-    perRequest((one) => one.postgresMs, 3),
-    perRequest((one) => one.statements, 1),
+    perRequest((measurement) => measurement.processMs, 3),
+    perRequest((measurement) => measurement.postgresMs, 3),
+    perRequest((measurement) => measurement.statements, 1),
     findMedian(rounds.map((round) => round.bytes)).toFixed(0),
   ]
 }

@@ -46,10 +46,10 @@ export async function sumFamily(pid: number): Promise<number | undefined> {
   const children = new Map<number, number[]>()
   const times = new Map<number, ProcessTimes>()
   for (const name of names) {
-    const one = await readProcess(Number(name))
-    if (!one) continue
-    times.set(Number(name), one)
-    children.set(one.parent, [...(children.get(one.parent) ?? []), Number(name)])
+    const processTimes = await readProcess(Number(name))
+    if (!processTimes) continue
+    times.set(Number(name), processTimes)
+    children.set(processTimes.parent, [...(children.get(processTimes.parent) ?? []), Number(name)])
   }
   const sum = (member: number): number => {
     const own = times.get(member)

@@ -95,11 +95,11 @@ async function makeMember(origin: string, adminPassword: string): Promise<Member
   const make = async (path: string, body: object) =>
     String((await call(origin, { jwt, method: 'POST', path: `/api/v3/${path}`, body })).data.document_id)
   const account = await make('identity/account', { name: 'Bench' })
-  const person = { email: 'member@bench.test', password: randomBytes(18).toString('base64url') }
-  const user = await make('identity/user', person)
+  const credentials = { email: 'member@bench.test', password: randomBytes(18).toString('base64url') }
+  const user = await make('identity/user', credentials)
   await call(origin, { jwt, method: 'POST', path: `/api/v3/identity/account/${account}/member`, body: { user } })
   const contracts = await makeMany(CONTRACTS, (n) => make('contract/contract', { account, name: `Contract ${n}` }))
-  const { data } = await call(origin, { method: 'POST', path: '/api/v3/auth/login/local', body: person })
+  const { data } = await call(origin, { method: 'POST', path: '/api/v3/auth/login/local', body: credentials })
   return { jwt: String(data.jwt), account, contracts }
 }
 

@@ -26,7 +26,7 @@ const isOwnNodeEnough = Number(process.versions.node.split('.')[0]) >= 24
 /** Quiet about engines: packages ask for the Node this project brings along, whatever Node npm itself runs on. */
 const INSTALL = ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--engine-strict=false']
 
-/** A failure with a sentence for the person at the terminal. */
+/** A failure with a sentence for the user at the terminal. */
 class BootstrapError extends Error {}
 
 /**

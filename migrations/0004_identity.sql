@@ -403,9 +403,9 @@ create index factor_challenge_user_idx on factor_challenge ("user");
 create index factor_challenge_session_idx on factor_challenge (session);
 
 -- Whether a user has a second factor. Recovery codes alone are none.
-create function has_second_factor(person uuid) returns boolean language sql stable as $$
-  select exists (select from totp_factor f where f."user" = person and f.confirmed_at is not null)
-    or exists (select from passkey p where p."user" = person)
+create function has_second_factor(of_user uuid) returns boolean language sql stable as $$
+  select exists (select from totp_factor f where f."user" = of_user and f.confirmed_at is not null)
+    or exists (select from passkey p where p."user" = of_user)
 $$;
 
 -- Sign-in throttle ----------------------------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ create table login_throttle (
 
 -- squawk-ignore renaming-column
 alter table identity rename column email_verified to is_email_verified;
--- What a provider says about a person.
+-- Claims of a provider about a user.
 alter table identity
   add column name text,
   add column avatar_url text,

@@ -211,7 +211,7 @@ end $$;
 -- Managed engines -----------------------------------------------------------------------------------------------------
 
 -- The user of an engine's subject; null for an unknown subject, and for one of several users.
-create function person_of_subject(asked text) returns uuid language plpgsql stable as $$
+create function user_of_subject(asked text) returns uuid language plpgsql stable as $$
 declare
   holders uuid[] := array(select distinct i."user" from identity i where i.engine_subject = asked limit 2);
 begin
@@ -293,7 +293,7 @@ end $$;
 -- client: behind the locks of the user, the client and the grant, so that of two decisions the second sees the first.
 -- Nothing is returned when the session of the decision has ended. The grant is locked before the interaction, because a
 -- revocation locks the grant before its tokens.
-create function claim_consent(asked bytea, at timestamptz, person uuid, deciding uuid) returns table (
+create function claim_consent(asked bytea, at timestamptz, of_user uuid, deciding uuid) returns table (
   payload jsonb, consumed_at timestamptz, created_at timestamptz, document_id uuid, "user" uuid, client uuid,
   scopes text[], refused_scopes text[], redirect_uris text[], updated_at timestamptz
 ) language plpgsql volatile rows 1 as $$
@@ -301,7 +301,7 @@ declare
   of_client uuid;
   claimed jsonb;
 begin
-  perform from "user" u where u.document_id = person and u.is_actived and u.deleted_at is null for no key update;
+  perform from "user" u where u.document_id = of_user and u.is_actived and u.deleted_at is null for no key update;
   if not found or (deciding is not null and not exists (
       select from session s where s.document_id = deciding and s.revoked_at is null and s.expires_at > at)) then
     return;
@@ -313,10 +313,10 @@ begin
     return;
   end if;
   perform from oauth_grant g
-    where g."user" = person and g.client = of_client and num_nonnulls(g.revoked_at) = 0 for no key update;
+    where g."user" = of_user and g.client = of_client and num_nonnulls(g.revoked_at) = 0 for no key update;
   update oauth_state i set consumed_at = at
     where i.model = 'Interaction' and i.id_hash = asked and (i.expires_at > at) is true and i.consumed_at is null
-      and i.payload -> 'session' ->> 'accountId' = person::text and i.payload -> 'prompt' ->> 'name' = 'consent'
+      and i.payload -> 'session' ->> 'accountId' = of_user::text and i.payload -> 'prompt' ->> 'name' = 'consent'
     returning i.payload into claimed;
   if claimed is null then
     return;
@@ -324,14 +324,14 @@ begin
   return query select claimed, at, to_timestamp((claimed ->> 'iat')::double precision)::timestamptz,
       g.document_id, g."user", g.client, g.scopes, g.refused_scopes, g.redirect_uris, g.updated_at
     from (select 1) one
-    left join oauth_grant g on g."user" = person and g.client = of_client and g.revoked_at is null;
+    left join oauth_grant g on g."user" = of_user and g.client = of_client and g.revoked_at is null;
 end $$;
 
 -- Locks an active user, then a first-party client that is not deleted, as `claim_consent` does: false when one of them
 -- no longer exists, and then nothing may be granted without consent.
-create function lock_silent_grant(person uuid, of_client uuid) returns boolean language plpgsql volatile as $$
+create function lock_silent_grant(of_user uuid, of_client uuid) returns boolean language plpgsql volatile as $$
 begin
-  perform from "user" u where u.document_id = person and u.is_actived and u.deleted_at is null for no key update;
+  perform from "user" u where u.document_id = of_user and u.is_actived and u.deleted_at is null for no key update;
   if not found then
     return false;
   end if;
@@ -396,38 +396,38 @@ create function claim_exchange(
 ) returns table (holder uuid, is_active boolean, fault text, accounts json[], allowed text[], browser uuid, kept_grant uuid)
 language plpgsql volatile rows 1 as $$
 declare
-  person uuid := coalesce(asked, person_of_subject(subject));
+  of_user uuid := coalesce(asked, user_of_subject(subject));
   active boolean;
   ended boolean;
   apps_ended timestamptz;
   opened_in uuid;
 begin
-  select u.document_id, u.is_actived and u.deleted_at is null, u.apps_ended_at into person, active, apps_ended
-    from "user" u where u.document_id = person for share;
+  select u.document_id, u.is_actived and u.deleted_at is null, u.apps_ended_at into of_user, active, apps_ended
+    from "user" u where u.document_id = of_user for share;
   -- The client before the grant: a deletion of the client locks them in this order.
   perform pg_advisory_xact_lock_shared(hashtextextended('oauth client ' || of_client, 0));
   perform pg_advisory_xact_lock_shared(hashtextextended('oauth grant ' || coalesce(of_grant, ''), 0));
   ended := exists (select from oauth_ended_grant g where g.grant_id = of_grant);
   if not is_kept and not ended then
-    ended := is_engine_grant_revoked(person, of_client);
+    ended := is_engine_grant_revoked(of_user, of_client);
   end if;
   if is_kept then
     opened_in := browser_of_token(of_token);
     perform from session s where s.document_id = opened_in for share;
   end if;
-  return query select person, coalesce(active, false),
+  return query select of_user, coalesce(active, false),
     case
       when ended then 'grant_ended'
       when is_kept then provider_token_fault(of_client, of_grant, of_token, at)
       -- The engine writes whole seconds.
       when date_trunc('second', apps_ended) >= date_trunc('second', began_at) then 'access_ended'
     end,
-    accounts_of(person),
+    accounts_of(of_user),
     case when is_kept then (select g.scopes from oauth_grant g where g.document_id = uuid_of(of_grant)) end,
     opened_in,
     case when not is_kept then (
       select g.document_id from engine_grant g
-      where g."user" = person and g.client = uuid_of(of_client) and g.revoked_at is null)
+      where g."user" = of_user and g.client = uuid_of(of_client) and g.revoked_at is null)
     end;
 end $$;
 

@@ -83,7 +83,7 @@ describe('docs/operations.md', () => {
     const isOfAttempt = ({ call }: { call: string }) => /'(?:provisioning )?attempt'/.test(call)
     // The line of a job runner is found where the runner is built.
     const isGiven = ({ call }: { call: string }) => call.includes('deps.failedLine')
-    const named = (one: { call: string }) => isGiven(one) || /see docs\/\S+\.md/.test(one.call)
+    const named = (line: { call: string }) => isGiven(line) || /see docs\/\S+\.md/.test(line.call)
     const nameless = calls.filter((call) => !isOfAttempt(call) && !named(call))
     expect(nameless).toEqual([])
   })

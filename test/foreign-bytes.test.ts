@@ -67,7 +67,7 @@ const PARSERS: readonly [name: string, words: readonly string[], parse: Parser][
     ['id|', '|in|', 'name|eq|', '\\,', '1,'],
     (text) => {
       const fields = { id: { type: 'integer' }, name: { type: 'text' } } as const
-      for (const one of [text, `name|in|${text}`, `id|in|${text}`]) parseFilters([one], fields)
+      for (const filter of [text, `name|in|${text}`, `id|in|${text}`]) parseFilters([filter], fields)
     },
   ],
   [

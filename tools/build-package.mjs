@@ -24,7 +24,7 @@ function compile(folder, ...options) {
 
 /** Names the compiled file in the imports of declarations: compilers before TypeScript 5 do not take `./file.ts`. */
 function renameImports(folder) {
-  for (const name of readdirSync(folder).filter((one) => one.endsWith('.d.ts'))) {
+  for (const name of readdirSync(folder).filter((entry) => entry.endsWith('.d.ts'))) {
     const path = join(folder, name)
     writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/(from '\.\/[\w.-]+)\.ts'/g, "$1.js'"))
   }

@@ -62,6 +62,6 @@ export function openPodman(options: {
     remove: (name) => {
       call(['rm', '--force', '--ignore', name])
     },
-    sizeOf: (one) => Number(insist(['image', 'inspect', '--format={{.Size}}', one])),
+    sizeOf: (image) => Number(insist(['image', 'inspect', '--format={{.Size}}', image])),
   }
 }

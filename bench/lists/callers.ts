@@ -32,14 +32,14 @@ export async function makeCallers(
     return String(signedIn.data.jwt)
   }
   const [first = ''] = own
-  const one = await addMember('one', [first])
+  const memberOfOne = await addMember('one', [first])
   const read = ['webhook', 'webhook-event', 'webhook-dispatch', 'contract', 'event-occurrence', 'account-member']
   const permissions = [...read.map((resource) => `${resource}:find-all`), 'webhook:dashboard']
   const body = { name: 'bench', account: first, permissions }
-  const key = await call(origin, { jwt: one, method: 'POST', path: '/api/v3/identity/api-key', body })
+  const key = await call(origin, { jwt: memberOfOne, method: 'POST', path: '/api/v3/identity/api-key', body })
   return {
     operator: jwt,
-    'member of one': one,
+    'member of one': memberOfOne,
     'member of 50': await addMember('fifty', own),
     'key of one': String(key.data.key),
     'member of another': await addMember('other', [other]),

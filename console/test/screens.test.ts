@@ -9,7 +9,7 @@ import { examine } from '../src/screens/webhooks/detail/signature.ts'
 
 const NOW_MS = Date.UTC(2026, 8, 11, 12)
 
-describe('what a person may do', () => {
+describe('what a user may do', () => {
   const session = (patterns: { everywhere?: string[]; own?: string[]; member?: string[] }) =>
     buildAccess({
       permissions: patterns.everywhere ?? [],

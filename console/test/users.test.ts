@@ -39,7 +39,7 @@ describe('the matrix of roles', () => {
     expect(listDiffs(roles, drafts)).toEqual([{ role: roles[0], added: ['user:update'], removed: ['user:create'] }])
   })
 
-  test('a person loses what no other role of it holds', () => {
+  test('a user loses what no other role of it holds', () => {
     const roles = [role('a', ['user:*']), role('b', ['user:create']), role('c', ['user:*'])]
     const input = { known: ['user:create', 'user:delete'], ownRoles: ['a', 'b'], roles }
     expect(listOwnLosses({ ...input, drafts: new Map([['a', []]]) })).toEqual(['user:delete'])

@@ -11,5 +11,5 @@ const signalbox = callSignalbox(service)
 const target = await buildTargetApp({ service, signalbox, origin: b, authenticationOrigin: a })
 await target.listen({ port: portB, host: '127.0.0.1' })
 buildAuthenticationApp({ service, signalbox, origin: a, targetOrigin: b }).listen(portA, '127.0.0.1', () => {
-  process.stdout.write(`App A, where people sign in: ${a}\nApp B, on another domain: ${b}\n`)
+  process.stdout.write(`App A, where users sign in: ${a}\nApp B, on another domain: ${b}\n`)
 })

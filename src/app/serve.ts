@@ -289,7 +289,7 @@ async function stopInOrder(parts: {
       await stop()
     } catch (error) {
       isOrderly = false
-      logger.error({ err: error }, 'the stop was not orderly: see docs/operations.md, stopping')
+      logger.error({ err: error }, 'shutdown incomplete: see docs/operations.md, stopping')
     }
   }
   print('Stopped.')

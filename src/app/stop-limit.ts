@@ -19,7 +19,7 @@ export function buildStopLimit({ logger, config }: { logger: Logger; config: Con
     start: () => {
       timer ??= setTimeout(
         () => {
-          logger.error('the stop took too long: see docs/operations.md, stopping')
+          logger.error('shutdown timed out: see docs/operations.md, stopping')
           process.exit(1)
         },
         config.shutdownDelaySeconds * 1000 + STOP_LIMIT_MS,

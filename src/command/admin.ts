@@ -28,7 +28,7 @@ export function addAdminCommands(program: Command): void {
           record(tx, describeUserChange('create', id, { command: 'admin create' }), now)
         const result = await createAdministrator(await buildDeps(config), database.db, { email, password, now, onMade })
         if (!result.ok) throw new FatalError(result.error)
-        print(`Administrator ${result.user.email} made.`)
+        print(`Administrator ${result.user.email} created.`)
       })
     })
   admin

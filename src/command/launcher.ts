@@ -22,7 +22,7 @@ export function watchLauncher(): Launcher | undefined {
   const pipe = openPipe(Number(takeVariable(PIPE_VARIABLE) ?? Number.NaN))
   if (!pipe) return undefined
   pipe.once('close', () => {
-    report('signalbox: the launcher is gone; stopping.')
+    report('signalbox: the launcher has exited; stopping.')
     process.kill(process.pid, 'SIGTERM')
   })
   // A pipe that breaks closes as well.

@@ -28,8 +28,8 @@ async function printPlan(): Promise<void> {
     if (pending.length === 0) return print('No migration would run.')
     print(
       pending.every(({ isAdditive }) => isAdditive)
-        ? 'The release before keeps running on the schema behind these.'
-        : 'Stop the release before, and take a backup: it does not run on the schema behind these.',
+        ? 'The previous release runs on the schema after these.'
+        : 'Stop the previous release, and take a backup: it does not run on the schema after these.',
     )
   })
 }

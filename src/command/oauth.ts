@@ -12,7 +12,7 @@ export function addOauthCommands(program: Command): void {
   oauth
     .command('rotate-keys')
     .description('create new signing keys; they are published at once, and sign in ten minutes')
-    .option('--now', 'sign at once, and stop publishing the keys before: after a key was disclosed', false)
+    .option('--now', 'sign at once, and stop publishing the previous keys: after a key was disclosed', false)
     .action(async ({ now: isUrgent }: { now: boolean }) => {
       await withFixture({ prepare: true }, async ({ config, database, secrets }) => {
         const { rotateSigningKeys } = await import('../oauth/signing-key/signing-key.ts')
@@ -25,7 +25,7 @@ export function addOauthCommands(program: Command): void {
         }
         const kids = await rotateSigningKeys(keyring, database.db, { isUrgent, now, onMade })
         for (const kid of kids) print(`created ${kid}`)
-        print(isUrgent ? 'They sign now; tokens of the keys before are refused.' : 'They sign in ten minutes.')
+        print(isUrgent ? 'They sign now; tokens of the previous keys are refused.' : 'They sign in ten minutes.')
       })
     })
 }

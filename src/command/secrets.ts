@@ -8,14 +8,16 @@ import { withFixture } from './resources.ts'
 
 /** Adds `signalbox secrets status | reencrypt` (docs/operations.md, rotation of SECRET_KEY). */
 export function addSecretsCommands(program: Command): void {
-  const secrets = program.command('secrets').description('the secrets that the database keeps, sealed under SECRET_KEY')
+  const secrets = program
+    .command('secrets')
+    .description('the secrets stored in the database, encrypted under SECRET_KEY')
   secrets
     .command('status')
-    .description('count stored secrets by table and key; exit 0 when every one is sealed under the first key, else 1')
+    .description('count stored secrets by table and key; exit 0 when all are encrypted under the first key, else 1')
     .action(() => withFixture({ prepare: false }, showStatus))
   secrets
     .command('reencrypt')
-    .description('seal every stored secret under the first key of SECRET_KEY, as maintenance does once a minute')
+    .description('encrypt every stored secret under the first key of SECRET_KEY, as maintenance does once a minute')
     .action(() =>
       withFixture({ prepare: false }, async (resources) => {
         const { buildReencryption } = await import('../app/work/reencrypt.ts')

@@ -13,7 +13,7 @@ export function addServeCommand(program: Command, launcher: Launcher | undefined
     .description('run the service, with the roles of SIGNALBOX_ROLES')
     .option('--demo', 'demonstrate a delivery after the start (development only)', false)
     .option('--sample', 'add a month of sample data once, before the service is ready (development only)', false)
-    .option('--lost-secret-key', 'start although SECRET_KEY opens no stored secret, to rotate every secret', false)
+    .option('--lost-secret-key', 'start although SECRET_KEY decrypts no stored secret, to rotate every secret', false)
     .action(
       async ({ demo, sample, lostSecretKey: isKeyLost }: Record<'demo' | 'sample' | 'lostSecretKey', boolean>) => {
         const config = readConfig()

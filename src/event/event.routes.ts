@@ -23,7 +23,7 @@ export const eventRoutes: Routes<object> = [
     {
       ...OF_EVENT_OCCURRENCE,
       path: '/api/v3/webhook/event-occurrence',
-      summary: 'List what happened',
+      summary: 'List events',
       description: 'Events are kept as long as their ledger rows.',
       list: EVENT_FIELDS,
     },

@@ -63,7 +63,7 @@ export const RealtimeConfig = named(
     cluster: Type.String(),
     ws_host: Type.String(),
     ws_port: Type.Integer(),
-    ws_path: Type.String({ description: 'What stands before `/app/<key>` in the path.' }),
+    ws_path: Type.String({ description: 'Prefix of `/app/<key>` in the path.' }),
     force_tls: Type.Boolean(),
   }),
 )

@@ -61,7 +61,7 @@ export async function startAttackFixture(): Promise<AttackFixture> {
     await openFlow(fixture, other),
     await openFlow(fixture, app),
   ]
-  for (const one of [flow, otherFlow]) await one.signIn(browser, { user, scope: 'openid email' })
+  for (const appFlow of [flow, otherFlow]) await appFlow.signIn(browser, { user, scope: 'openid email' })
   return {
     ...{ fixture, state, user, client, other, flow, otherFlow, native, browser },
     ask: async (change = {}, { extra = '', flow: asked = flow } = {}) => {

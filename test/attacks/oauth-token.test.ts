@@ -258,17 +258,17 @@ describe('a client cannot authenticate', () => {
   })
 
   test('with a secret that a rotation ended', async () => {
-    const one = await fixture.client()
-    await fixture.app.admin('POST', `/api/v3/oauth/client/${one.id}/rotate-secret`, { overlap_seconds: 0 })
-    expect((await post('/token', form, basic(one.id, one.secret))).body.error).toBe('invalid_client')
+    const client = await fixture.client()
+    await fixture.app.admin('POST', `/api/v3/oauth/client/${client.id}/rotate-secret`, { overlap_seconds: 0 })
+    expect((await post('/token', form, basic(client.id, client.secret))).body.error).toBe('invalid_client')
   })
 
   test('after it was deleted, and its tokens end', async () => {
-    const one = await fixture.client()
-    const own = await openFlow(fixture, one)
+    const client = await fixture.client()
+    const own = await openFlow(fixture, client)
     const { tokens } = await own.signIn(openBrowser(), { user, parameters: OFFLINE })
-    await fixture.app.admin('DELETE', `/api/v3/oauth/client/${one.id}`)
-    expect((await post('/token', form, basic(one.id, one.secret))).body.error).toBe('invalid_client')
+    await fixture.app.admin('DELETE', `/api/v3/oauth/client/${client.id}`)
+    expect((await post('/token', form, basic(client.id, client.secret))).body.error).toBe('invalid_client')
     expect((await flow.userinfo(tokens.access_token)).status).toBe(401)
   })
 })

@@ -182,7 +182,7 @@ describe('an operator, in the browser alone', () => {
     expect(complaints).toEqual([])
   })
 
-  test('makes an account, invites a person, sets a limit, and deletes it', async () => {
+  test('makes an account, invites a user, sets a limit, and deletes it', async () => {
     await using opened = await c.open('/console/accounts')
     const { page, complaints } = opened
     await page.getByRole('button', { name: 'New account' }).click()

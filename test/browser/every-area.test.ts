@@ -19,13 +19,13 @@ beforeAll(async () => {
   browser = await shareChromium()
   stack.defer(() => browser.close())
   const { service, pageOrigin } = system
-  const person = await service.addMember()
+  const member = await service.addMember()
   user = (await service.addMember()).id
   contract = await service.addContract()
   page = await browser.newPage()
   await page.goto(pageOrigin)
-  await page.getByLabel('E-mail').fill(person.email)
-  await page.getByLabel('Password').fill(person.password)
+  await page.getByLabel('E-mail').fill(member.email)
+  await page.getByLabel('Password').fill(member.password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await waitForState('live')
 })

@@ -38,13 +38,13 @@ async function setUpApp(page: Page): Promise<Buffer> {
 
 async function openSampleUsers(page: Page): Promise<void> {
   await page.goto('/auth/sign-in')
-  await page.getByRole('link', { name: 'Continue with a sample person' }).click()
+  await page.getByRole('link', { name: 'Continue with a sample user' }).click()
 }
 
 /** Each image, and what a user does to see it. */
 const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => Promise<unknown> }[] = [
   { name: 'sign-in', heading: 'Sign in', reach: (page) => page.goto('/auth/sign-in') },
-  { name: 'sample-people', heading: 'Choose a sample person', reach: openSampleUsers },
+  { name: 'sample-people', heading: 'Choose a sample user', reach: openSampleUsers },
   {
     name: 'refused',
     heading: 'You were not signed in',
@@ -90,13 +90,13 @@ const SCREENS: readonly { name: string; heading: string; reach: (page: Page) => 
   },
   {
     name: 'another-person',
-    heading: 'Continue as another person?',
+    heading: 'Continue as another user?',
     reach: (page) => page.setContent(buildQuestion('https://app.example.com/')),
   },
 ]
 
 test.each(SCREENS)(
-  'the guides show $name, a person gets there, and axe finds no fault in light and dark',
+  'the guides show $name, a user gets there, and axe finds no fault in light and dark',
   async ({ name, heading, reach }) => {
     const { page, close } = await fixture.open({
       hasAuthenticator: true,

@@ -85,7 +85,9 @@ describe('a form that is handed on', () => {
     const allow = page.getByRole('button', { name: 'Allow', exact: true })
     const shown = (await allow.count()) > 0 ? await followAllow() : answer
     async function followAllow() {
-      const answered = page.waitForResponse((one) => one.url().includes('/oauth/authorize/') && one.status() === 200)
+      const answered = page.waitForResponse(
+        (response) => response.url().includes('/oauth/authorize/') && response.status() === 200,
+      )
       await allow.click()
       return answered
     }

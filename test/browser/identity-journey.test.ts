@@ -48,7 +48,7 @@ async function arrive(fixture: IdentityFixture): Promise<Traveller> {
   const page = await context.newPage()
   await addAuthenticator(page)
   await page.goto('/auth/sign-in')
-  await page.getByRole('link', { name: 'Continue with a sample person' }).click()
+  await page.getByRole('link', { name: 'Continue with a sample user' }).click()
   await page.getByRole('link', { name: 'Continue as Rita Returning' }).click()
   await expectSignedIn({ page })
   const email = await page.locator('.user .quiet').innerText()
@@ -147,11 +147,11 @@ async function expectOut(traveller: Traveller): Promise<void> {
   expect(new URL(page.url()).origin).toBe(fixture.apps.a)
   await page.goto('/auth/sign-in')
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
-  await page.getByText('The passkey is not known here').waitFor()
+  await page.getByText('This passkey is unknown').waitFor()
 }
 
 describe.each<EngineName>(['embedded', 'supabase'])('with the %s engine', (engine) => {
-  test('one person signs in in four ways, joins by invitation, arrives at a second app, and is out everywhere within a second of being disabled', async () => {
+  test('one user signs in in four ways, joins by invitation, arrives at a second app, and is out everywhere within a second of being disabled', async () => {
     await using fixture = await startIdentityFixture(engine)
     const traveller = await arrive(fixture)
     await signInWithPassword(traveller)

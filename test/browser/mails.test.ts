@@ -43,8 +43,8 @@ async function openMail(page: Page, content: MailContent, brandColor?: string): 
 }
 
 const colorsOf = (page: Page) =>
-  page.evaluate(`['.ground', '.card', '.button'].map((one) => {
-    const { backgroundColor, color } = getComputedStyle(document.querySelector(one))
+  page.evaluate(`['.ground', '.card', '.button'].map((selector) => {
+    const { backgroundColor, color } = getComputedStyle(document.querySelector(selector))
     return [backgroundColor, color]
   })`)
 

@@ -132,7 +132,7 @@ test('a newcomer does the whole of it in the browser alone, after npm start', { 
 
   const theirs = await browser.newPage({ baseURL })
   await theirs.goto('/auth/sign-in')
-  await theirs.getByRole('link', { name: 'Continue with a sample person' }).click()
+  await theirs.getByRole('link', { name: 'Continue with a sample user' }).click()
   await theirs.getByRole('link', { name: 'Continue as Rita Returning' }).click()
   await theirs.getByText('Rita Returning').first().waitFor()
   await page.goto('/console/users')

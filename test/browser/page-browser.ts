@@ -161,7 +161,7 @@ export const NO_VIOLATIONS = { light: [], dark: [] }
  * third of a megabyte.
  */
 export async function readHeadings(page: Page): Promise<string[]> {
-  return (await page.evaluate("[...document.querySelectorAll('h1')].map((one) => one.innerText)")) as string[]
+  return (await page.evaluate("[...document.querySelectorAll('h1')].map((heading) => heading.innerText)")) as string[]
 }
 
 /** By how many pixels a page is wider than the window. */

@@ -145,7 +145,7 @@ describe('a passkey of the browser', () => {
     await addPasskey(page, 'One')
     await page.getByRole('link', { name: 'I have stored them' }).click()
     await addPasskey(page, 'Two')
-    await page.getByText('This device has a passkey for you already.').waitFor()
+    await page.getByText('This device already has a passkey for you.').waitFor()
     expect(await findViolations(page)).toEqual([])
     await close()
   })

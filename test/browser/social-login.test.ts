@@ -54,7 +54,7 @@ describe('a sign-in with a provider in a browser', () => {
   test('begins at the sign-in page, ends at the account page, and leaves a session that scripts do not see', async () => {
     const { page, context, foreign, complaints, close } = await fixture.open()
     await page.goto('/auth/sign-in')
-    await page.getByRole('link', { name: 'Continue with a sample person' }).click()
+    await page.getByRole('link', { name: 'Continue with a sample user' }).click()
     await page.getByRole('link', { name: 'Continue as Nora New' }).click()
     await page.waitForURL('**/auth/')
     expect(await page.locator('h1').innerText()).toBe('Nora New')
@@ -91,9 +91,9 @@ describe('a sign-in with a provider in a browser', () => {
     const other = await context.newPage()
     await page.goto(startOf())
     await other.goto(startOf())
-    for (const one of [page, other]) {
-      await one.getByRole('link', { name: 'Continue as Rita Returning' }).click()
-      await one.waitForURL(appUrl)
+    for (const tab of [page, other]) {
+      await tab.getByRole('link', { name: 'Continue as Rita Returning' }).click()
+      await tab.waitForURL(appUrl)
     }
     await close()
   })
@@ -170,7 +170,7 @@ describe('the bridge page', () => {
     await close()
   })
 
-  test('tells a disabled person the reason, and offers no way into a circle', async () => {
+  test('tells a disabled user the reason, and offers no way into a circle', async () => {
     const { page, close } = await fixture.open()
     await choose(page, 'Dora Disabled')
     await page.getByRole('heading', { name: 'Your account is disabled' }).waitFor()
@@ -191,7 +191,7 @@ describe('the bridge page', () => {
 /** Every page of this part, and how a browser gets there. */
 const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; heading: string }[] = [
   { name: 'the sign-in page with every provider', reach: (page) => page.goto('/auth/sign-in'), heading: 'Sign in' },
-  { name: 'the page of sample people', reach: (page) => page.goto(startOf()), heading: 'Choose a sample person' },
+  { name: 'the page of sample users', reach: (page) => page.goto(startOf()), heading: 'Choose a sample user' },
   { name: 'a denial', reach: (page) => choose(page, 'Dan Denied'), heading: 'You were not signed in' },
   {
     name: 'a callback that this browser did not begin',
@@ -201,7 +201,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
   {
     name: 'an unknown provider at the callback',
     reach: (page) => page.goto('/api/v3/auth/login/oauth/nothing/callback'),
-    heading: 'This sign-in does not exist',
+    heading: 'Unknown sign-in service',
   },
 ]
 
@@ -252,9 +252,9 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
 test('the buttons of all providers are of one size, with marks of one height', async () => {
   const { page, close } = await fixture.open()
   await page.goto('/auth/sign-in')
-  const measure = `[...document.querySelectorAll('.providers .button')].map((one) => {
-    const mark = one.querySelector('svg')
-    return [one.offsetWidth, one.offsetHeight, mark === null ? 20 : mark.getBoundingClientRect().height]
+  const measure = `[...document.querySelectorAll('.providers .button')].map((button) => {
+    const mark = button.querySelector('svg')
+    return [button.offsetWidth, button.offsetHeight, mark === null ? 20 : mark.getBoundingClientRect().height]
   })`
   const sizes = (await page.evaluate(measure)) as number[][]
   expect(sizes.length).toBe(8)

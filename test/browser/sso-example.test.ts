@@ -37,7 +37,7 @@ const who = () => page.locator('#who').textContent()
 /** Opens app B by way of app A, where the user is signed in. */
 const openTarget = () => page.goto(`${apps.a}/open?next=/orders`)
 
-test('a person signs in on one domain and arrives signed in on the other, at a clean URL', async () => {
+test('a user signs in on one domain and arrives signed in on the other, at a clean URL', async () => {
   const requested: string[] = []
   page.on('request', (request) => requested.push(`${request.url()} ${request.headers().referer ?? ''}`))
   await page.goto(`${apps.b}/orders`)
@@ -82,7 +82,7 @@ test('a forged token ends at a clean URL with an error that the page shows', asy
   expect(await page.getByRole('alert').textContent()).toContain('That did not work')
 })
 
-test('a used link ends with an error and keeps the session of the person', async () => {
+test('a used link ends with an error and keeps the session of the user', async () => {
   await page.goto(`${apps.b}/orders`)
   const landing = page.waitForRequest((request) => request.url().includes('sso_token'))
   await submit(ADA)
@@ -111,20 +111,20 @@ test('a browser that loses its session at once is stopped, and gets in again aft
   expect(await who()).toBe(`Signed in as ${ADA}.`)
 })
 
-test('a person who arrives as somebody else is asked, and then is that person on both domains', async () => {
+test('a user who arrives as somebody else is asked, and then is that user on both domains', async () => {
   await page.goto(`${apps.b}/orders`)
   await submit(ADA)
   await page.waitForURL(`${apps.b}/orders`)
   await context.clearCookies({ name: 'signalbox_session', domain: 'a.localhost' })
   await openTarget()
   await submit(BOB)
-  await page.getByRole('heading', { name: 'Continue as another person?' }).waitFor()
+  await page.getByRole('heading', { name: 'Continue as another user?' }).waitFor()
   expect(await findViolations(page)).toEqual([])
   expect(await page.evaluate('getComputedStyle(document.body).display')).toBe('grid')
   await page.getByRole('link', { name: 'Stay as you are' }).click()
   expect(await who()).toBe(`Signed in as ${ADA}.`)
   await openTarget()
-  await page.getByRole('button', { name: 'Continue as the other person' }).click()
+  await page.getByRole('button', { name: 'Continue as the other user' }).click()
   await page.waitForURL(`${apps.b}/orders`)
   expect(await who()).toBe(`Signed in as ${BOB}.`)
 })

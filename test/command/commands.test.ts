@@ -126,7 +126,7 @@ describe('admin', () => {
     expect(await run(['admin', 'create', '--email', email], given)).toEqual({
       code: 0,
       signal: null,
-      stdout: `Administrator ${email} made.\n`,
+      stdout: `Administrator ${email} created.\n`,
       stderr: '',
     })
     const readHash = async () => (await database.pool.query('select password_hash from "user"')).rows[0].password_hash

@@ -55,7 +55,7 @@ test(
     launched.signal('SIGKILL')
     // The output of the service ends with it, so `ended` waits for both.
     expect(await launched.ended).toEqual({ code: null, signal: 'SIGKILL' })
-    expect(launched.stderr()).toContain('the launcher is gone; stopping.')
+    expect(launched.stderr()).toContain('the launcher has exited; stopping.')
     expect(launched.stdout()).toMatch(/Stopping \(SIGTERM\)\.\nStopped\.\n$/)
     // A process closes its output shortly before its end, and PostgreSQL notices the end of a connection after it.
     await waitFor('the end of the service', () => !isProcessAlive(launched.servicePid))

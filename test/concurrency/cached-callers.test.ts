@@ -20,7 +20,7 @@ const SLACK_MS = 2_000
 
 let fixture: DeliveryFixture
 /** The process of the tests. */
-let one: LocalService
+let first: LocalService
 /** Another process. */
 let other: ServiceProcess
 /** One more service, whose listening connection `proxy` cuts. */
@@ -31,7 +31,7 @@ beforeAll(async () => {
   fixture = await openDeliveryFixture()
   proxy = await startDatabaseProxy(fixture.database.connectionString)
   const listening = { DATABASE_LISTEN_URL: proxy.connectionString }
-  one = await fixture.startLocal({ roles: 'api' })
+  first = await fixture.startLocal({ roles: 'api' })
   cut = await fixture.startLocal({ roles: 'api', env: listening })
   other = await fixture.start({ roles: 'api' })
 })
@@ -53,10 +53,10 @@ interface Member {
 /** A signed-in user in the account of the fixture. */
 async function createMember(): Promise<Member> {
   const user = { email: `${crypto.randomUUID()}@example.com`, password: 'correct horse battery' }
-  const made = await one.call('POST', '/api/v3/identity/user', user)
+  const made = await first.call('POST', '/api/v3/identity/user', user)
   const id = made.body.data.document_id as string
-  await one.call('POST', `/api/v3/identity/account/${fixture.account}/member`, { user: id })
-  const login = await fetch(`${one.url}/api/v3/auth/login/local`, {
+  await first.call('POST', `/api/v3/identity/account/${fixture.account}/member`, { user: id })
+  const login = await fetch(`${first.url}/api/v3/auth/login/local`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(user),
@@ -117,18 +117,18 @@ async function waitUntilHeld(member: Member, service: Service): Promise<void> {
 
 /** Disables the member through one process and measures until the other one refuses it. */
 async function measureRefusal(member: Member, elsewhere: Service): Promise<number> {
-  const disabled = await one.call('POST', `/api/v3/identity/user/${member.id}/disable`)
+  const disabled = await first.call('POST', `/api/v3/identity/user/${member.id}/disable`)
   expect(disabled.status).toBe(200)
   const startedAt = performance.now()
   // The process that made the change refuses with its very next answer.
-  expect(await member.statusIn(one)).toBe(401)
+  expect(await member.statusIn(first)).toBe(401)
   await waitFor('the refusal in the other process', async () => (await member.statusIn(elsewhere)) === 401)
   return performance.now() - startedAt
 }
 
 test('a disabled user is refused by the process that disabled them at once, by another one within a second', async () => {
   const member = await createMember()
-  await waitUntilHeld(member, one)
+  await waitUntilHeld(member, first)
   await waitUntilHeld(member, other)
   expect(await measureRefusal(member, other)).toBeLessThan(LIMIT_MS + SLACK_MS)
 })
@@ -136,30 +136,30 @@ test('a disabled user is refused by the process that disabled them at once, by a
 test('a grant that ends is held by no process after a second: the app is refused in each', async () => {
   const member = await createMember()
   const app = await openApp(member)
-  await waitUntilHeld(app, one)
+  await waitUntilHeld(app, first)
   await waitUntilHeld(app, other)
   const { db } = fixture.database
   const ended = await inTransaction(db, (tx) => endSessionsOfGrant(tx, { grantId: 'held', now: new Date() }))
   const startedAt = performance.now()
   expect(ended).toHaveLength(1)
-  for (const service of [one, other])
+  for (const service of [first, other])
     await waitFor('the refusal of the app', async () => (await app.statusIn(service)) === 401)
   expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS + SLACK_MS)
-  expect([await member.statusIn(one), await member.statusIn(other)]).toEqual([200, 200])
+  expect([await member.statusIn(first), await member.statusIn(other)]).toEqual([200, 200])
 })
 
 test('a role of a membership that is taken is held by no process after a second', async () => {
   const member = await createMember()
-  const { body } = await one.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')
+  const { body } = await first.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')
   const setRoles = (roles: string[]) =>
-    one.call('PATCH', `/api/v3/identity/account/${fixture.account}/member`, { user: member.id, roles })
+    first.call('PATCH', `/api/v3/identity/account/${fixture.account}/member`, { user: member.id, roles })
   expect((await setRoles([body.data[0].document_id])).status).toBe(200)
-  await waitUntilHeld(member, one)
+  await waitUntilHeld(member, first)
   await waitUntilHeld(member, other)
-  expect([await member.renameIn(one), await member.renameIn(other)]).toEqual([200, 200])
+  expect([await member.renameIn(first), await member.renameIn(other)]).toEqual([200, 200])
   expect((await setRoles([])).status).toBe(200)
   const startedAt = performance.now()
-  expect(await member.renameIn(one)).toBe(403)
+  expect(await member.renameIn(first)).toBe(403)
   await waitFor('the refusal in the other process', async () => (await member.renameIn(other)) === 403)
   expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS + SLACK_MS)
 })
@@ -190,17 +190,17 @@ async function introspect({ url }: Service, { id, secret }: { id: string; secret
 }
 
 test('a deleted OAuth client is refused by the process that deleted it at once, by another one within a second', async () => {
-  const made = await one.call('POST', '/api/v3/oauth/client', {
+  const made = await first.call('POST', '/api/v3/oauth/client', {
     name: 'Held',
     type: 'confidential',
     redirect_uris: ['https://app.example.com/callback'],
   })
   expect(made.status).toBe(201)
   const client = { id: made.body.data.document_id, secret: made.body.data.client_secret }
-  for (const service of [one, other, one, other]) expect(await introspect(service, client)).toBe(200)
-  expect((await one.call('DELETE', `/api/v3/oauth/client/${client.id}`)).status).toBe(200)
+  for (const service of [first, other, first, other]) expect(await introspect(service, client)).toBe(200)
+  expect((await first.call('DELETE', `/api/v3/oauth/client/${client.id}`)).status).toBe(200)
   const startedAt = performance.now()
-  expect(await introspect(one, client)).toBe(401)
+  expect(await introspect(first, client)).toBe(401)
   await waitFor('the refusal in the other process', async () => (await introspect(other, client)) === 401)
   expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS + SLACK_MS)
 })

@@ -47,7 +47,8 @@ test('a webhook whose row is locked: the results of the others are recorded at o
   await using service = await fixture.startLocal()
   const ids = [await fixture.subscribe(service, locked), await fixture.subscribe(service, other)]
   // A redirect ends a dispatch as failed, which counts against its webhook: both results lock their webhook.
-  for (const one of [locked, other]) one.behave({ kind: 'redirect', location: 'https://elsewhere.example.com/' })
+  for (const receiver of [locked, other])
+    receiver.behave({ kind: 'redirect', location: 'https://elsewhere.example.com/' })
 
   const holder = await fixture.database.pool.connect()
   try {

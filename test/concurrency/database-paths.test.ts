@@ -138,7 +138,7 @@ test('a black hole: after some refusals callers are refused at once, a metric sa
 
   proxy.set('swallowing')
   const first = await Promise.all(Array.from({ length: 12 }, () => post(service, fixture)))
-  for (const one of first) expect(one).toMatchObject(UNAVAILABLE)
+  for (const answer of first) expect(answer).toMatchObject(UNAVAILABLE)
   // One of them may be the one that tries.
   const quick: number[] = []
   for (let n = 0; n < 6; n += 1) {

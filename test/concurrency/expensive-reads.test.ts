@@ -109,8 +109,8 @@ describe('while reads hang', () => {
     await held.release()
     const answers = await Promise.all(asked)
     expect(countByStatus(answers)).toEqual({ 200: TAKEN, 429: ASKED - TAKEN })
-    const one = answers.find(({ status }) => status === 429)
-    expect(one).toMatchObject({ body: { code: 'rate_limited' }, headers: { 'retry-after': '1' } })
+    const refused = answers.find(({ status }) => status === 429)
+    expect(refused).toMatchObject({ body: { code: 'rate_limited' }, headers: { 'retry-after': '1' } })
   })
 
   test('those of two users of one account and of a key of one of them take turns of the account', async () => {

@@ -95,7 +95,7 @@ test('a start that hangs (its table is locked for ever) is ended by SIGTERM with
   expect(await started.ended).toEqual({ code: 1, signal: null })
   // Ten seconds, and what a busy machine takes to end a process; the lock is held for as long as the test runs.
   expect(performance.now() - askedAt).toBeLessThan(30_000)
-  expect(started.stderr()).toContain('the stop took too long')
+  expect(started.stderr()).toContain('shutdown timed out')
   release()
 })
 

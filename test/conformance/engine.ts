@@ -57,14 +57,14 @@ const reasonOf = (result: EngineResult) => (result.kind === 'refused' ? result.r
 
 /** The guarantees of every engine behind the port, for one of its providers. */
 export function describeEngine(label: string, find: () => EngineUnderTest): void {
-  test(`${label}: the engine lists the provider with a label for people`, () => {
+  test(`${label}: the engine lists the provider with a label for its button`, () => {
     const { engine, provider } = find()
     expect(engine.listProviders()).toContainEqual(
       expect.objectContaining({ name: provider, label: expect.stringMatching(/\w/) }),
     )
   })
 
-  test(`${label}: a person who signs in becomes an identity`, async () => {
+  test(`${label}: a user who signs in becomes an identity`, async () => {
     const t = find()
     const result = await complete(t, await reach(t, ADA))
     expect(result).toMatchObject({
@@ -102,7 +102,7 @@ export function describeEngine(label: string, find: () => EngineUnderTest): void
     expect(result).toMatchObject(expected[t.missingAddress])
   })
 
-  test(`${label}: a person who declines is a denial`, async () => {
+  test(`${label}: a user who declines is a denial`, async () => {
     const t = find()
     expect(reasonOf(await complete(t, await reach(t, { ...ADA, denies: true })))).toBe('denied')
   })

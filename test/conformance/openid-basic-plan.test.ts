@@ -121,7 +121,7 @@ describe('the metadata', () => {
 
 describe('an ID token', () => {
   // oidcc-server
-  test('is signed with the algorithm that the client registered, and names issuer, client, person and sign-in', async () => {
+  test('is signed with the algorithm that the client registered, and names issuer, client, user and sign-in', async () => {
     const nonce = 'n-0S6_WzA2Mj'
     const answer = await redeem(await flow.begin(known, { parameters: { nonce } }))
     const tokens = (await answer.json()) as Tokens
@@ -141,7 +141,7 @@ describe('an ID token', () => {
   })
 
   // oidcc-refresh-token
-  test('of a refresh is of the same sign-in, for the same person and client', async () => {
+  test('of a refresh is of the same sign-in, for the same user and client', async () => {
     const { tokens } = await flow.signIn(known, { parameters: { max_age: '10000' } })
     const [first, next] = [tokens, await flow.refresh(tokens.refresh_token)].map((item) =>
       decodeJwt(item.id_token ?? ''),
@@ -222,7 +222,7 @@ describe('an authorization request', () => {
   })
 
   // oidcc-prompt-none-logged-in, oidcc-id-token-hint
-  test('with prompt=none, and with the ID token of the person as a hint, is of the same sign-in', async () => {
+  test('with prompt=none, and with the ID token of the user as a hint, is of the same sign-in', async () => {
     const first = await claimsOf({ max_age: '10000' })
     const silent = await claimsOf({ prompt: 'none', max_age: '10000', id_token_hint: hint })
     expect(silent).toMatchObject({ sub: first.sub, auth_time: first.auth_time })

@@ -63,13 +63,13 @@ describe('e-mail and name', () => {
 })
 
 describe('the parameter claims', () => {
-  test('opens a claim without its scope once the person has allowed the scope, and only where it was asked for', async () => {
+  test('opens a claim without its scope once the user has allowed the scope, and only where it was asked for', async () => {
     const { idToken, userinfo } = await readBoth('openid', ask({ userinfo: { name: { essential: true } } }))
     expect(Object.keys(userinfo).sort()).toEqual(['name', 'sub'])
     expect(idToken).not.toHaveProperty('name')
   })
 
-  test('asks the person for the scope that opens the claim, and takes a no', async () => {
+  test('asks the user for the scope that opens the claim, and takes a no', async () => {
     const other = await openFlow(fixture, await fixture.client())
     const parameters = ask({ userinfo: { email: null, name: null } })
     const { url, ...kept } = await other.prepare({ scope: 'openid', parameters })
@@ -98,7 +98,7 @@ describe('the parameter claims', () => {
     expect(await readError({ claims })).toBe('invalid_request')
   })
 
-  test('naming another person leads to the choice of the account, and never signs the wrong one in', async () => {
+  test('naming another user leads to the choice of the account, and never signs the wrong one in', async () => {
     const stranger = await fixture.user()
     const { url } = await flow.prepare({ parameters: ask({ id_token: { sub: { value: stranger.userId } } }) })
     const page = await fixture.walk(known, url, { user })
@@ -124,12 +124,12 @@ describe('acr', () => {
     expect((await readBoth('openid', ask({ id_token: { acr: null } }))).idToken.acr).toBe('aal1')
   })
 
-  test('that the client would like and the person has not is answered as it is', async () => {
+  test('that the client would like and the user has not is answered as it is', async () => {
     expect((await readBoth('openid', { acr_values: 'aal2' })).idToken.acr).toBe('aal1')
     expect((await readBoth('openid', ask({ id_token: { acr: { values: ['aal2'] } } }))).idToken.acr).toBe('aal1')
   })
 
-  test('that the client needs is met, or fails the request once the person has signed in again', async () => {
+  test('that the client needs is met, or fails the request once the user has signed in again', async () => {
     const met = ask({ id_token: { acr: { essential: true, values: ['aal1', 'aal2'] } } })
     expect((await readBoth('openid', met)).idToken.acr).toBe('aal1')
     const unmet = ask({ id_token: { acr: { essential: true, value: 'aal2' } } })
@@ -145,7 +145,7 @@ describe('acr', () => {
   })
 })
 
-test('the claim account is left out of the token of a person without an account, and is there for one with an account', async () => {
+test('the claim account is left out of the token of a user without an account, and is there for one with an account', async () => {
   const client = await fixture.client({ scopes: ['openid', 'account:read'] })
   const own = await openFlow(fixture, client)
   const readAccount = async (who: OauthUser) => {

@@ -118,7 +118,7 @@ describe('a sign-out by a client', () => {
     ['that is no token', () => 'not-a-token'],
     ['whose signature is changed', (hint) => `${hint.slice(0, -10)}${'A'.repeat(10)}`],
     [
-      'whose person is changed',
+      'whose user is changed',
       (hint) => {
         const [head, , signature] = hint.split('.')
         const claims = { ...decodeJwt(hint), sub: '00000000-0000-7000-8000-000000000000' }

@@ -136,16 +136,16 @@ test('events#publishing-from-outside: published events are durable at 202, route
   await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'invoice.paid', account_scope: 'account' })
   const webhook = await fixture.createWebhook({ account }, ['invoice.paid'])
   const publish = (body: unknown) => fixture.app.admin('POST', '/api/v3/webhook/publish', body)
-  const one = await publish({ event: 'invoice.paid', account, id: 'inv-1' })
-  expect(one.status).toBe(202)
-  expect(one.body.data).toEqual({ accepted: 1, events: [{ event_id: expect.stringMatching(UUID_V7) }] })
+  const published = await publish({ event: 'invoice.paid', account, id: 'inv-1' })
+  expect(published.status).toBe(202)
+  expect(published.body.data).toEqual({ accepted: 1, events: [{ event_id: expect.stringMatching(UUID_V7) }] })
   const { rows } = await fixture.app.database.pool.query('select from event_occurrence where document_id = $1', [
-    one.body.data.events[0].event_id,
+    published.body.data.events[0].event_id,
   ])
   expect(rows).toHaveLength(1)
   await fixture.app.settle()
   expect(fixture.received(webhook).map((request) => readEnvelope(request))).toMatchObject([
-    { id: one.body.data.events[0].event_id, type: 'invoice.paid', data: { account, id: 'inv-1' } },
+    { id: published.body.data.events[0].event_id, type: 'invoice.paid', data: { account, id: 'inv-1' } },
   ])
   for (const event of ['contract.create', 'webhook.auto-disable', 'no.such'])
     expectProblem(await publish({ event, account, id: '1' }), 422, 'validation_failed')

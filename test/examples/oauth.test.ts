@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => example?.[Symbol.asyncDispose]())
 
-test('a person signs in at the example app, and the app knows who it is', async () => {
+test('a user signs in at the example app, and the app knows who it is', async () => {
   const { fixture, origin } = example
   const [user, browser] = [await fixture.user(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
@@ -19,7 +19,7 @@ test('a person signs in at the example app, and the app knows who it is', async 
   expect((await browser.visit(`${origin}/`)).body).toContain(`Signed in as ${user.email}`)
 })
 
-test('the example app reads the contracts of the person who signed in, if the person lets it', async () => {
+test('the example app reads the contracts of the user who signed in, if the user lets it', async () => {
   const { fixture, origin } = example
   const [user, browser] = [await fixture.user(), openBrowser()]
   const { admin } = fixture.app
@@ -40,7 +40,7 @@ test('the example app reads the contracts of the person who signed in, if the pe
   }
 })
 
-test('a person signs out at the example app and at the service, and comes back to the app', async () => {
+test('a user signs out at the example app and at the service, and comes back to the app', async () => {
   const { fixture, origin } = example
   const [user, browser] = [await fixture.user(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
@@ -59,7 +59,7 @@ test('a person signs out at the example app and at the service, and comes back t
   expect((await fixture.walk(browser, again.headers.location ?? '')).body).toContain('action="/auth/sign-in"')
 })
 
-test('a person who refuses is not signed in at the example app', async () => {
+test('a user who refuses is not signed in at the example app', async () => {
   const { fixture, origin } = example
   const [user, browser] = [await fixture.user(), openBrowser()]
   const start = await browser.visit(`${origin}/sign-in`)
@@ -89,7 +89,7 @@ test('an error that somebody puts into the address is shown as text, and a brows
   expect(readCookie(done)).not.toBe(readCookie(begun))
 })
 
-test('a person signs in at the example command line by a code', async () => {
+test('a user signs in at the example command line by a code', async () => {
   const { fixture } = example
   const [user, browser] = [await fixture.user(), openBrowser()]
   const client = await fixture.client({

@@ -18,7 +18,7 @@ const signIn = (visitor: Visitor, email: string, next?: string) =>
   })
 const landingOf = (answers: Visited[]) => answers.find(({ url }) => url.searchParams.has('sso_token')) as Visited
 
-test('a person who signs in at one app arrives signed in at the other, at a clean URL', async () => {
+test('a user who signs in at one app arrives signed in at the other, at a clean URL', async () => {
   const visitor = buildVisitor()
   const first = last(await visitor.follow(`${apps.b}/orders`))
   expect([first.url.origin, first.url.pathname]).toEqual([apps.a, '/open'])
@@ -37,7 +37,7 @@ test('a person who signs in at one app arrives signed in at the other, at a clea
   )
 })
 
-test('a person who is signed in at one app opens the other without a question', async () => {
+test('a user who is signed in at one app opens the other without a question', async () => {
   const visitor = buildVisitor()
   await signIn(visitor, ADA)
   const answers = await visitor.follow(`${apps.b}/orders`)
@@ -73,7 +73,7 @@ test('a sign-out at the first app signs out of the second', async () => {
   expect(last(await visitor.follow(apps.b)).body).toContain('>Sign in</a>')
 })
 
-test('a person who arrives as somebody else is asked, and then has one session, of the newer user', async () => {
+test('a user who arrives as somebody else is asked, and then has one session, of the newer user', async () => {
   const visitor = buildVisitor()
   await signIn(visitor, ADA)
   await visitor.follow(`${apps.b}/orders`)
@@ -81,7 +81,7 @@ test('a person who arrives as somebody else is asked, and then has one session, 
   visitor.cookiesOf(apps.a).clear()
   await signIn(visitor, BOB)
   const asked = last(await visitor.follow(`${apps.a}/open?next=/orders`))
-  expect(asked.body).toContain('Continue as another person?')
+  expect(asked.body).toContain('Continue as another user?')
   const answers = await visitor.follow(asked.url.href, { method: 'POST' })
   expect(last(answers).body).toContain(`Signed in as ${BOB}`)
   const headers = { authorization: `Bearer ${ofAda}` }

@@ -105,7 +105,7 @@ const CALLS: Record<string, ReturnType<typeof sql>> = {
   has_second_factor: sql`has_second_factor(${ID})`,
   lock_identity: sql`lock_identity('google', 'subject 1', 'person1@example.com')`,
   identities_of: sql`identities_of(${ID})`,
-  person_of_subject: sql`person_of_subject('engine 1')`,
+  user_of_subject: sql`user_of_subject('engine 1')`,
   is_living_user: sql`is_living_user(${ID})`,
   is_living_account: sql`is_living_account(${ID})`,
   account_use: sql`account_use(${ID})`,

@@ -41,10 +41,10 @@ afterAll(async () => {
 
 /** A user in the account, who may do there what every member may. */
 async function member(): Promise<OauthUser> {
-  const one = await fixture.user()
-  const added = await fixture.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user: one.userId })
+  const user = await fixture.user()
+  const added = await fixture.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user: user.userId })
   expect(added.status).toBe(201)
-  return one
+  return user
 }
 
 interface AppSignIn {
@@ -58,7 +58,7 @@ interface AppSignIn {
 /** An app of somebody else: `openid-client` begins, a user signs in and consents, and the code is redeemed. */
 async function signIn(
   options: {
-    one?: OauthUser
+    by?: OauthUser
     client?: OauthClient
     browser?: Visitor
     without?: string[]
@@ -66,7 +66,7 @@ async function signIn(
     parameters?: Record<string, string>
   } = {},
 ): Promise<AppSignIn> {
-  const { one = user, browser = openBrowser(), without = [], parameters = OFFLINE } = options
+  const { by = user, browser = openBrowser(), without = [], parameters = OFFLINE } = options
   const { scope = 'openid email offline_access contract:read' } = options
   const client = options.client ?? (await fixture.client())
   const execute = [openid.allowInsecureRequests]
@@ -80,10 +80,10 @@ async function signIn(
     state: expectedState,
     ...parameters,
   })
-  const end = await fixture.walk(browser, url.href, { user: one, without })
+  const end = await fixture.walk(browser, url.href, { user: by, without })
   const checks = { pkceCodeVerifier, expectedState, idTokenExpected: true }
   const tokens = await openid.authorizationCodeGrant(config, new URL(end.location ?? ''), checks)
-  return { config, client, tokens, user: one, browser }
+  return { config, client, tokens, user: by, browser }
 }
 
 /** Exchanges an access token at a process, whose clock is that of the machine, like the provider's. */
@@ -132,8 +132,8 @@ async function callAsUser({ email, password }: OauthUser) {
 }
 
 /** Sessions of the app in both processes, and a refresh token that works. */
-async function openEverywhere(one: AppSignIn): Promise<string[]> {
-  const jwts = [await openSession(one), await openSession(one, other)]
+async function openEverywhere(signedIn: AppSignIn): Promise<string[]> {
+  const jwts = [await openSession(signedIn), await openSession(signedIn, other)]
   for (const jwt of jwts) expect(await readEverywhere(jwt)).toEqual([200, 200])
   return jwts
 }
@@ -147,8 +147,8 @@ async function expectNoAccess({ config, tokens }: AppSignIn, jwts: readonly stri
 
 describe('an app of somebody else', () => {
   test('reads the API as the user within its scopes, and nothing outside of them, in every process', async () => {
-    const one = await signIn()
-    const [jwt = ''] = await openEverywhere(one)
+    const signedIn = await signIn()
+    const [jwt = ''] = await openEverywhere(signedIn)
     for (const { app } of [fixture, other]) {
       const call = app.callAs(jwt)
       expect((await call('POST', CONTRACT, { account, name: 'Lease' })).status).toBe(403)
@@ -163,15 +163,15 @@ describe('an app of somebody else', () => {
     const stranger = await fixture.user()
     const client = await fixture.client({ scopes: ['openid', 'offline_access', 'contract:read', 'contract:write'] })
     const scope = 'openid offline_access contract:read contract:write'
-    const jwt = await openSession(await signIn({ one: stranger, client, scope }))
+    const jwt = await openSession(await signIn({ by: stranger, client, scope }))
     const call = fixture.app.callAs(jwt)
     expect((await call('POST', CONTRACT, { account, name: 'Lease' })).status).toBe(403)
   })
 
   test('goes on with a refreshed token, which opens another session', async () => {
-    const one = await signIn()
-    const next = await openid.refreshTokenGrant(one.config, one.tokens.refresh_token ?? '')
-    const jwt = await openSession({ ...one, tokens: next }, other)
+    const signedIn = await signIn()
+    const next = await openid.refreshTokenGrant(signedIn.config, signedIn.tokens.refresh_token ?? '')
+    const jwt = await openSession({ ...signedIn, tokens: next }, other)
     expect(await readEverywhere(jwt)).toEqual([200, 200])
   })
 
@@ -185,48 +185,48 @@ describe('an app of somebody else', () => {
 
 describe('an app loses its access at once in every process', () => {
   test('when the user removes it', async () => {
-    const one = await signIn()
-    const jwts = await openEverywhere(one)
-    const own = await callAsUser(one.user)
-    expect((await own('DELETE', `/api/v3/oauth/grant/${await grantOf(one)}`)).status).toBe(200)
-    await expectNoAccess(one, jwts, 'grant_ended')
+    const signedIn = await signIn()
+    const jwts = await openEverywhere(signedIn)
+    const own = await callAsUser(signedIn.user)
+    expect((await own('DELETE', `/api/v3/oauth/grant/${await grantOf(signedIn)}`)).status).toBe(200)
+    await expectNoAccess(signedIn, jwts, 'grant_ended')
   })
 
   test('when its client is deleted, and other apps of the user keep theirs', async () => {
-    const [one, kept] = [await signIn(), await signIn()]
-    const jwts = await openEverywhere(one)
+    const [signedIn, kept] = [await signIn(), await signIn()]
+    const jwts = await openEverywhere(signedIn)
     const [keptJwt = ''] = await openEverywhere(kept)
-    expect((await fixture.app.admin('DELETE', `/api/v3/oauth/client/${one.client.id}`)).status).toBe(200)
-    await expectNoAccess(one, jwts, 'client_unknown')
+    expect((await fixture.app.admin('DELETE', `/api/v3/oauth/client/${signedIn.client.id}`)).status).toBe(200)
+    await expectNoAccess(signedIn, jwts, 'client_unknown')
     expect(await readEverywhere(keptJwt)).toEqual([200, 200])
   })
 
   test('when the user is disabled', async () => {
-    const one = await signIn({ one: await member() })
-    const jwts = await openEverywhere(one)
-    const path = `/api/v3/identity/user/${one.user.userId}/disable`
+    const signedIn = await signIn({ by: await member() })
+    const jwts = await openEverywhere(signedIn)
+    const path = `/api/v3/identity/user/${signedIn.user.userId}/disable`
     expect((await fixture.app.admin('POST', path)).status).toBe(200)
-    await expectNoAccess(one, jwts, 'user_inactive')
+    await expectNoAccess(signedIn, jwts, 'user_inactive')
   })
 
   test('when it revokes its tokens itself, and may be signed in to again without a question', async () => {
-    const one = await signIn()
-    const jwts = await openEverywhere(one)
-    await openid.tokenRevocation(one.config, one.tokens.refresh_token ?? '')
-    await expectNoAccess(one, jwts, 'token_unknown')
-    const again = await signIn({ client: one.client, browser: one.browser, parameters: {} })
+    const signedIn = await signIn()
+    const jwts = await openEverywhere(signedIn)
+    await openid.tokenRevocation(signedIn.config, signedIn.tokens.refresh_token ?? '')
+    await expectNoAccess(signedIn, jwts, 'token_unknown')
+    const again = await signIn({ client: signedIn.client, browser: signedIn.browser, parameters: {} })
     expect(await readAt(await openSession(again))).toBe(200)
   })
 
   test('when one of its refresh tokens comes back after its time', async () => {
-    const one = await signIn()
-    const { refresh_token: spent = '' } = one.tokens
-    await openid.refreshTokenGrant(one.config, spent)
-    const jwts = await openEverywhere(one)
+    const signedIn = await signIn()
+    const { refresh_token: spent = '' } = signedIn.tokens
+    await openid.refreshTokenGrant(signedIn.config, spent)
+    const jwts = await openEverywhere(signedIn)
     const text = "update oauth_state set consumed_at = consumed_at - interval '1 minute' where consumed_at is not null"
     await requests.workerDatabase.pool.query(text)
-    await expect(openid.refreshTokenGrant(one.config, spent)).rejects.toMatchObject({ error: 'invalid_grant' })
-    await expectNoAccess(one, jwts, 'token_unknown')
+    await expect(openid.refreshTokenGrant(signedIn.config, spent)).rejects.toMatchObject({ error: 'invalid_grant' })
+    await expectNoAccess(signedIn, jwts, 'token_unknown')
   })
 
   test('of a client deleted beside exchanges under way no session is left', async () => {

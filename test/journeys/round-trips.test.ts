@@ -205,7 +205,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'password.change': [
     STRICT_LIMIT,
     ['reads the address and the hash of the caller', 1, 1],
-    ['counts the attempt as failed, before the present password is looked at: begin, lock, count, commit', 4, 2],
+    ['counts the attempt as failed, before the current password is looked at: begin, lock, count, commit', 4, 2],
     END_OF_ACCESS,
   ],
   'password.forgot': [STRICT_LIMIT, CHANGE],

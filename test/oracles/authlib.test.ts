@@ -14,7 +14,7 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 
 const probe = spawnSync('python3', ['-c', 'import authlib, httpx'], { encoding: 'utf8' })
 
-test('Authlib signs a person in, verifies the ID token, refreshes, introspects and revokes', async () => {
+test('Authlib signs a user in, verifies the ID token, refreshes, introspects and revokes', async () => {
   if (probe.status !== 0) {
     process.stdout.write(
       `Authlib is not on this machine: ${probe.error?.message ?? probe.stderr.trim().split('\n').at(-1)}\n`,

@@ -67,7 +67,7 @@ async function writeConfiguration(client: OauthClient, port: number): Promise<st
   return path
 }
 
-test('Apache with mod_auth_openidc opens a protected page to the person who signed in', async () => {
+test('Apache with mod_auth_openidc opens a protected page to the user who signed in', async () => {
   const missing = NEEDED.filter((path) => !existsSync(path))
   if (missing.length > 0) {
     process.stdout.write(`mod_auth_openidc is not on this machine: ${missing.join(' and ')} not found\n`)

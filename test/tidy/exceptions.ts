@@ -7,7 +7,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/identity/sign-in/local/local-login.ts -> src/identity/user-record/user.store.ts':
       'credentials are read for a sign-in only, and by no other operation',
     'src/identity/social-login/provider/sample-user.ts -> src/identity/user-record/user.store.ts':
-      'sets up a disabled sample person in development, on behalf of no caller',
+      'sets up a disabled sample user in development, on behalf of no caller',
     'src/operations/dashboard/dashboard.store.ts -> src/webhook/ledger/dispatch.store.ts':
       'reads ledger rows and maps them as the ledger does',
     'src/operations/metrics/shared-metrics.ts -> src/webhook/delivery/delivery-count.store.ts':

@@ -13,8 +13,8 @@ test('each explained survivor is still a change that the tool makes, once explai
     ]),
   )
   const known = [...texts].flatMap(([path, text]) => listMutants(path, text).map((mutant) => nameMutant(mutant, text)))
-  const nameOf = (one: { path: string; lineText: string; change: string }) =>
-    `${one.path} | ${one.lineText} | ${one.change}`
+  const nameOf = (mutation: { path: string; lineText: string; change: string }) =>
+    `${mutation.path} | ${mutation.lineText} | ${mutation.change}`
   const names = EXPLAINED.map(nameOf)
   expect(names.filter((name) => !known.some((mutant) => nameOf(mutant) === name))).toEqual([])
   expect(new Set(names).size).toBe(names.length)

@@ -15,7 +15,7 @@ export function buildImporters(texts: ReadonlyMap<string, string>): (path: strin
     }
   return (path) => {
     const found = new Set([path])
-    for (const one of found) for (const importer of importers.get(one) ?? []) found.add(importer)
+    for (const reached of found) for (const importer of importers.get(reached) ?? []) found.add(importer)
     return [...found]
   }
 }

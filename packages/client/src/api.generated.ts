@@ -92,7 +92,7 @@ export interface paths {
         put?: never;
         /**
          * Register a passkey
-         * @description Takes the answer of the browser to the options, once, within 5 minutes and in the same session. The first factor of a user brings ten recovery codes. The session counts as one with a second factor.
+         * @description Takes the answer of the browser to the options, once, within 5 minutes and in the same session. With the first factor of a user, the answer has ten recovery codes. The session counts as one with a second factor.
          *
          *     The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.
          */
@@ -154,7 +154,7 @@ export interface paths {
         put?: never;
         /**
          * Replace the recovery codes
-         * @description Answers ten new codes, once. The earlier ones are of no use.
+         * @description Returns ten new codes, once. The earlier ones become invalid.
          *
          *     A user with a second factor must have proven it in the last 10 minutes.
          */
@@ -176,7 +176,7 @@ export interface paths {
         put?: never;
         /**
          * Enrol an authenticator app
-         * @description Answers the secret, once. It is no factor until a code confirms it. Enrolling again replaces an app that was not confirmed.
+         * @description Returns the secret, once. It is a factor as soon as a code confirms it. Enrolling again replaces an app that was not confirmed.
          *
          *     The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.
          */
@@ -204,7 +204,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm an authenticator app by a code
-         * @description Answers ten recovery codes, once, to a user who has none. From now on a sign-in with a password has a second step. The session counts as one with a second factor.
+         * @description Returns ten recovery codes, once, to a user without any. Each later sign-in with a password has a second step. The session counts as one with a second factor.
          *
          *     The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.
          */
@@ -226,7 +226,7 @@ export interface paths {
         put?: never;
         /**
          * Accept an invitation by the link of its mail
-         * @description A person who has the invited address already sends its token; a new person sends a password and becomes a user.
+         * @description A user with the invited address sends its session token. A new user sends a password and is registered.
          */
         post: operations["accountInvitationAccept"];
         delete?: never;
@@ -246,7 +246,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange the one-time code of a deep link for tokens
-         * @description The code lives 60 seconds and serves once, also when the exchange fails.
+         * @description The code is valid for 60 seconds and once, also when the exchange fails.
          */
         post: operations["loginCode"];
         delete?: never;
@@ -347,7 +347,7 @@ export interface paths {
         put?: never;
         /**
          * The callback of a provider that posts its answer
-         * @description The post of another site carries no cookie, so that the browser is sent on to the same path by GET, where it has to prove that it began the sign-in.
+         * @description The post of another site carries no cookie, so the browser is redirected to the same path by GET, where its cookie proves that it began the sign-in.
          */
         post: operations["loginOauthFormCallback"];
         delete?: never;
@@ -424,7 +424,7 @@ export interface paths {
         put?: never;
         /**
          * Change the caller's own password
-         * @description Needs the present password; a wrong one counts as a failed sign-in. Ends the other sessions of the user, keeps this one, ends its apps unless `keep_apps` is true, and revokes its API keys unless `keep_api_keys` is true.
+         * @description Needs the current password; a wrong one counts as a failed sign-in. Ends the other sessions of the user, keeps this one, ends its apps unless `keep_apps` is true, and revokes its API keys unless `keep_api_keys` is true.
          *
          *     A user with a second factor must have proven it in the last 10 minutes.
          */
@@ -486,7 +486,7 @@ export interface paths {
         put?: never;
         /**
          * End the portal session of a token
-         * @description As its person leaves. Answers the same for a token that ended already, and for one that never was.
+         * @description Signs the end user out of the portal. The answer is the same for an ended and an unknown token.
          */
         post: operations["portalSessionEnd"];
         delete?: never;
@@ -640,7 +640,7 @@ export interface paths {
         put?: never;
         /**
          * Start a handshake with an app on another domain
-         * @description Answers the URL to send the user's browser to. For a target on another domain it holds a handshake token, which works once and for 60 s. Needs a session that a sign-in opened: an API key and a session of a handshake are a 409.
+         * @description Returns the URL to send the user's browser to. For a target on another domain it holds a handshake token, which works once and for 60 s. Needs a session that a sign-in opened: an API key and a session of a handshake are a 409.
          */
         post: operations["ssoHandshake"];
         delete?: never;
@@ -910,7 +910,7 @@ export interface paths {
         get: operations["accountInvitationFindAll"];
         put?: never;
         /**
-         * Invite a person to an account by e-mail
+         * Invite a user to an account by e-mail
          * @description Sends a link that is valid for 7 days and replaces an open invitation to the same address. The caller must hold, in this account, everything that the role `member` and `roles` hold.
          *
          *     Needs the permission `account-member:invite`.
@@ -950,7 +950,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the limits of an account, and what it has
+         * Read the limits and the usage of an account
          * @description Needs the permission `account-limit:find-one`.
          */
         get: operations["accountLimitFindOne"];
@@ -961,7 +961,7 @@ export interface paths {
         head?: never;
         /**
          * Set limits of an account
-         * @description Null stands for the default of the service; what is left out stays. What the account has beyond a lower limit stays.
+         * @description Null restores the default of the service; an absent member keeps its limit. Existing rows beyond a lower limit stay.
          *
          *     Needs the permission `account-limit:update`.
          */
@@ -985,7 +985,7 @@ export interface paths {
         put?: never;
         /**
          * Add a user to an account
-         * @description Needs the permission everywhere; with it in one account only, invite the person instead. The caller must hold, in this account, everything that `roles` and the account-scoped roles of the user hold.
+         * @description Needs the permission everywhere; with it in one account only, invite the user instead. The caller must hold, in this account, everything that `roles` and the account-scoped roles of the user hold.
          *
          *     Needs the permission `account-member:create`.
          */
@@ -1001,7 +1001,7 @@ export interface paths {
         head?: never;
         /**
          * Replace the roles of a membership
-         * @description `roles` is the full list. The caller must hold, in this account, everything that each given and each taken role holds. The change takes effect with the next request of the user.
+         * @description `roles` is the full list. The caller must hold, in this account, everything that each added and each removed role holds. The change takes effect with the next request of the user.
          *
          *     Needs the permission `account-member:update`.
          */
@@ -1022,8 +1022,8 @@ export interface paths {
         get: operations["portalSessionFindAll"];
         put?: never;
         /**
-         * Make a link that opens the portal of an account
-         * @description For an API key of the platform: the link opens the portal once, within 120 s, for a person who need not be a user. The key must hold, in this account, everything that the role holds. The session ends with the key.
+         * Create a link that opens the portal of an account
+         * @description For an API key of the platform: the link opens the portal once, within 120 s, for an end user of the platform, who need not be a user of the service. The key must hold, in this account, everything that the role holds. The session ends with the key.
          *
          *     Needs the permission `portal-session:create`.
          */
@@ -1136,7 +1136,7 @@ export interface paths {
         put?: never;
         /**
          * Connect the provider of a link_code with oneself
-         * @description The user who began the connection has to send the code. It serves once.
+         * @description The user who began the connection has to send the code. It is valid once.
          *
          *     A user with a second factor must have proven it in the last 10 minutes.
          */
@@ -1219,7 +1219,7 @@ export interface paths {
         };
         /**
          * List sign-in providers with their state
-         * @description What is enabled, what a built-in provider still needs, and the sign-ins of 24 hours.
+         * @description The enabled providers, the missing settings of built-in providers, and the sign-ins of the last 24 hours.
          *
          *     Needs the permission `sign-in-provider:find-all`.
          */
@@ -1301,7 +1301,7 @@ export interface paths {
         };
         /**
          * List who has a role
-         * @description Users that have the role, and memberships that have it in one account. `created_at` is when it was given.
+         * @description Users that have the role, and memberships that have it in one account. `created_at` is the time of the assignment.
          *
          *     Needs the permission `role:find-holders`.
          */
@@ -1422,7 +1422,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what a user may do, and why
+         * Read the effective permissions of a user and their sources
          * @description Each permission that has an effect, with the roles that hold it and where they hold.
          *
          *     Needs the permission `user:find-access`.
@@ -1512,7 +1512,7 @@ export interface paths {
         post?: never;
         /**
          * Disconnect a provider from a user
-         * @description Never the last way to sign in: a password, a passkey or another enabled provider has to remain. Open sessions go on. The caller must hold everything that the user holds.
+         * @description Never the last way to sign in: a password, a passkey or another enabled provider has to remain. Open sessions stay valid. The caller must hold everything that the user holds.
          *
          *     A user with a second factor must have proven it in the last 10 minutes.
          *
@@ -1535,7 +1535,7 @@ export interface paths {
         put?: never;
         /**
          * Remove the second factors of a user
-         * @description For a user who lost the device and the recovery codes. Removes every authenticator app, passkey and recovery code and clears the throttle of codes. Ends what the user opened and, unless `keep_api_keys` is true, its API keys. The caller must hold everything that the user holds.
+         * @description For a user who lost the device and the recovery codes. Removes every authenticator app, passkey and recovery code and clears the throttle of codes. Ends the sessions and apps of the user and, unless `keep_api_keys` is true, its API keys. The caller must hold everything that the user holds.
          *
          *     A user with a second factor must have proven it in the last 10 minutes.
          *
@@ -1579,7 +1579,7 @@ export interface paths {
         };
         /**
          * List the sign-ins of a user
-         * @description Also those that were refused, as far as the audit log goes back.
+         * @description Refused ones included, within the retention of the audit log.
          *
          *     Needs the permission `user:find-sign-ins`.
          */
@@ -1659,7 +1659,7 @@ export interface paths {
         put?: never;
         /**
          * Add a secret to an OAuth client
-         * @description The secrets before it stay valid for a while, a day by default. The new one is in this answer only.
+         * @description The earlier secrets stay valid for a day by default. The new one is in this answer only.
          *
          *     Needs the permission `oauth-client:rotate-secret`.
          */
@@ -1679,7 +1679,7 @@ export interface paths {
         };
         /**
          * List the valid secrets of an OAuth client
-         * @description When each was made and when it ends, the newest first. At most 5 are valid at once.
+         * @description When each was created and when it expires, the newest first. At most 5 are valid at once.
          *
          *     Needs the permission `oauth-client:find-secrets`.
          */
@@ -1725,7 +1725,7 @@ export interface paths {
         put?: never;
         /**
          * Decide whether an OAuth client gets access
-         * @description Records who decided what, when and from where. The browser that asked for the authorization continues at `authorize_url`; no other one can. `document_id` is the grant; null for a refusal.
+         * @description Records the user, the decision, the time and the address. Only the browser that asked for the authorization can continue at `authorize_url`. `document_id` is the grant; null for a refusal.
          */
         post: operations["oauthDecisionCreate"];
         delete?: never;
@@ -1762,7 +1762,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what users allow OAuth clients to do
+         * List the grants of users to OAuth clients
          * @description The caller's own grants; with the permission `oauth-grant:find-all` those of all users.
          */
         get: operations["oauthGrantFindAll"];
@@ -1785,7 +1785,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke a grant, with every token that rests on it, at once
+         * Revoke a grant and its tokens, at once
          * @description The caller's own grant; with the permission `oauth-grant:delete` any user's.
          */
         delete: operations["oauthGrantDelete"];
@@ -1929,7 +1929,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a provisioning job
-         * @description It queues nothing more; what is queued is delivered.
+         * @description The job queues no further delivery; queued ones are delivered.
          *
          *     Needs the permission `provisioning-job:cancel`.
          */
@@ -1951,7 +1951,7 @@ export interface paths {
         put?: never;
         /**
          * Pause a provisioning job
-         * @description It queues nothing more until it is resumed; what is queued is delivered.
+         * @description The job queues no further delivery until it is resumed; queued ones are delivered.
          *
          *     Needs the permission `provisioning-job:pause`.
          */
@@ -1973,7 +1973,7 @@ export interface paths {
         put?: never;
         /**
          * Resume a provisioning job
-         * @description It goes on behind the last user that it looked at.
+         * @description The job continues after the last processed user.
          *
          *     Needs the permission `provisioning-job:resume`.
          */
@@ -1999,7 +1999,7 @@ export interface paths {
         put?: never;
         /**
          * Create a provisioning target
-         * @description The secret is in this answer only. From now on the target gets every change of a user; a sync gives it those that exist.
+         * @description The secret is in this answer only. From now on the target receives every change of a user; a sync sends it the existing users.
          *
          *     Needs the permission `provisioning-target:create`.
          */
@@ -2026,7 +2026,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a provisioning target (soft)
-         * @description Its ledger is kept; deliveries that wait are cancelled. The target is not notified.
+         * @description Its ledger is kept; waiting deliveries are cancelled. The target is not notified.
          *
          *     Needs the permission `provisioning-target:delete`.
          */
@@ -2035,7 +2035,7 @@ export interface paths {
         head?: never;
         /**
          * Change a provisioning target
-         * @description The URL rules are applied to the row as it will be, whatever the update changes. A URL of another host needs the `token` of that SCIM service too.
+         * @description The URL rules apply to the resulting row, also when the update leaves the URL unchanged. A URL of another host needs the `token` of that SCIM service too.
          *
          *     Needs the permission `provisioning-target:update`.
          */
@@ -2074,8 +2074,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a provisioning target what it has not accepted
-         * @description Starts a job that compares each user with what the target accepted last, and queues the present state where they differ.
+         * Send the missing user states to a provisioning target
+         * @description Starts a job that compares each user with what the target accepted last, and queues the current state where they differ.
          *
          *     Needs the permission `provisioning-target:reconcile`.
          */
@@ -2096,8 +2096,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Make the failed deliveries of a provisioning target once more
-         * @description Starts a job that replays the latest delivery of each user where it is `failed` or `dead_letter`, in step with what the target accepts. A delivery that a later change of the user followed is left as it is.
+         * Replay the failed deliveries of a provisioning target
+         * @description Starts a job that replays the latest delivery of each user where it is `failed` or `dead_letter`, at the pace of the target. A delivery that a later one of the same user supersedes is skipped.
          *
          *     Needs the permission `provisioning-target:redrive`.
          */
@@ -2141,7 +2141,7 @@ export interface paths {
         put?: never;
         /**
          * Send every user to a provisioning target
-         * @description Starts a job that queues `user.provisioned` of every user, in step with what the target accepts.
+         * @description Starts a job that queues `user.provisioned` of every user, at the pace of the target.
          *
          *     Needs the permission `provisioning-target:sync`.
          */
@@ -2161,7 +2161,7 @@ export interface paths {
         };
         /**
          * List occupied private channels
-         * @description The channels that somebody has joined, as the realtime provider knows them.
+         * @description The channels with at least one subscription, as the realtime provider reports them.
          *
          *     Needs the permission `realtime:inspect`.
          */
@@ -2182,7 +2182,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what happened in realtime channels
+         * List events of realtime channels
          * @description Channels that were occupied and vacated, their subscriptions, members and client events, as the provider or the embedded server reports them. To follow them, ask again for those after the last `created_at`, oldest first. Kept for one day.
          *
          *     Needs the permission `realtime:inspect`.
@@ -2205,7 +2205,7 @@ export interface paths {
         };
         /**
          * List realtime messages
-         * @description What was published of late, and what came of it. Ended messages are kept for three days.
+         * @description Recent messages with their outcome. Ended messages are kept for three days.
          *
          *     Needs the permission `realtime:inspect`.
          */
@@ -2249,7 +2249,7 @@ export interface paths {
         };
         /**
          * Public settings of realtime connections
-         * @description What a client connects with, so that client and server cannot differ.
+         * @description Connection settings for a client, from the configuration of the server.
          */
         get: operations["realtimeConfig"];
         put?: never;
@@ -2292,7 +2292,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say who the caller is at a realtime connection
+         * Authenticate the caller at a realtime connection
          * @description For the sign-in of client libraries of the Pusher protocol: the provider can then end the connections of this user.
          *
          *     Needs the permission `realtime:auth`.
@@ -2315,7 +2315,7 @@ export interface paths {
         put?: never;
         /**
          * Take a webhook of the realtime provider
-         * @description Signed by the provider: `X-Pusher-Key` and `X-Pusher-Signature`. Its events are recorded once, however often it comes.
+         * @description Signed by the provider: `X-Pusher-Key` and `X-Pusher-Signature`. Repeated webhooks record their events once.
          *
          *     The body is at most 1 MiB.
          */
@@ -2335,7 +2335,7 @@ export interface paths {
         };
         /**
          * Compare the event table with the code
-         * @description What a sync would write is in `missing_internals` and `differences`.
+         * @description `missing_internals` and `differences` are the changes that a sync would write.
          *
          *     Needs the permission `webhook:catalogue-status`.
          */
@@ -2460,7 +2460,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What some webhooks did in the last 24 hours
+         * Activity of webhooks in the last 24 hours
          * @description The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, when the newest one ended, and the number of event types of each. Webhooks that are deleted, or that the caller does not reach, are left out.
          *
          *     Needs the permission `webhook:dashboard-webhooks`.
@@ -2549,7 +2549,7 @@ export interface paths {
         put?: never;
         /**
          * Replay many dispatches
-         * @description Makes a job of the rows that the filters name now, at most 10,000 (422 when they are more and no `limit` is sent). Its worker puts them on their way, oldest first, one POST each, a few hundred at a time, so that new events are not pushed back. Rows that may not be replayed when their turn comes are skipped and counted by reason. With `dry_run` nothing is done.
+         * @description Creates a job of the rows that match the filters now, at most 10,000 (422 when they are more and no `limit` is sent). Its worker puts them on their way, oldest first, one POST each, a few hundred at a time, so that new events are not pushed back. Rows that may not be replayed when their turn comes are skipped and counted by reason. With `dry_run` nothing is done.
          *
          *     Needs the permission `webhook-dispatch:replay`.
          */
@@ -2590,7 +2590,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Post a dispatch once more
+         * Replay a dispatch
          * @description One POST, no automatic retry after it. A row that is `success`, `pending` or `retrying` needs `confirm_duplicate`.
          *
          *     Needs the permission `webhook-dispatch:replay`.
@@ -2636,7 +2636,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what happened
+         * List events
          * @description Events are kept as long as their ledger rows.
          *
          *     Needs the permission `event-occurrence:find-all`.
@@ -2678,7 +2678,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Why an event was, or was not, delivered
+         * Explain the routing of an event
          * @description One verdict for each webhook, deleted ones too while their row exists; also when none matched. Where the ledger has a row, the row is the fact (`basis: ledger`). Where it has none, the rule of the router is asked again about the webhook as it stands at `judged_at` (`basis: current_state`): what was changed and changed back since the routing cannot be seen.
          *
          *     Needs the permission `event-occurrence:routing`.
@@ -2740,7 +2740,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which webhooks an event of this type would reach
+         * Predict the routing of an event type
          * @description The rule of the router, asked about an event that happens now: one verdict for each webhook of `account` and each global one, or for `webhook` alone. Without `account` the event has no owner; without `resource_id` it is about none of the resources that webhooks are limited to.
          *
          *     Needs the permission `event:routing`.
@@ -2826,7 +2826,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read how far a bulk replay is
+         * Read the progress of a bulk replay
          * @description Needs the permission `replay-job:find-one`.
          */
         get: operations["replayJobFindOne"];
@@ -2849,7 +2849,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a bulk replay
-         * @description Ends it for good. What is on its way already goes out.
+         * @description Final. No further row is queued; queued ones are posted.
          *
          *     Needs the permission `replay-job:cancel`.
          */
@@ -2871,7 +2871,7 @@ export interface paths {
         put?: never;
         /**
          * Pause a bulk replay
-         * @description From now on no further row is put on its way; what is on its way already goes out.
+         * @description No further row is queued; queued ones are posted.
          *
          *     Needs the permission `replay-job:pause`.
          */
@@ -2893,7 +2893,7 @@ export interface paths {
         put?: never;
         /**
          * Resume a bulk replay
-         * @description Goes on exactly where a paused or failed one stopped.
+         * @description Continues after the last processed row of a paused or failed job.
          *
          *     Needs the permission `replay-job:resume`.
          */
@@ -2977,7 +2977,7 @@ export interface paths {
         head?: never;
         /**
          * Move a subscription to another event type
-         * @description Unsubscribes from the one and subscribes to the other. The answer is the new link, with an id of its own.
+         * @description Unsubscribes from the current event type and subscribes to the new one. The answer is the new link, with its own id.
          *
          *     Needs the permission `webhook-event:update`.
          */
@@ -3022,7 +3022,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook (soft)
-         * @description Its ledger is kept; deliveries that wait are cancelled.
+         * @description Its ledger is kept; waiting deliveries are cancelled.
          *
          *     Needs the permission `webhook:delete`.
          */
@@ -3031,7 +3031,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook
-         * @description The URL rules are applied to the row as it will be, whatever the update changes.
+         * @description The URL rules apply to the resulting row, also when the update leaves the URL unchanged.
          *
          *     Needs the permission `webhook:update`.
          */
@@ -3185,7 +3185,7 @@ export interface webhooks {
         put?: never;
         /**
          * account-invitation.create
-         * @description Invite a person to an account by e-mail
+         * @description Invite a user to an account by e-mail
          *
          *     Delivered to webhooks of the owning account and to global ones.
          */
@@ -3251,7 +3251,7 @@ export interface webhooks {
         put?: never;
         /**
          * account-limit.find-one
-         * @description Read the limits of an account, and what it has
+         * @description Read the limits and the usage of an account
          *
          *     Delivered to webhooks of the owning account and to global ones.
          */
@@ -3757,7 +3757,7 @@ export interface webhooks {
         put?: never;
         /**
          * event-occurrence.find-all
-         * @description List what happened
+         * @description List events
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -3801,7 +3801,7 @@ export interface webhooks {
         put?: never;
         /**
          * event-occurrence.routing
-         * @description Why an event was, or was not, delivered
+         * @description Explain the routing of an event
          *
          *     Delivered to webhooks of the owning account and to global ones.
          */
@@ -3933,7 +3933,7 @@ export interface webhooks {
         put?: never;
         /**
          * event.routing
-         * @description Which webhooks an event of this type would reach
+         * @description Predict the routing of an event type
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -4571,7 +4571,7 @@ export interface webhooks {
         put?: never;
         /**
          * oauth-grant.delete
-         * @description Revoke a grant, with every token that rests on it, at once
+         * @description Revoke a grant and its tokens, at once
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -4593,7 +4593,7 @@ export interface webhooks {
         put?: never;
         /**
          * oauth-grant.find-all
-         * @description List what users allow OAuth clients to do
+         * @description List the grants of users to OAuth clients
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -4813,7 +4813,7 @@ export interface webhooks {
         put?: never;
         /**
          * portal-session.create
-         * @description Make a link that opens the portal of an account
+         * @description Create a link that opens the portal of an account
          *
          *     Delivered to webhooks of the owning account and to global ones.
          */
@@ -5231,7 +5231,7 @@ export interface webhooks {
         put?: never;
         /**
          * provisioning-target.reconcile
-         * @description Send a provisioning target what it has not accepted
+         * @description Send the missing user states to a provisioning target
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -5253,7 +5253,7 @@ export interface webhooks {
         put?: never;
         /**
          * provisioning-target.redrive
-         * @description Make the failed deliveries of a provisioning target once more
+         * @description Replay the failed deliveries of a provisioning target
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -5341,7 +5341,7 @@ export interface webhooks {
         put?: never;
         /**
          * realtime-channel-event.find-all
-         * @description List what happened in realtime channels
+         * @description List events of realtime channels
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -5473,7 +5473,7 @@ export interface webhooks {
         put?: never;
         /**
          * realtime.user-auth
-         * @description Say who the caller is at a realtime connection
+         * @description Authenticate the caller at a realtime connection
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -5561,7 +5561,7 @@ export interface webhooks {
         put?: never;
         /**
          * replay-job.find-one
-         * @description Read how far a bulk replay is
+         * @description Read the progress of a bulk replay
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -6177,7 +6177,7 @@ export interface webhooks {
         put?: never;
         /**
          * user.find-access
-         * @description Read what a user may do, and why
+         * @description Read the effective permissions of a user and their sources
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -6419,7 +6419,7 @@ export interface webhooks {
         put?: never;
         /**
          * webhook-dispatch.replay
-         * @description Post a dispatch once more
+         * @description Replay a dispatch
          *
          *     Delivered to webhooks of the owning account and to global ones.
          */
@@ -6815,7 +6815,7 @@ export interface webhooks {
         put?: never;
         /**
          * webhook.dashboard-webhooks
-         * @description What some webhooks did in the last 24 hours
+         * @description Activity of webhooks in the last 24 hours
          *
          *     Has no owner: delivered to global webhooks only.
          */
@@ -7411,7 +7411,7 @@ export interface components {
             attempt: number;
             /** @enum {string} */
             trigger: "schedule" | "test" | "replay";
-            /** @description The process that made it. */
+            /** @description The process that sent it. */
             worker: string;
             /**
              * Format: date-time
@@ -7472,7 +7472,7 @@ export interface components {
              * @description A UUID in lower case.
              */
             portal_session: string | null;
-            /** @description The name that the platform gave the person in the portal. */
+            /** @description The name that the platform gave the end user of the portal. */
             external_user: string | null;
             /**
              * Format: uuid
@@ -7489,7 +7489,7 @@ export interface components {
             detail: {
                 [key: string]: unknown;
             };
-            /** @description How many equal refusals of one minute the entry stands for; 1 for every other entry. The other members are those of the first. */
+            /** @description Number of equal refusals of one minute that the entry stands for; 1 for other entries. The other members are those of the first refusal. */
             count: number;
             /**
              * Format: date-time
@@ -7763,7 +7763,7 @@ export interface components {
         };
         CreatePortalSession: {
             /**
-             * @description What the person may do in the account.
+             * @description The permissions of the session in the account.
              * @enum {string}
              */
             role: "account-admin" | "account-developer" | "account-viewer";
@@ -7794,11 +7794,11 @@ export interface components {
             token?: string;
         };
         CreateReplayJob: {
-            /** @description Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold. */
+            /** @description Filters as in the list of dispatches: each `<field>|<operator>|<values>`; a row has to match all of them. */
             filters: string[];
-            /** @description Replay `success`, `pending` and `retrying` rows too: their events may have arrived. Else they are skipped. */
+            /** @description Replay `success`, `pending` and `retrying` rows too: their events may have arrived. Otherwise they are skipped. */
             confirm_duplicate?: boolean;
-            /** @description Answer what would happen, and do nothing. */
+            /** @description Return the expected result, and change nothing. */
             dry_run?: boolean;
             /** @description Only the oldest so many of the rows. */
             limit?: number;
@@ -8983,7 +8983,7 @@ export interface components {
             token: string;
             account: components["schemas"]["SessionAccount"];
             /**
-             * @description What the person may do in the account.
+             * @description The permissions of the session in the account.
              * @enum {string}
              */
             role: "account-admin" | "account-developer" | "account-viewer";
@@ -9181,11 +9181,11 @@ export interface components {
              */
             api_key: string;
             /**
-             * @description What the person may do in the account.
+             * @description The permissions of the session in the account.
              * @enum {string}
              */
             role: "account-admin" | "account-developer" | "account-viewer";
-            /** @description The name that the platform gave the person. */
+            /** @description The name that the platform gave the end user. */
             external_user: string | null;
             /**
              * @description `waiting`: the link was not opened yet.
@@ -9244,11 +9244,11 @@ export interface components {
              */
             api_key: string;
             /**
-             * @description What the person may do in the account.
+             * @description The permissions of the session in the account.
              * @enum {string}
              */
             role: "account-admin" | "account-developer" | "account-viewer";
-            /** @description The name that the platform gave the person. */
+            /** @description The name that the platform gave the end user. */
             external_user: string | null;
             /**
              * @description `waiting`: the link was not opened yet.
@@ -9300,7 +9300,7 @@ export interface components {
              * @enum {string}
              */
             code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "read_too_expensive" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "realtime_unavailable" | "sink_fails" | "dependency_unavailable";
-            /** @description A sentence that a person can act on. */
+            /** @description An explanation for the reader, with the correction. */
             detail: string;
             request_id: string;
             /** @description Every broken rule, at most 50, of a `validation_failed`. */
@@ -9496,7 +9496,7 @@ export interface components {
              */
             kind: "sync" | "reconcile" | "redrive";
             /**
-             * @description `failed`: several rounds failed in a row; it can be resumed where it stopped.
+             * @description `failed`: several rounds failed in a row; a resume continues after the last processed row.
              * @enum {string}
              */
             status: "running" | "paused" | "done" | "cancelled" | "failed";
@@ -9504,7 +9504,7 @@ export interface components {
             total: number;
             /** @description Users looked at. */
             processed: number;
-            /** @description Deliveries queued; of a `redrive`, those that are made once more. */
+            /** @description Deliveries queued; of a `redrive`, those that are replayed. */
             queued: number;
             last_error: string | null;
             /**
@@ -9562,7 +9562,7 @@ export interface components {
              */
             kind: "sync" | "reconcile" | "redrive";
             /**
-             * @description `failed`: several rounds failed in a row; it can be resumed where it stopped.
+             * @description `failed`: several rounds failed in a row; a resume continues after the last processed row.
              * @enum {string}
              */
             status: "running" | "paused" | "done" | "cancelled" | "failed";
@@ -9570,7 +9570,7 @@ export interface components {
             total: number;
             /** @description Users looked at. */
             processed: number;
-            /** @description Deliveries queued; of a `redrive`, those that are made once more. */
+            /** @description Deliveries queued; of a `redrive`, those that are replayed. */
             queued: number;
             last_error: string | null;
             /**
@@ -9614,7 +9614,7 @@ export interface components {
             url: string;
             name: string | null;
             description: string | null;
-            /** @description While false, what is queued for the target rests. */
+            /** @description While false, queued deliveries of the target wait. */
             is_actived: boolean;
             /**
              * Format: uuid
@@ -9661,7 +9661,7 @@ export interface components {
             url: string;
             name: string | null;
             description: string | null;
-            /** @description While false, what is queued for the target rests. */
+            /** @description While false, queued deliveries of the target wait. */
             is_actived: boolean;
             /**
              * Format: uuid
@@ -9793,7 +9793,7 @@ export interface components {
             cluster: string;
             ws_host: string;
             ws_port: number;
-            /** @description What stands before `/app/<key>` in the path. */
+            /** @description Prefix of `/app/<key>` in the path. */
             ws_path: string;
             force_tls: boolean;
         };
@@ -9908,7 +9908,7 @@ export interface components {
              */
             document_id: string;
             /**
-             * @description `failed`: several rounds failed in a row; it can be resumed where it stopped.
+             * @description `failed`: several rounds failed in a row; a resume continues after the last processed row.
              * @enum {string}
              */
             status: "running" | "paused" | "done" | "cancelled" | "failed";
@@ -9916,7 +9916,7 @@ export interface components {
             confirm_duplicate: boolean;
             /** @description The accounts to whose rows it is limited; null: all accounts. */
             accounts: string[] | null;
-            /** @description Rows of the job, fixed when it was made. */
+            /** @description Rows of the job, fixed at its creation. */
             total: number;
             /** @description Rows dealt with: replayed or skipped. */
             processed: number;
@@ -9958,7 +9958,7 @@ export interface components {
         ReplayPreview: {
             /** @constant */
             dry_run: true;
-            /** @description Rows that the filters name; 10,000 stands for that many or more. */
+            /** @description Rows that match the filters; 10,000 stands for that many or more. */
             matched: number;
             /** @description False when the filters name more rows than `matched`. */
             is_matched_exact: boolean;
@@ -10230,7 +10230,7 @@ export interface components {
             account_permissions: string[];
             /** @description Patterns that hold in one account each: those of the roles of a membership. */
             membership_permissions: components["schemas"]["MembershipPermissions"][];
-            /** @description What narrows all of these: the patterns of an API key, or the permissions of the scopes of an app. */
+            /** @description Restrictions of all of these: the patterns of an API key, or the permissions of the scopes of an app. */
             key_permissions: string[] | null;
         };
         SessionAccount: {
@@ -10326,7 +10326,7 @@ export interface components {
              * @description A UUID in lower case.
              */
             document_id: string;
-            /** @description How: `local` by password, `factor` the second step, `passkey`, `oauth` a provider, `code` a deep link. */
+            /** @description Method: `local` by password, `factor` the second step, `passkey`, `oauth` a provider, `code` a deep link. */
             method: string;
             /** @enum {string} */
             outcome: "success" | "failure";
@@ -10341,7 +10341,7 @@ export interface components {
             session: string | null;
             address: string | null;
             request_id: string | null;
-            /** @description How many equal refusals of one minute the entry stands for. */
+            /** @description Number of equal refusals of one minute that the entry stands for. */
             count: number;
             /**
              * Format: date-time
@@ -10398,13 +10398,13 @@ export interface components {
             webhook_inactive?: number;
             /** @description It may have arrived, and `confirm_duplicate` was not sent. */
             not_confirmed?: number;
-            /** @description An attempt was being made. */
+            /** @description An attempt was in flight. */
             under_way?: number;
             /** @description Its event is no longer stored. */
             event_gone?: number;
             /** @description A replay of it waited already. */
             replay_waiting?: number;
-            /** @description It was deleted since the job was made. */
+            /** @description It was deleted after the job was created. */
             gone?: number;
         };
         StaleEventType: {
@@ -10890,7 +10890,7 @@ export interface components {
             is_actived: boolean;
             /** @enum {string} */
             verdict: "deliver" | "excluded" | "deleted" | "created_later" | "not_subscribed" | "inactive" | "no_owner" | "purge" | "other_account" | "other_resource";
-            /** @description Why, and what to do about it. */
+            /** @description The cause, and what to do about it. */
             reason: string;
         };
         WebhookHour: {
@@ -10925,11 +10925,11 @@ export interface components {
             /** @enum {string} */
             verdict: "delivered" | "waiting" | "failed" | "cancelled" | "inactive" | "not_subscribed" | "other_account" | "other_resource" | "no_owner" | "purge" | "created_later" | "excluded" | "deleted" | "changed_since";
             /**
-             * @description `ledger`: its row is the fact. `current_state`: judged on what is known of the webhook now.
+             * @description `ledger`: the ledger row is authoritative. `current_state`: decided by the current state of the webhook.
              * @enum {string}
              */
             basis: "ledger" | "current_state";
-            /** @description Why, and what to do about it. */
+            /** @description The cause, and what to do about it. */
             reason: string;
             /**
              * Format: uuid
@@ -17299,7 +17299,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description With `dry_run`: what would happen now. */
+            /** @description With `dry_run`: the expected result. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

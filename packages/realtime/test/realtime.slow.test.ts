@@ -76,7 +76,10 @@ describe('a channel', () => {
   test('of another account is denied, with the reason of the service', async () => {
     const channel = connect().join(accountChannel(foreign))
     await waitForState(channel, 'denied')
-    expect(channel.read()).toEqual({ kind: 'denied', reason: expect.stringContaining('may not join this channel') })
+    expect(channel.read()).toEqual({
+      kind: 'denied',
+      reason: expect.stringContaining('have no access to this channel'),
+    })
   })
 
   test('without a valid token is denied', async () => {

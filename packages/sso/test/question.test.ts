@@ -36,7 +36,7 @@ describe('the texts of the question', () => {
     expect(names.filter((name) => LANGUAGES.de![name] === english[name])).toEqual([])
   })
 
-  test('are each shown, to people with a name and to people without', async () => {
+  test('are each shown, to users with a name and to users without', async () => {
     for (const [tag, texts] of Object.entries(LANGUAGES)) {
       const plain = await ask({ 'accept-language': tag })
       const named = await ask({ 'accept-language': tag }, { nameUser: (id) => id.toUpperCase() })

@@ -284,7 +284,7 @@ describe('a visitor who has a session', () => {
       }),
     )
 
-  test('names both people and takes the style of the app, where the app says how', async () => {
+  test('names both users and takes the style of the app, where the app says how', async () => {
     const names: Record<string, string> = { ada: 'Ada <ada@example.com>', bob: 'Bob' }
     const style = 'h1{color:#0b7a5a}'
     const question = { nameUser: async (userId: string) => names[userId], style }
@@ -307,7 +307,7 @@ describe('a visitor who has a session', () => {
     async (nameUser) => {
       const request = new Request(`${ORIGIN}/?sso_token=${TOKEN}`, { headers: sessionCookie(OTHER_SESSION) })
       const answer = await build({ question: { nameUser } }).handle(request)
-      expect(await answer?.text()).toContain('<h1>Continue as another person?</h1>')
+      expect(await answer?.text()).toContain('<h1>Continue as another user?</h1>')
     },
   )
 
@@ -323,7 +323,7 @@ describe('a visitor who has a session', () => {
     const style = /<style>(.*)<\/style>/.exec(page)?.[1] ?? ''
     const hash = createHash('sha256').update(style).digest('base64')
     expect(answer?.headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`)
-    expect(page).toContain('<form method="post"><button type="submit">Continue as the other person</button></form>')
+    expect(page).toContain('<form method="post"><button type="submit">Continue as the other user</button></form>')
     expect(page).not.toContain('<script>')
     expect(page).not.toContain(TOKEN)
     expect([cookiesOf(answer), service.calls, events]).toEqual([[], [], [{ kind: 'asked' }]])

@@ -77,7 +77,7 @@ export const VARIABLES = {
   ),
   SIGNALBOX_TOKEN: secretVariable(
     bearerToken,
-    'development: the one npm start leaves under SIGNALBOX_DATA_DIR',
+    'development: the token that npm start stores under SIGNALBOX_DATA_DIR',
     'The API key or session JWT of the same commands.',
   ),
   SIGNALBOX_WEBHOOK_SECRET: secretVariable(
@@ -113,7 +113,7 @@ export const VARIABLES = {
   OAUTH_REFRESH_REPEAT_SECONDS: variable(
     integer(0, 60),
     '10',
-    'For how long a client that repeats a refresh gets the first answer again. 0: never.',
+    'Seconds during which a repeated refresh gets the first answer again. 0: never.',
   ),
   SSO_TARGETS: variable(
     origins,
@@ -128,7 +128,7 @@ export const VARIABLES = {
   SESSION_COOKIE_DOMAIN: variable(
     cookieDomain,
     'none: the host of BASE_URL alone',
-    'The domain whose hosts all get the session cookie of the pages, for apps on sibling hosts. Trust every host of it.',
+    'The domain whose hosts all receive the session cookie of the pages, for apps on sibling hosts. Every host of it must be trusted.',
   ),
   PASSWORD_HASH_MEMORY: variable(
     integer(HASH_MEMORY_MIN, HASH_MEMORY_LIMIT),
@@ -167,7 +167,7 @@ export const VARIABLES = {
   AUDIT_RETENTION_DAYS: variable(
     integer(0, 3650),
     '365',
-    'Retention of the audit log, in days. 0: it is never deleted.',
+    'Retention of the audit log, in days. 0: entries are never deleted.',
   ),
   WEBHOOK_CONCURRENCY: variable(
     integer(1, 10000),
@@ -198,7 +198,7 @@ export const VARIABLES = {
   ACCOUNT_WEBHOOKS_LIMIT: variable(
     integer(0, 1_000_000_000),
     '100',
-    'Webhooks of one account that its own members may have. An operator may set another limit for an account.',
+    'Limit of the webhooks of an account for its own members. An operator may set another limit for an account.',
   ),
   ACCOUNT_SUBSCRIPTIONS_LIMIT: variable(
     integer(0, 1_000_000_000),
@@ -257,11 +257,7 @@ export const VARIABLES = {
     'The secret that signs alerts, as whsec_ and base64.',
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(httpUrl, 'none', 'The collector of traces (OTLP over HTTP).'),
-  BRAND_NAME: variable(
-    brandName,
-    'Signalbox',
-    'The name of the product on the pages and in the mails that people see.',
-  ),
+  BRAND_NAME: variable(brandName, 'Signalbox', 'The product name on the pages and in the mails.'),
   BRAND_LOGO: variable(
     text,
     'a built-in mark',
@@ -270,7 +266,7 @@ export const VARIABLES = {
   BRAND_COLOR: variable(
     hexColor,
     '#4f46e5',
-    'The colour of buttons and links on the pages and in the mails. It is darkened or lightened where it could not be seen.',
+    'The colour of buttons and links on the pages and in the mails. It is darkened or lightened where the contrast is too low.',
   ),
   MAIL_TEMPLATE_DIR: variable(
     text,

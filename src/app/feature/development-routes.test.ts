@@ -38,7 +38,7 @@ function ask(route: string, headers: Record<string, string>, at = port): Promise
 }
 
 describe.each(ROUTES)('%s in development', (route) => {
-  test('answers a person at this machine', async () => {
+  test('answers a user at this machine', async () => {
     for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`])
       expect(await ask(route, { host }), host).not.toBe(404)
   })

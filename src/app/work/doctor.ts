@@ -170,7 +170,7 @@ async function openForDoctor(
         finding: warn(
           'database_in_use',
           `${error.message.replace(/:.*/, '')}, so its embedded PostgreSQL was not examined.`,
-          'Ask as the user who runs it, or stop it and ask again.',
+          'Run this command as the user who runs it, or stop it and repeat the command.',
         ),
       }
     return { finding: fail('database_unreachable', error.message, `See docs/operations.md, ${error.code}.`) }

@@ -190,7 +190,7 @@ async function showDelivery(
     await clock.sleep(25)
   }
   throw new FatalError(
-    'The demonstration delivery was not made within 15 s. Does SIGNALBOX_ROLES hold api and dispatcher?',
+    'The demonstration delivery was not posted within 15 s. Does SIGNALBOX_ROLES hold api and dispatcher?',
   )
 }
 

@@ -175,6 +175,6 @@ function buildRefusal({ url, method, path }: CallMade, response: Response, body:
       `The service refused the token: ${detail} Give another one with --token or SIGNALBOX_TOKEN.`,
       options,
     )
-  if (status === 403) return new ApiError('refused', `The token may not do this: ${detail}`, options)
+  if (status === 403) return new ApiError('refused', `The token lacks the permission: ${detail}`, options)
   return new ApiError('refused', `${call} was refused (${status} ${options.code}): ${detail}`, options)
 }

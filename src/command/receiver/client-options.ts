@@ -18,7 +18,7 @@ export interface ClientOptions {
 export function addClientOptions(command: Command): Command {
   return command
     .option('--url <url>', 'the service (default: SIGNALBOX_URL, else http://localhost:3000)')
-    .option('--token <token>', 'API key or session JWT (default: SIGNALBOX_TOKEN, else what npm start left)')
+    .option('--token <token>', 'API key or session JWT (default: SIGNALBOX_TOKEN, else the token of npm start)')
 }
 
 /** Parses an option by the rule of a setting. The error does not contain the value, which may be a secret. */

@@ -44,7 +44,7 @@ export function addListenCommand(program: Command): void {
     .option('--account <id>', 'only events of this account', parseIdOption)
     .option('--print-json', 'print each envelope as a line of JSON; everything else goes to standard error', false)
     .addHelpText('after', EXAMPLES)
-    .showHelpAfterError('signalbox listen --help says what it takes.')
+    .showHelpAfterError('signalbox listen --help lists the options.')
   addSecretOptions(command, ', else a new one, shown at the start')
   addClientOptions(command).action(runListen)
 }

@@ -27,14 +27,14 @@ export function addReplayCommand(program: Command): void {
   const command = program
     .command('replay')
     .argument('[dispatch]', 'the document_id of one dispatch', parseIdOption)
-    .description('post a dispatch once more, or all that match filters')
+    .description('replay a dispatch, or all that match filters')
     .option('--filter <filter>', "'<field>|<operator>|<values>'; may be repeated", collect)
     .option('--confirm-duplicate', 'also replay deliveries that may have been received', false)
     .option('--dry-run', 'with --filter: print the counts, and change nothing', false)
     .option('--limit <n>', 'with --filter: at most this many, oldest first, up to 10000', parseLimit)
     .option('--wait', 'wait until it has ended; exit 1 when it failed', false)
     .addHelpText('after', EXAMPLES)
-    .showHelpAfterError('signalbox replay --help says what it takes.')
+    .showHelpAfterError('signalbox replay --help lists the options.')
   addClientOptions(command).action(runReplay)
 }
 

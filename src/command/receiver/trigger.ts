@@ -26,12 +26,12 @@ export function addTriggerCommand(program: Command): void {
   const command = program
     .command('trigger')
     .argument('<event>', 'the event type: contract.update')
-    .description('cause a real event in a running service, and print its dispatches')
+    .description('trigger a real event in a running service, and print its dispatches')
     .option('--account <id>', 'the account that owns the resource', parseIdOption)
     .option('--id <id>', 'the resource')
     .option('--webhook <id>', 'the webhook to test, for webhook.test', parseIdOption)
     .addHelpText('after', EXAMPLES)
-    .showHelpAfterError('signalbox trigger --help says what it takes.')
+    .showHelpAfterError('signalbox trigger --help lists the options.')
   addClientOptions(command).action(async (event: string, options: TriggerOptions) => {
     const { account, id, webhook } = options
     await triggerEvent(

@@ -28,13 +28,13 @@ Examples:
 export function addVerifyCommand(program: Command): void {
   const command = program
     .command('verify')
-    .description('verify a captured delivery offline, and say why it is not valid')
+    .description('verify a captured delivery offline, and print why it is invalid')
     .option('--header <line>', "one header, 'name: value'; may be repeated", collect)
     .option('--headers-file <file>', 'all headers: one "name: value" on a line, or a JSON object')
     .option('--body-file <file>', 'the raw body (default: standard input)')
     .option('--now <time>', 'the time of the check: ISO 8601 or Unix seconds (default: now)', parseTime)
     .addHelpText('after', EXAMPLES)
-    .showHelpAfterError('signalbox verify --help says what it takes.')
+    .showHelpAfterError('signalbox verify --help lists the options.')
   addSecretOptions(command, '').action(runVerify)
 }
 

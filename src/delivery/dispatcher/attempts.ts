@@ -41,11 +41,11 @@ export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled
   const interrupting = new AbortController()
   const running = new Set<Promise<void>>()
   const held = new Set<string>()
-  const letGo = (done: readonly Claim[]) => {
+  const forget = (done: readonly Claim[]) => {
     for (const ended of done) held.delete(nameClaim(ended))
   }
-  const acknowledger = buildAcknowledger(deps, letGo)
-  const givingBack = buildGivingBack(deps, letGo)
+  const acknowledger = buildAcknowledger(deps, forget)
+  const givingBack = buildGivingBack(deps, forget)
 
   function start(work: Claimed): void {
     const ticket = { group: work.group, startedAtMs: clock.now() }

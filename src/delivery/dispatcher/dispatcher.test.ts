@@ -322,13 +322,13 @@ test('a worker that came back and is gone again may hold rows again', async () =
 test('rows that are claimed while it stops are given back at once, and the queue is asked nothing more', async () => {
   await using t = openDispatcher()
   await rest()
-  const letGo = t.holdClaims()
+  const unblock = t.holdClaims()
   const [row] = t.add(1)
   t.dispatcher.notify()
   await rest()
   const before = { ...t.asked }
   const stopped = t.dispatcher.stop()
-  letGo()
+  unblock()
   await stopped
   await rest()
   expect([t.started(), t.released]).toEqual([[], [{ id: row, inMs: 0 }]])

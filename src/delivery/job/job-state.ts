@@ -35,6 +35,6 @@ const MAX_FAILURES = 5
 export function countJobFailure(before: number): { failures: number; status?: 'failed'; lastError?: string } {
   const failures = before + 1
   if (failures < MAX_FAILURES) return { failures }
-  const lastError = `${failures} rounds failed one after the other; the log says why. Resume it when that is mended.`
+  const lastError = `${failures} consecutive rounds failed; the log gives the cause. Resume the job when the cause is repaired.`
   return { failures, status: 'failed', lastError }
 }

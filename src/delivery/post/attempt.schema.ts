@@ -36,7 +36,7 @@ export const AttemptRow = named(
   Type.Object({
     attempt: Type.Integer(),
     trigger: enumSchema(['schedule', 'test', 'replay']),
-    worker: Type.String({ description: 'The process that made it.' }),
+    worker: Type.String({ description: 'The process that sent it.' }),
     started_at: TimestampSchema,
     duration_ms: Type.Integer(),
     status_code: nullable(Type.Integer()),

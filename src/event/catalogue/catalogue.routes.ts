@@ -157,7 +157,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       action: 'catalogue-status',
       accountScope: 'none',
       summary: 'Compare the event table with the code',
-      description: 'What a sync would write is in `missing_internals` and `differences`.',
+      description: '`missing_internals` and `differences` are the changes that a sync would write.',
       data: CatalogueStatusSchema,
     },
     {

@@ -4,8 +4,8 @@ export const CONVENTIONS: readonly { title: string; text: string }[] = [
     title: 'Authentication',
     text: [
       'Send `Authorization: Bearer <token>`: a session token or an API key (`sbx_...`). Each route names the permission it',
-      'needs, `resource:action`; a missing one is a 403 that names it. Changes of roles and permissions work from the next',
-      'request on.',
+      'needs, `resource:action`; a missing one is a 403 that names it. Changes of roles and permissions take effect with the next',
+      'request.',
     ].join(' '),
   },
   {
@@ -29,7 +29,7 @@ export const CONVENTIONS: readonly { title: string; text: string }[] = [
     text: [
       'A body is at most 64 KiB unless its route says more; address and headers are at most 16 KiB together. Instants lie',
       'between the years 1970 and 9999 in UTC. A request has 30 seconds to arrive, and a client that reads nothing of its',
-      'answer for 30 seconds is cut off.',
+      'answer for 30 seconds is disconnected.',
     ].join(' '),
   },
   {
@@ -38,7 +38,7 @@ export const CONVENTIONS: readonly { title: string; text: string }[] = [
       'Ask for up to 200 rows with `page_size` and go on with `cursor`, the `next_cursor` of the page before; it is null on the',
       'last page. Pages are found by position: concurrent inserts neither hide nor repeat a row. Filter with',
       '`filters=<field>|<operator>|<values>`, repeated for more; sort with `sort=<field>` or `sort=-<field>`; ask for the',
-      'total with `count=true`, which costs a count.',
+      'total with `count=true`, which is slower.',
     ].join(' '),
   },
   {
@@ -55,14 +55,14 @@ export const CONVENTIONS: readonly { title: string; text: string }[] = [
     text: [
       'Requests are counted per address and per caller, in windows of a minute; sign-in, exchange, refresh and handshake have',
       'a smaller limit of their own. `RateLimit-Policy` says each limit, `RateLimit` what remains (`r`) and in how many',
-      'seconds it begins anew (`t`), as draft-ietf-httpapi-ratelimit-headers-11 writes them. Over the limit is a 429 with',
+      'seconds the window ends (`t`), as draft-ietf-httpapi-ratelimit-headers-11 writes them. Over the limit is a 429 with',
       '`Retry-After`.',
     ].join(' '),
   },
   {
     title: 'Request ids',
     text: [
-      'Send `X-Request-Id` (1 to 128 of `A-Z a-z 0-9 . _ -`) to name a request yourself; else one is made. It comes back in',
+      'Send `X-Request-Id` (1 to 128 of `A-Z a-z 0-9 . _ -`) to name a request yourself; else the service makes one. It is returned in',
       'the header of that name, in every problem and in every log line.',
     ].join(' '),
   },

@@ -79,7 +79,7 @@ export const ProblemSchema = named(
     title: Type.String(),
     status: Type.Integer(),
     code: enumSchema(Object.keys(PROBLEMS) as ProblemCode[], { description: 'Stable; programs decide on it.' }),
-    detail: Type.String({ description: 'A sentence that a person can act on.' }),
+    detail: Type.String({ description: 'An explanation for the reader, with the correction.' }),
     request_id: Type.String(),
     errors: Type.Optional(
       Type.Array(

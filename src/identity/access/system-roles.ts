@@ -111,7 +111,7 @@ const SYSTEM_ROLES = [
   },
   {
     name: ACCOUNT_VIEWER_ROLE,
-    description: 'For a membership: may read what is in its account.',
+    description: 'For a membership: read access to its account.',
     isAccountScoped: true,
     patterns: VIEWER_PATTERNS,
   },

@@ -90,7 +90,7 @@ describe('user:*', () => {
     const [colleague, traveller] = [await owner(), await owner()]
     await createAccount(editor, colleague, traveller)
     const elsewhere = await createAccount(traveller)
-    const rename = (person: User) => as(editor.token)('PATCH', `${USERS}/${person.user.id}`, { name: 'Renamed' })
+    const rename = (target: User) => as(editor.token)('PATCH', `${USERS}/${target.user.id}`, { name: 'Renamed' })
     expect((await rename(colleague)).status).toBe(200)
     expect(await rename(traveller)).toMatchObject(denied(elsewhere))
     await asRoot('DELETE', `${ACCOUNTS}/${elsewhere}`)

@@ -32,7 +32,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       status: 201,
       summary: 'Add a user to an account',
       description:
-        'Needs the permission everywhere; with it in one account only, invite the person instead. The caller must hold, in this account, everything that `roles` and the account-scoped roles of the user hold.',
+        'Needs the permission everywhere; with it in one account only, invite the user instead. The caller must hold, in this account, everything that `roles` and the account-scoped roles of the user hold.',
       params: IdParams,
       body: AddAccountMemberBody,
     },
@@ -61,7 +61,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
       ownAccounts: true,
       summary: 'Replace the roles of a membership',
       description:
-        '`roles` is the full list. The caller must hold, in this account, everything that each given and each taken role holds. The change takes effect with the next request of the user.',
+        '`roles` is the full list. The caller must hold, in this account, everything that each added and each removed role holds. The change takes effect with the next request of the user.',
       params: IdParams,
       body: UpdateAccountMemberBody,
     },

@@ -54,7 +54,7 @@ describe('a user without a password', () => {
     await using silent = await createTestApp({ env: { ...PAGE_ENV, APP_ENV: 'certification' } })
     const { visitor } = await signInWithoutPassword(silent)
     const page = await visitor.get('/auth/password')
-    expect(page.body).toContain('ask the people who run it for a password')
+    expect(page.body).toContain('ask its operator for a password')
     expect(page.body).not.toContain('/auth/password/request')
   })
 })

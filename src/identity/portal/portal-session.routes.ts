@@ -53,9 +53,9 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       action: 'create',
       ownAccounts: true,
       status: 201,
-      summary: 'Make a link that opens the portal of an account',
+      summary: 'Create a link that opens the portal of an account',
       description:
-        'For an API key of the platform: the link opens the portal once, within 120 s, for a person who need not be a user. The key must hold, in this account, everything that the role holds. The session ends with the key.',
+        'For an API key of the platform: the link opens the portal once, within 120 s, for an end user of the platform, who need not be a user of the service. The key must hold, in this account, everything that the role holds. The session ends with the key.',
       params: IdParams,
       body: CreatePortalSessionBody,
       data: PortalSessionWithUrl,
@@ -78,7 +78,7 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
         })
         return {
           data: { ...toPortalSessionRow(session, now), url },
-          message: 'Portal session made.',
+          message: 'Portal session created.',
           changed: changedOf(session),
           location: `/api/v3/identity/account/${session.account}/portal-session`,
           audit: { role, external_user },
@@ -167,7 +167,7 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       action: 'end',
       access: 'public',
       summary: 'End the portal session of a token',
-      description: 'As its person leaves. Answers the same for a token that ended already, and for one that never was.',
+      description: 'Signs the end user out of the portal. The answer is the same for an ended and an unknown token.',
       body: EndPortalSessionBody,
       data: EndedPortalSession,
     },

@@ -12,7 +12,7 @@ import {
 } from './portal-session.store.ts'
 
 const RoleSchema = enumSchema(Object.keys(PORTAL_ROLES) as [PortalRole, ...PortalRole[]], {
-  description: 'What the person may do in the account.',
+  description: 'The permissions of the session in the account.',
 })
 
 const StatusSchema = enumSchema(['waiting', 'open', 'ended'], {
@@ -24,7 +24,7 @@ const members = {
   account: UuidSchema,
   api_key: Type.String({ ...UuidSchema, description: 'The key that made it: the session ends with it.' }),
   role: RoleSchema,
-  external_user: nullable(Type.String({ description: 'The name that the platform gave the person.' })),
+  external_user: nullable(Type.String({ description: 'The name that the platform gave the end user.' })),
   status: StatusSchema,
   opened_at: nullable(TimestampSchema),
   expires_at: Type.String({ ...TimestampSchema, description: 'Of the link until it is opened, then of the session.' }),

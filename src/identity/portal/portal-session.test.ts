@@ -57,7 +57,7 @@ const audit = async (filter: string): Promise<Json[]> =>
   (await administrator()('GET', `/api/v3/audit/log?filters=${filter}&sort=-created_at`)).body.data
 
 describe('a link', () => {
-  test('opens the portal of one account once, for a person who is no user', async () => {
+  test('opens the portal of one account once, for a visitor who is not a user', async () => {
     const { call, id: key } = await makeKey()
     const made = await call('POST', pathOf(mine), {
       role: 'account-developer',
@@ -145,7 +145,7 @@ describe('a link', () => {
 })
 
 describe('making a link', () => {
-  test('is for an API key: a person, an app of a person and a portal session make none', async () => {
+  test('is for an API key: a user, an app of a user and a portal session make none', async () => {
     const { call } = await makeKey()
     expect((await administrator()('POST', pathOf(mine), { role: 'account-viewer' })).status).toBe(403)
     const session = await openSession(call, { role: 'account-admin' })
@@ -240,7 +240,7 @@ describe('a session', () => {
   const routes = (ROUTE_TREE as readonly RouteDeclaration[]).filter(
     ({ access, readsCaller }) => access === 'caller' || readsCaller,
   )
-  test('of an account administrator reaches nothing that is of a person', async () => {
+  test('of an account administrator reaches nothing that is of a user', async () => {
     const { call } = await makeKey()
     const session = await openSession(call, { role: 'account-admin' })
     for (const route of routes) {
@@ -343,7 +343,7 @@ describe('a session ends', () => {
     (one: { key: Awaited<ReturnType<typeof makeKey>>; account: string; id: string; token: string }) => unknown,
   ][] = [
     ['by hand', ({ key, account, id }) => key.call('DELETE', `${pathOf(account)}/${id}`)],
-    ['as its person leaves', ({ token }) => fixture.app.anonymous('POST', END, { token })],
+    ['as its end user leaves', ({ token }) => fixture.app.anonymous('POST', END, { token })],
     ['with its key', ({ key }) => administrator()('DELETE', `${KEYS}/${key.id}`)],
     ['with its account', ({ account }) => administrator()('DELETE', `/api/v3/identity/account/${account}`)],
     ['by its time', () => fixture.app.clock.advance(300_000)],

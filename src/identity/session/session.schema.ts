@@ -100,7 +100,7 @@ export const SessionRow = named(
     key_permissions: nullable(
       Type.Array(Type.String(), {
         description:
-          'What narrows all of these: the patterns of an API key, or the permissions of the scopes of an app.',
+          'Restrictions of all of these: the patterns of an API key, or the permissions of the scopes of an app.',
       }),
     ),
   }),

@@ -36,7 +36,7 @@ const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: st
   foreign_browser: {
     path: 'state',
     code: 'other_browser',
-    message: 'began in another browser; start again in this one',
+    message: 'was started in another browser; start again in this one',
   },
   state_replayed: { path: 'state', code: 'used', message: 'was used already; start again' },
 }

@@ -171,7 +171,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       takesForm: true,
       summary: 'The callback of a provider that posts its answer',
       description:
-        'The post of another site carries no cookie, so that the browser is sent on to the same path by GET, where it has to prove that it began the sign-in.',
+        'The post of another site carries no cookie, so the browser is redirected to the same path by GET, where its cookie proves that it began the sign-in.',
       params: ProviderParams,
       body: CallbackForm,
       media: { 'text/html': Type.String() },
@@ -263,7 +263,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       action: 'code',
       strictRateLimit: true,
       summary: 'Exchange the one-time code of a deep link for tokens',
-      description: 'The code lives 60 seconds and serves once, also when the exchange fails.',
+      description: 'The code is valid for 60 seconds and once, also when the exchange fails.',
       body: ExchangeCodeBody,
       data: LoginPayload,
       problems: ['social_login_failed'],

@@ -191,7 +191,7 @@ describe('the new profile', () => {
     expect(answers.map(({ body }) => body.data.is_new_user).sort()).toEqual([false, true])
   })
 
-  test('is made again for a person whose user was deleted', async () => {
+  test('is made again for a user whose user was deleted', async () => {
     t.seat('google', { sub: someone() })
     const first = (await t.signIn(t.browser(), 'google')).body.data
     await t.app.admin('DELETE', `/api/v3/identity/user/${first.user.document_id}`)

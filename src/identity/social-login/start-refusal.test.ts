@@ -35,8 +35,8 @@ const REFUSALS = [
     what: 'of a provider that is unknown or not enabled',
     url: startOf('nothing'),
     problem: [404, 'provider_unknown'],
-    english: 'This sign-in does not exist',
-    german: 'Diese Anmeldung gibt es nicht',
+    english: 'Unknown sign-in service',
+    german: 'Unbekannter Anmeldedienst',
   },
   {
     what: 'with a redirect_url that is not allowed',
@@ -49,8 +49,8 @@ const REFUSALS = [
     what: 'without a redirect_url',
     url: pathOf('google'),
     problem: [422, 'validation_failed'],
-    english: 'This request is damaged',
-    german: 'Diese Anfrage ist beschädigt',
+    english: 'Malformed request',
+    german: 'Ungültige Anfrage',
   },
 ] as const
 
@@ -81,7 +81,7 @@ describe.each(REFUSALS)('a start $what', ({ url, problem, english, german }) => 
 test('an unknown provider at callback-redirect is a page for a browser without scripts, and a problem for a program', async () => {
   const url = `${pathOf('nothing', '/callback-redirect')}?state=s&code=c`
   const page = await t.browser().get(url, NAVIGATION)
-  expect([page.status, page.body]).toEqual([404, expect.stringContaining('<h1>This sign-in does not exist</h1>')])
+  expect([page.status, page.body]).toEqual([404, expect.stringContaining('<h1>Unknown sign-in service</h1>')])
   expect((await t.browser().get(url, 'application/json')).body.code).toBe('provider_unknown')
 })
 

@@ -14,10 +14,10 @@ beforeAll(async () => {
 afterAll(() => database[Symbol.asyncDispose]())
 
 /** A session of a new user, with these columns. */
-async function open(columns: object = {}, person: object = {}) {
+async function open(columns: object = {}, userColumns: object = {}) {
   const [userId, sessionId] = [randomUUID() as string as UserId, randomUUID() as string as SessionId]
   const at = { created_at: NOW, updated_at: NOW }
-  const user = { document_id: userId, email: `${userId}@example.test`, ...at, ...person }
+  const user = { document_id: userId, email: `${userId}@example.test`, ...at, ...userColumns }
   await database.db.insertInto('user').values(user).execute()
   const session = { document_id: sessionId, user: userId, expires_at: LATER, auth_time: NOW, last_used_at: NOW, ...at }
   await database.db

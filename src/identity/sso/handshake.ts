@@ -118,6 +118,6 @@ function buildNextRefusal(): Problem {
 }
 
 function buildRelayRefusal(): Problem {
-  const detail = 'A handshake opened this session. Start the next one in the app where the person signed in.'
+  const detail = 'A handshake opened this session. Start the next one in the app where the user signed in.'
   return new Problem('conflict', detail, { reason: 'session_of_handshake' })
 }

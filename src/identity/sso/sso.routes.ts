@@ -18,7 +18,7 @@ export const ssoRoutes: Routes<SsoDeps> = [
       strictRateLimit: 'with-operation',
       summary: 'Start a handshake with an app on another domain',
       description:
-        "Answers the URL to send the user's browser to. For a target on another domain it holds a handshake token, which works once and for 60 s. Needs a session that a sign-in opened: an API key and a session of a handshake are a 409.",
+        "Returns the URL to send the user's browser to. For a target on another domain it holds a handshake token, which works once and for 60 s. Needs a session that a sign-in opened: an API key and a session of a handshake are a 409.",
       body: StartHandshakeBody,
       data: HandshakeRow,
       problems: ['conflict', 'not_found'],

@@ -10,18 +10,18 @@ export const CLAIMS_OF_SCOPES = {
 }
 
 /** The claims about a user. Pure; the provider leaves out those whose scope was not granted. */
-function buildClaims(account: UserClaims): Record<string, unknown> & { sub: string } {
+function buildClaims(user: UserClaims): Record<string, unknown> & { sub: string } {
   return {
-    sub: account.id,
-    email: account.email,
-    email_verified: account.isEmailVerified,
-    updated_at: Math.floor(account.updatedAt.getTime() / 1000),
-    ...(account.name !== null && { name: account.name }),
-    ...(account.avatarUrl !== null && { picture: account.avatarUrl }),
+    sub: user.id,
+    email: user.email,
+    email_verified: user.isEmailVerified,
+    updated_at: Math.floor(user.updatedAt.getTime() / 1000),
+    ...(user.name !== null && { name: user.name }),
+    ...(user.avatarUrl !== null && { picture: user.avatarUrl }),
   }
 }
 
-/** The account of a subject, with what decides about its tokens. */
+/** The `Account` of oidc-provider for a user, with the subject of its tokens. */
 export interface ProviderAccount extends Account {
   subject: TokenSubject
 }
@@ -30,12 +30,12 @@ export interface ProviderAccount extends Account {
  * The claims of a user for the provider. An ID token has only the subject: e-mail and name are in userinfo, which every
  * access token opens, unless the client requests them by the parameter `claims` (OpenID Connect Core section 5.4).
  */
-export function toProviderAccount(account: UserClaims): ProviderAccount {
-  const { id: userId, firstAccount: accountId } = account
+export function toProviderAccount(user: UserClaims): ProviderAccount {
+  const { id: userId, firstAccount: accountId } = user
   return {
     accountId: userId,
     claims: async (use, _scope, asked) => {
-      const all = buildClaims(account)
+      const all = buildClaims(user)
       if (use !== 'id_token') return all
       const named = Object.entries(all).filter(([name]) => Object.hasOwn(asked, name))
       return { ...Object.fromEntries(named), sub: all.sub }

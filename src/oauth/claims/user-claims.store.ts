@@ -12,19 +12,19 @@ export interface UserClaims extends RecordOf<typeof user> {
   firstAccount: AccountId | null
 }
 
-/** The members of the claims, of the table `"user" u`. The account is that of `first_account_of`, whose call costs more than its look-up. */
-export const OF_ACCOUNT = `${user.members('u')}, u.email_verified_at is not null as "isEmailVerified", (
+/** Columns of `UserClaims`, from the table `"user" u`. The subquery equals `first_account_of`, and costs less than its call. */
+export const USER_CLAIMS = `${user.members('u')}, u.email_verified_at is not null as "isEmailVerified", (
       select m.account from account_member m
       where m."user" = u.document_id and (select a.deleted_at is null from account a where a.document_id = m.account)
       order by m.created_at, m.document_id limit 1
     ) as "firstAccount"`
 
-const selectAccount = statement<UserClaims, { id: string }>(
-  `select ${OF_ACCOUNT} from "user" u where u.document_id = $id and u.is_actived and u.deleted_at is null`,
+const selectUser = statement<UserClaims, { id: string }>(
+  `select ${USER_CLAIMS} from "user" u where u.document_id = $id and u.is_actived and u.deleted_at is null`,
 )
 
 /** The user with this id; undefined when it is disabled or deleted. */
-export async function findActiveAccount(db: Database, id: string): Promise<UserClaims | undefined> {
-  const [row] = await selectAccount(db, { id })
+export async function findActiveUser(db: Database, id: string): Promise<UserClaims | undefined> {
+  const [row] = await selectUser(db, { id })
   return row
 }

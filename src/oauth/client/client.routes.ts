@@ -133,8 +133,7 @@ export const clientRoutes: Routes<ClientDeps> = [
       path: `${PATH}/{id}/rotate-secret`,
       action: 'rotate-secret',
       summary: 'Add a secret to an OAuth client',
-      description:
-        'The secrets before it stay valid for a while, a day by default. The new one is in this answer only.',
+      description: 'The earlier secrets stay valid for a day by default. The new one is in this answer only.',
       params: IdParams,
       body: RotateSecretBody,
       data: ClientWithSecret,

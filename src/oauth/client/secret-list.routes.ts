@@ -27,7 +27,7 @@ export const secretListRoutes: Routes<object> = [
       action: 'find-secrets',
       accountScope: 'none',
       summary: 'List the valid secrets of an OAuth client',
-      description: 'When each was made and when it ends, the newest first. At most 5 are valid at once.',
+      description: 'When each was created and when it expires, the newest first. At most 5 are valid at once.',
       params: IdParams,
       data: named('OauthClientSecrets', Type.Array(SecretRow)),
     },

@@ -36,25 +36,25 @@ describe('the scopes of a decision', () => {
 
 describe('consent', () => {
   let fixture: OauthFixture
-  let person: OauthUser
+  let visitor: OauthUser
   let client: OauthClient
   let flow: Flow
   beforeAll(async () => {
     fixture = await startOauthFixture()
-    person = await fixture.user()
+    visitor = await fixture.user()
     client = await fixture.client({ publisher: 'Example Ltd' })
     flow = await openFlow(fixture, client)
   })
   afterAll(() => fixture[Symbol.asyncDispose]())
 
-  const stopAtConsent = async (scope: string, browser = openBrowser(), who = person) => {
+  const stopAtConsent = async (scope: string, browser = openBrowser(), who = visitor) => {
     const { url } = await flow.prepare({ scope })
     return { browser, page: await fixture.walk(browser, url, { user: who, decision: 'stop' }) }
   }
 
   test('names the client, its publisher, the host, the user, and each scope in plain words', async () => {
     const { page } = await stopAtConsent('openid email contract:read')
-    for (const text of ['Allow Example app?', 'Example Ltd', '127.0.0.1:4711', person.email, 'see your contracts'])
+    for (const text of ['Allow Example app?', 'Example Ltd', '127.0.0.1:4711', visitor.email, 'see your contracts'])
       expect(page.body).toContain(text)
     expect(page.body).not.toContain('<script')
     expect(page.headers['content-security-policy']).toContain("form-action 'self' http://127.0.0.1:4711")
@@ -151,7 +151,7 @@ describe('consent', () => {
   test('belongs to the browser that began the authorization', async () => {
     const { page } = await stopAtConsent('openid email')
     const other = openBrowser()
-    await fixture.walk(other, `${fixture.baseUrl}/auth/sign-in`, { user: person })
+    await fixture.walk(other, `${fixture.baseUrl}/auth/sign-in`, { user: visitor })
     const stolen = await other.visit(page.url.href)
     expect(stolen.status).toBe(410)
     const posted = await flow.submit(other, { page, action: '/auth/oauth/consent', fields: { decision: 'approve' } })

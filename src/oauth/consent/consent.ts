@@ -83,7 +83,7 @@ export async function decideConsent(deps: ConsentDeps, db: Database, decision: D
   const { authorizationId, isApproved, userId, sessionId, now } = decision
   const interaction = await claimConsent(db, { id: authorizationId, userId, sessionId, now })
   if (!interaction)
-    throw new Problem('not_found', 'There is no authorization with this id that asks you, or it was decided already.')
+    throw new Problem('not_found', 'There is no authorization with this id for you, or it was already decided.')
   const clientId = interaction.params.client_id as ClientId
   if (!isApproved) {
     await answerInteraction(db, authorizationId, {

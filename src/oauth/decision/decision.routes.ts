@@ -89,7 +89,7 @@ export const decisionRoutes: Routes<DecisionDeps> = [
       access: 'caller',
       summary: 'Decide whether an OAuth client gets access',
       description:
-        'Records who decided what, when and from where. The browser that asked for the authorization continues at `authorize_url`; no other one can. `document_id` is the grant; null for a refusal.',
+        'Records the user, the decision, the time and the address. Only the browser that asked for the authorization can continue at `authorize_url`. `document_id` is the grant; null for a refusal.',
       body: DecisionBody,
       data: RecordedDecision,
       problems: ['conflict', 'not_found'],

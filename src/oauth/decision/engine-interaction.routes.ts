@@ -12,7 +12,7 @@ import {
   forgetEngineToken,
 } from '../../identity/social-login/flow/engine-session.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { findActiveAccount } from '../claims/user-claims.store.ts'
+import { findActiveUser } from '../claims/user-claims.store.ts'
 import { buildContinuePage, fieldOfScope } from '../consent/consent-page.ts'
 import type { AskedConsent, EngineConsent } from '../engine-consent/engine-consent.ts'
 import { ADDED_SCOPES, buildEngineConsentPage, buildEngineSignInPage } from '../engine-consent/engine-consent-page.ts'
@@ -86,7 +86,7 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
         const { texts } = visitor
         if (prepared.decider === null) {
           if (visitor.isRefreshable) return { kind: 'redirect', status: 303, location: buildRefreshUrl(pathOf(id)) }
-          const email = visitor.user ? ((await findActiveAccount(db, visitor.user.userId))?.email ?? null) : null
+          const email = visitor.user ? ((await findActiveUser(db, visitor.user.userId))?.email ?? null) : null
           const wish = { redirectUrl: undefined, next: pathOf(id), texts, isForDecision: true }
           const providers = deps.listProviders(wish)
           return buildPage({ brand: deps.brand, ...buildEngineSignInPage({ texts, providers, email }) })
@@ -104,7 +104,7 @@ export const engineInteractionRoutes: Routes<EngineInteractionDeps> = [
             actor: { userId, sessionId, account: null },
           }
         }
-        const email = (await findActiveAccount(db, userId))?.email ?? ''
+        const email = (await findActiveUser(db, userId))?.email ?? ''
         const view = { texts, authorizationId: id, browserId: visitor.browserId, asked, email }
         return buildPage({ brand: deps.brand, ...buildEngineConsentPage(deps, view) })
       },

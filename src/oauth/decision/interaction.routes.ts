@@ -10,7 +10,7 @@ import { askToSignIn, buildSignInUrl } from '../../identity/pages/frame/page-url
 import type { SessionRecord } from '../../identity/session/session.store.ts'
 import { loadSession, signOut } from '../../identity/session/session.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { findActiveAccount } from '../claims/user-claims.store.ts'
+import { findActiveUser } from '../claims/user-claims.store.ts'
 import { findClient } from '../client/client.store.ts'
 import { type ConsentDeps, decideConsent, readAskedScopes } from '../consent/consent.ts'
 import { buildAccountPage, buildConsentPage, buildContinuePage, fieldOfScope } from '../consent/consent-page.ts'
@@ -29,7 +29,10 @@ const ID_LIMIT = 100
 const SCOPE_FIELDS = Object.fromEntries(SCOPES.map(({ name }) => [fieldOfScope(name), 1]))
 
 const ANSWERED = { code: 'answered', message: 'is of a question that was answered; start again in the app' }
-const FOREIGN = { code: 'other_browser', message: 'is of a question that began in another browser, or has expired' }
+const FOREIGN = {
+  code: 'other_browser',
+  message: 'is of a question that was opened in another browser, or has expired',
+}
 
 /** The authorization of this id that began in this browser. Throws `link_invalid`. */
 async function loadInteraction(
@@ -140,7 +143,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
         if (interaction.prompt === 'login' && !mustSignIn && isNeededUser(interaction, user.userId))
           return continueAs(deps, db, { interaction, user, session, visitor })
         const texts = chooseFlowTexts(interaction, visitor)
-        const email = (await findActiveAccount(db, user.userId))?.email ?? ''
+        const email = (await findActiveUser(db, user.userId))?.email ?? ''
         const clientName = await findClientName(db, interaction, texts)
         const signInAgain = mustSignIn ? buildSignInUrl({ next: pathOf(interaction), again: '1' }) : null
         const view = { texts, authorizationId: interaction.id, browserId, email, clientName, signInAgain }
@@ -222,7 +225,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
             browserId,
             client,
             redirectUri: typeof redirectUri === 'string' ? redirectUri : null,
-            email: (await findActiveAccount(db, user.userId))?.email ?? '',
+            email: (await findActiveUser(db, user.userId))?.email ?? '',
             asked: readAskedScopes(interaction),
             allowed: (await findGrantOf(db, user.userId, clientId))?.scopes,
           }),

@@ -191,7 +191,7 @@ function buildUnavailable(cause: unknown): Problem {
 function checkAnswer(answer: SupabaseAnswer): Readonly<Record<string, unknown>> {
   if (answer.ok) return answer.data
   if (answer.status >= 500 || answer.status === 429) throw buildUnavailable(answer.code)
-  if (answer.status === 400) throw new Problem('conflict', 'This authorization is decided already. Start again.')
+  if (answer.status === 400) throw new Problem('conflict', 'This authorization was already decided. Start again.')
   throw notFound('authorization')
 }
 

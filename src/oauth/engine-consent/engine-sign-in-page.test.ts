@@ -34,7 +34,7 @@ const OF_GOOGLE = '/api/v3/auth/login/oauth/google?'
 const OF_SAMPLE_PEOPLE = '/api/v3/auth/login/oauth/dev?'
 
 describe('a decision at a managed engine, in development', () => {
-  test('is reached by the providers of the engine, and no sample person offers itself', async () => {
+  test('is reached by the providers of the engine, and no sample user offers itself', async () => {
     const browser = buildTestBrowser(app)
     const { body } = await browser.get(PAGE)
     expect(body).toContain(OF_GOOGLE)
@@ -44,7 +44,7 @@ describe('a decision at a managed engine, in development', () => {
     expect([signIn.includes(OF_GOOGLE), signIn.includes(OF_SAMPLE_PEOPLE)]).toEqual([true, true])
   })
 
-  test('is not offered a sample person either by the page of one who signed in as a sample person', async () => {
+  test('is not offered a sample user either by the page of one who signed in as a sample user', async () => {
     const browser = buildTestBrowser(app)
     const start = `${OF_SAMPLE_PEOPLE}redirect_url=${encodeURIComponent(`http://localhost:3000${PAGE}`)}`
     const users = await browser.get(String((await browser.get(start)).headers.location))
@@ -57,9 +57,9 @@ describe('a decision at a managed engine, in development', () => {
   })
 })
 
-test('the provider of sample people has a name in the language of the page', async () => {
+test('the provider of sample users has a name in the language of the page', async () => {
   const page = async (language: string) =>
     (await buildTestBrowser(app).get('/auth/sign-in', 'text/html', { 'accept-language': language })).body
-  expect(await page('en')).toContain('Continue with a sample person')
-  expect(await page('de')).toContain('Weiter mit einer Beispielperson')
+  expect(await page('en')).toContain('Continue with a sample user')
+  expect(await page('de')).toContain('Weiter mit einem Beispielbenutzer')
 })

@@ -269,7 +269,7 @@ describe('an authorization', () => {
     await fixture.walk(browser, new URL(answered.headers.location ?? '', page.url).href)
     for (const back of [early, await browser.visit(page.url.href)]) {
       expect(back.status).toBe(410)
-      expect(back.body).toContain('This is answered already')
+      expect(back.body).toContain('Already answered')
       expect(back.body).toContain('href="/auth/apps"')
     }
     expect((await openBrowser().visit(page.url.href)).body).toContain('This question is not for this browser')

@@ -52,7 +52,7 @@ export const grantRoutes: Routes<GrantDeps> = [
     {
       ...OF_OAUTH_GRANT,
       path: '/api/v3/oauth/grant',
-      summary: 'List what users allow OAuth clients to do',
+      summary: 'List the grants of users to OAuth clients',
       description: "The caller's own grants; with the permission `oauth-grant:find-all` those of all users.",
       problems: ['permission_denied'],
       list: GRANT_FIELDS,
@@ -73,7 +73,7 @@ export const grantRoutes: Routes<GrantDeps> = [
       method: 'DELETE',
       path: '/api/v3/oauth/grant/{id}',
       action: 'delete',
-      summary: 'Revoke a grant, with every token that rests on it, at once',
+      summary: 'Revoke a grant and its tokens, at once',
       description: "The caller's own grant; with the permission `oauth-grant:delete` any user's.",
       params: IdParams,
       problems: ['permission_denied'],

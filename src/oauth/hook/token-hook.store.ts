@@ -21,7 +21,7 @@ const select = statement<
       'accountId', first_account_of(u.document_id)) as subject,
     api_scope_of(u.document_id, $clientId) as "apiScope",
     is_engine_grant_revoked(u.document_id, $clientId) as "isRevoked", u.apps_ended_at as "appsEndedAt"
-  from "user" u where u.document_id = coalesce($userId, person_of_subject($engineSubject))`)
+  from "user" u where u.document_id = coalesce($userId, user_of_subject($engineSubject))`)
 
 /** A user, by its id or by the subject at a managed engine, as the subject of a token. Undefined for an unknown one. */
 export async function findTokenSubject(

@@ -16,7 +16,7 @@ import type { ProviderPages } from './provider-pages.ts'
 import { finishRequest } from './request-end.ts'
 import { buildAdapter, type StateDeps } from './state/adapter.ts'
 import type { FindUser } from './state/session-bridge.ts'
-import { type ReadDeps, readAccount } from './state/state-reader.ts'
+import { type ReadDeps, readUserClaims } from './state/state-reader.ts'
 import { followRevocations, type ProviderRevocations, readRevocationFacts } from './token-family/revocations.ts'
 import { findTokenFamily, type TokenFamilyDeps } from './token-family/token-family.ts'
 
@@ -130,8 +130,8 @@ function buildConfiguration(deps: ProviderDeps): Configuration {
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     expiresWithSession: async (_ctx, source) => !source.scopes.has('offline_access'),
     findAccount: async (ctx, subject) => {
-      const account = await readAccount(deps, subject, ctx)
-      if (account) return toProviderAccount(account)
+      const user = await readUserClaims(deps, subject, ctx)
+      if (user) return toProviderAccount(user)
       if (ctx.oidc.route === 'token') await deps.revocations.recordRefusedUser(subject, readRevocationFacts(ctx))
       return undefined
     },
@@ -205,7 +205,7 @@ function buildFeatures(deps: ProviderDeps): NonNullable<Configuration['features'
 
 async function isOfActiveUser(deps: ReadDeps, ctx: KoaContextWithOIDC, token: object): Promise<boolean> {
   const { accountId } = token as { accountId?: string }
-  return accountId === undefined || (await readAccount(deps, accountId, ctx)) !== undefined
+  return accountId === undefined || (await readUserClaims(deps, accountId, ctx)) !== undefined
 }
 
 /** Members that an administrator decides: a client that registers itself may not give them. */

@@ -15,7 +15,9 @@ export const AuditRow = named(
     api_key: nullable(UuidSchema),
     client_id: nullable(Type.String({ description: 'The app that acted for the user.' })),
     portal_session: nullable(UuidSchema),
-    external_user: nullable(Type.String({ description: 'The name that the platform gave the person in the portal.' })),
+    external_user: nullable(
+      Type.String({ description: 'The name that the platform gave the end user of the portal.' }),
+    ),
     account: nullable(UuidSchema),
     target: nullable(UuidSchema),
     address: nullable(Type.String()),
@@ -23,7 +25,7 @@ export const AuditRow = named(
     detail: Type.Record(Type.String(), Type.Unknown()),
     count: Type.Integer({
       description:
-        'How many equal refusals of one minute the entry stands for; 1 for every other entry. The other members are those of the first.',
+        'Number of equal refusals of one minute that the entry stands for; 1 for other entries. The other members are those of the first refusal.',
     }),
     created_at: TimestampSchema,
     updated_at: Type.String({

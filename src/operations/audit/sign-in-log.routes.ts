@@ -16,7 +16,7 @@ export const signInLogRoutes: Routes<object> = [
       resource: 'user',
       action: 'find-sign-ins',
       summary: 'List the sign-ins of a user',
-      description: 'Also those that were refused, as far as the audit log goes back.',
+      description: 'Refused ones included, within the retention of the audit log.',
       params: IdParams,
       data: SignInRow,
       list: SIGN_IN_FIELDS,

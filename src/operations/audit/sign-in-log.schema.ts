@@ -10,7 +10,7 @@ export const SignInRow = named(
     document_id: UuidSchema,
     method: Type.String({
       description:
-        'How: `local` by password, `factor` the second step, `passkey`, `oauth` a provider, `code` a deep link.',
+        'Method: `local` by password, `factor` the second step, `passkey`, `oauth` a provider, `code` a deep link.',
     }),
     outcome: enumSchema(['success', 'failure']),
     reason: nullable(Type.String({ description: 'Why it was refused; null for a success.' })),
@@ -18,7 +18,7 @@ export const SignInRow = named(
     session: nullable(UuidSchema),
     address: nullable(Type.String()),
     request_id: nullable(Type.String()),
-    count: Type.Integer({ description: 'How many equal refusals of one minute the entry stands for.' }),
+    count: Type.Integer({ description: 'Number of equal refusals of one minute that the entry stands for.' }),
     created_at: TimestampSchema,
     updated_at: TimestampSchema,
   }),

@@ -119,7 +119,7 @@ export const activityRoutes: Routes<object> = [
       action: 'dashboard-webhooks',
       accountScope: 'none',
       ownAccounts: true,
-      summary: 'What some webhooks did in the last 24 hours',
+      summary: 'Activity of webhooks in the last 24 hours',
       description:
         'The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, when ' +
         'the newest one ended, and the number of event types of each. Webhooks that are deleted, or that the caller does not reach, are left out.',

@@ -82,7 +82,7 @@ export function classifySecrets(secrets: Readonly<Record<string, readonly string
       findings.push(
         warn(
           'secret_shared',
-          `${names.join(' and ')} hold the same secret: whoever learns one has the other.`,
+          `${names.join(' and ')} hold the same secret: a disclosure of one discloses the other.`,
           'Give each setting a secret of its own: openssl rand -base64 32',
         ),
       )

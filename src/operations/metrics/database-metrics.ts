@@ -16,16 +16,16 @@ export function addDatabaseMetrics({ pools, countListenReconnects }: DatabaseMet
   }
   metrics.gauge(
     'database_breaker_open',
-    'Whether callers are refused at once, because the last connections of the pool failed: 1 or 0.',
+    '1 while the circuit breaker of the pool is open and rejects callers at once; else 0.',
     ['pool'],
     (gauge) => each((labels, { isOpen }) => gauge.set(labels, isOpen ? 1 : 0)),
   )
-  metrics.gauge('database_connections_awaited', 'Callers that wait for a connection of the pool.', ['pool'], (gauge) =>
+  metrics.gauge('database_connections_awaited', 'Callers waiting for a connection of the pool.', ['pool'], (gauge) =>
     each((labels, { waiting }) => gauge.set(labels, waiting)),
   )
   metrics.counter(
     'database_refused_total',
-    'Callers that were refused without a try: the breaker was open, or too many waited.',
+    'Callers rejected without an attempt: the breaker was open, or too many callers waited.',
     ['pool'],
     (counter) => {
       counter.reset()
@@ -34,7 +34,7 @@ export function addDatabaseMetrics({ pools, countListenReconnects }: DatabaseMet
   )
   metrics.counter(
     'database_silent_connections_total',
-    'Connections that were given up because the database did not answer.',
+    'Connections discarded because the database did not answer.',
     ['pool'],
     (counter) => {
       counter.reset()
@@ -43,7 +43,7 @@ export function addDatabaseMetrics({ pools, countListenReconnects }: DatabaseMet
   )
   metrics.counter(
     'database_listen_reconnects_total',
-    'Listening connections that were opened in place of one that ended or was silent.',
+    'LISTEN connections opened in place of a closed or silent one.',
     [],
     (counter) => {
       counter.reset()

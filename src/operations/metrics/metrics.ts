@@ -64,7 +64,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
   const renderShared = buildSharedMetrics(deps)
   const databaseUp = metrics.gauge(
     'database_up',
-    'Whether the database answered and took changes. While it does not, metrics from the database are left out.',
+    '1 while the database answers and accepts changes, else 0. At 0, metrics from the database are left out.',
   )
   const attempts = metrics.counter(
     'webhook_out_attempts_total',
@@ -78,12 +78,12 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
   )
   const notices = metrics.counter(
     'webhook_out_notices_total',
-    'Webhooks that were failing, were disabled, or recovered.',
+    'Webhooks that began to fail, were disabled, or recovered.',
     ['event'],
   )
   const provisioned = metrics.counter(
     'provisioning_attempts_total',
-    'Attempts of this process to tell a target of a user, by the class of their failure; "none" for a success.',
+    'Provisioning attempts of this process, by the class of their failure; "none" for a success.',
     ['error'],
   )
   const requests = metrics.histogram(
@@ -92,11 +92,9 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     'Duration of a request, by route and status.',
     ['method', 'route', 'status'],
   )
-  const responses = metrics.counter(
-    'http_responses_total',
-    'Answers to requests of the API, by the class of their status.',
-    ['class'],
-  )
+  const responses = metrics.counter('http_responses_total', 'Responses of the API, by the class of their status.', [
+    'class',
+  ])
   for (const error of ERRORS) for (const trigger of TRIGGERS) attempts.inc({ error, trigger }, 0)
   for (const event of NOTICES) notices.inc({ event }, 0)
   for (const error of ERRORS) provisioned.inc({ error }, 0)
@@ -131,7 +129,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
 function buildOwnFaultCounter(metrics: Instruments): Metrics['countOwnFault'] {
   const faults = metrics.counter(
     'signalbox_own_faults_total',
-    'Attempts that were not made, for want of something of this process: descriptors, ports, memory, time.',
+    'Attempts not made because this process lacked a resource: descriptors, ports, memory, time.',
     ['code'],
   )
   for (const code of OWN_FAULT_CODES) faults.inc({ code }, 0)
@@ -141,12 +139,11 @@ function buildOwnFaultCounter(metrics: Instruments): Metrics['countOwnFault'] {
 /** Facts of this process: its version, its roles, and its POSTs in flight. */
 function describeProcess({ roles, allRoles, inFlight }: MetricsDeps, metrics: Instruments): void {
   metrics.gauge('webhook_out_in_flight', 'POSTs in flight in this process.', [], (gauge) => gauge.set(inFlight()))
-  const build = metrics.gauge(
-    'signalbox_build_info',
-    'Always 1; the labels have the version of Signalbox and of Node.',
-    ['version', 'node_version'],
-  )
+  const build = metrics.gauge('signalbox_build_info', 'Always 1; the labels are the versions of Signalbox and Node.', [
+    'version',
+    'node_version',
+  ])
   build.set({ version: VERSION, node_version: process.versions.node }, 1)
-  const role = metrics.gauge('signalbox_role', 'Whether this process has the role: 1 or 0.', ['role'])
+  const role = metrics.gauge('signalbox_role', '1 if this process has the role, else 0.', ['role'])
   for (const name of allRoles) role.set({ role: name }, roles.includes(name) ? 1 : 0)
 }

@@ -24,12 +24,12 @@ export function buildProcessMetrics({ time, logCounts }: ProcessMetricsDeps, met
   )
   const swept = metrics.counter(
     'maintenance_rows_total',
-    'Rows that the sweeps of this process deleted or changed, by step.',
+    'Rows deleted or changed by the sweeps of this process, by step.',
     ['step'],
   )
   const lines = metrics.counter(
     'log_lines_lost_total',
-    'Lines that are not in the log of this process: "dropped" for want of room, "summed" in a line that counts them.',
+    'Lines omitted from the log of this process: "dropped" when the buffer was full, "summed" in a line that counts them.',
     ['reason'],
     (counter) => {
       const { dropped, summed } = logCounts?.() ?? { dropped: 0, summed: 0 }

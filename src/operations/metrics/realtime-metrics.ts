@@ -54,13 +54,13 @@ const PROVIDER_EVENTS = new Set([
 export function buildRealtimeMetrics(metrics: Instruments): RealtimeMetrics {
   const messages = metrics.counter(
     'realtime_messages_total',
-    'Attempts of realtime messages of this process, by the status that they came to; "log_only" for those not published.',
+    'Attempts of realtime messages of this process, by resulting status; "log_only" for those not published.',
     ['status', 'error'],
   )
   const duration = metrics.histogram(
     [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     'realtime_publish_duration_seconds',
-    'Duration of the call that published a message.',
+    'Duration of the publish call of a message.',
   )
   const requests = metrics.counter(
     'realtime_provider_requests_total',
@@ -74,12 +74,12 @@ export function buildRealtimeMetrics(metrics: Instruments): RealtimeMetrics {
   )
   const events = metrics.counter(
     'realtime_provider_events_total',
-    'Events of webhooks of the realtime provider, by name; "other" for names that the protocol does not have.',
+    'Events of webhooks of the realtime provider, by name; "other" for names outside the protocol.',
     ['name'],
   )
   const channelEvents = metrics.counter(
     'realtime_channel_events_total',
-    'Events of channels of the embedded server, by name, and by whether they were recorded or dropped for their number.',
+    'Channel events of the embedded server, by name and result: recorded, or dropped over the limit.',
     ['name', 'outcome'],
   )
   for (const [status, errors] of Object.entries(MESSAGE_ERRORS))

@@ -29,14 +29,14 @@ export function buildSharedMetrics(deps: {
     'webhook_out_backlog',
     'Due dispatches and events without routing; 10000 stands for that many or more.',
   )
-  const oldest = metrics.gauge('webhook_out_oldest_due_seconds', 'The longest wait of these; 0 when none waits.')
+  const oldest = metrics.gauge('webhook_out_oldest_due_seconds', 'Age of the oldest of these; 0 when none waits.')
   const disabled = metrics.gauge(
     'webhook_out_auto_disabled',
-    'Webhooks that the service disabled after 20 failed deliveries in a row, and that nobody activated or deleted.',
+    'Webhooks disabled after 20 failed deliveries in a row, and neither activated nor deleted since.',
   )
   const unreadable = metrics.gauge(
     'stored_secrets_unreadable',
-    'Stored secrets that no key of SECRET_KEY of this process opens; 10000 of a table stands for that many or more.',
+    'Stored secrets that no key of SECRET_KEY of this process decrypts; 10000 of a table stands for that many or more.',
   )
   const provisioning = buildProvisioningMetrics(metrics)
   const storage = buildStorageMetrics(deps.db, deps.clock, deps.storage)
@@ -68,7 +68,7 @@ function buildProvisioningMetrics(metrics: Instruments): (db: Database, now: Dat
     'provisioning_backlog',
     'Users with a due delivery, over all targets; 10000 stands for that many or more.',
   )
-  const oldest = metrics.gauge('provisioning_oldest_due_seconds', 'The longest wait of these; 0 when none waits.')
+  const oldest = metrics.gauge('provisioning_oldest_due_seconds', 'Age of the oldest of these; 0 when none waits.')
   return async (db, now) => {
     const [totals, facts] = [await readEndedDeliveries(db), await readProvisioningFacts(db, now)]
     for (const status of PROVISIONING_ENDS) deliveries.set({ status }, totals.get(status) ?? 0)

@@ -20,17 +20,17 @@ const DAY_SECONDS = 24 * 3_600
 export function buildStorageMetrics(db: Database, clock: Clock, deps: StorageMetricsDeps): () => Promise<string> {
   const registry = new Registry()
   const metrics = buildInstruments(registry)
-  const size = metrics.gauge('database_size_bytes', 'What the database takes on its disk.')
+  const size = metrics.gauge('database_size_bytes', 'Disk space used by the database.')
   // With a label, so that it is omitted while unknown.
   const source = deps.disk.diskBytes === undefined ? 'disk' : 'setting'
   const free = metrics.gauge(
     'database_disk_free_bytes',
-    'What is left for the database: on the disk of the embedded one, or of DATABASE_DISK_BYTES.',
+    'Disk space left for the database: on the disk of the embedded one, or of DATABASE_DISK_BYTES.',
     ['source'],
   )
   const full = metrics.gauge(
     'database_disk_full_seconds',
-    'After how long nothing is left, as the last days brought; +Inf where retention keeps up, or nothing is known.',
+    'Seconds until no disk space is left, at the growth of the last days; +Inf without growth or without data.',
   )
   return cacheFor(clock, LIFETIME_MS, async () => {
     const forecast = await readStorageForecast(db, { now: new Date(clock.now()), ...deps })

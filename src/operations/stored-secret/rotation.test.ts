@@ -20,10 +20,10 @@ const NOW = new Date('2026-09-11T12:00:00Z')
 /** Puts one secret of each table under a keyring. Returns what every table holds. */
 async function sealOneOfEach(db: Database, keyring: Keyring, nth: number): Promise<void> {
   const id = `01990000-0000-7000-8000-00000000000${nth}`
-  const person = `01990000-0000-7000-9000-00000000000${nth}`
+  const userId = `01990000-0000-7000-9000-00000000000${nth}`
   const times = { created_at: NOW, updated_at: NOW }
   const sealed = (context: string) => keyring.seal('a secret', `${context}:${id}`)
-  const user = { document_id: person, email: `p${nth}@example.com`, email_verified_at: NOW, ...times }
+  const user = { document_id: userId, email: `p${nth}@example.com`, email_verified_at: NOW, ...times }
   await db.insertInto('user').values(user).execute()
   await db
     .insertInto('webhook')
@@ -47,7 +47,7 @@ async function sealOneOfEach(db: Database, keyring: Keyring, nth: number): Promi
     .execute()
   await db
     .insertInto('totp_factor')
-    .values({ document_id: id, user: person, secret_encrypted: sealed('totp'), ...times })
+    .values({ document_id: id, user: userId, secret_encrypted: sealed('totp'), ...times })
     .execute()
   await db
     .insertInto('oauth_signing_key')

@@ -75,17 +75,17 @@ function defineMove(move: JobMove, words: { summary: string; description: string
 export const jobRoutes: Routes<JobDeps> = [
   defineStart('sync', {
     summary: 'Send every user to a provisioning target',
-    description: 'Starts a job that queues `user.provisioned` of every user, in step with what the target accepts.',
+    description: 'Starts a job that queues `user.provisioned` of every user, at the pace of the target.',
   }),
   defineStart('reconcile', {
-    summary: 'Send a provisioning target what it has not accepted',
+    summary: 'Send the missing user states to a provisioning target',
     description:
-      'Starts a job that compares each user with what the target accepted last, and queues the present state where they differ.',
+      'Starts a job that compares each user with what the target accepted last, and queues the current state where they differ.',
   }),
   defineStart('redrive', {
-    summary: 'Make the failed deliveries of a provisioning target once more',
+    summary: 'Replay the failed deliveries of a provisioning target',
     description:
-      'Starts a job that replays the latest delivery of each user where it is `failed` or `dead_letter`, in step with what the target accepts. A delivery that a later change of the user followed is left as it is.',
+      'Starts a job that replays the latest delivery of each user where it is `failed` or `dead_letter`, at the pace of the target. A delivery that a later one of the same user supersedes is skipped.',
   }),
   defineList(
     {
@@ -118,17 +118,17 @@ export const jobRoutes: Routes<JobDeps> = [
   ),
   defineMove('pause', {
     summary: 'Pause a provisioning job',
-    description: 'It queues nothing more until it is resumed; what is queued is delivered.',
+    description: 'The job queues no further delivery until it is resumed; queued ones are delivered.',
     message: 'Job paused.',
   }),
   defineMove('resume', {
     summary: 'Resume a provisioning job',
-    description: 'It goes on behind the last user that it looked at.',
+    description: 'The job continues after the last processed user.',
     message: 'Job resumed.',
   }),
   defineMove('cancel', {
     summary: 'Cancel a provisioning job',
-    description: 'It queues nothing more; what is queued is delivered.',
+    description: 'The job queues no further delivery; queued ones are delivered.',
     message: 'Job cancelled.',
   }),
 ]

@@ -9,11 +9,11 @@ const jobMembers = {
       '`sync`: every user. `reconcile`: those whose state the target has not accepted. `redrive`: those whose latest delivery is `failed` or `dead_letter`.',
   }),
   status: enumSchema(['running', 'paused', 'done', 'cancelled', 'failed'], {
-    description: '`failed`: several rounds failed in a row; it can be resumed where it stopped.',
+    description: '`failed`: several rounds failed in a row; a resume continues after the last processed row.',
   }),
   total: Type.Integer({ description: 'Users to look at, deleted ones included.' }),
   processed: Type.Integer({ description: 'Users looked at.' }),
-  queued: Type.Integer({ description: 'Deliveries queued; of a `redrive`, those that are made once more.' }),
+  queued: Type.Integer({ description: 'Deliveries queued; of a `redrive`, those that are replayed.' }),
   last_error: nullable(Type.String()),
   created_by: nullable(UuidSchema),
   created_at: TimestampSchema,

@@ -42,7 +42,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       status: 201,
       summary: 'Create a provisioning target',
       description:
-        'The secret is in this answer only. From now on the target gets every change of a user; a sync gives it those that exist.',
+        'The secret is in this answer only. From now on the target receives every change of a user; a sync sends it the existing users.',
       body: CreateTargetBody,
       data: TargetWithSecret,
       shownOnce: 'secret',
@@ -106,7 +106,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       action: 'update',
       summary: 'Change a provisioning target',
       description:
-        'The URL rules are applied to the row as it will be, whatever the update changes. A URL of another host needs the `token` of that SCIM service too.',
+        'The URL rules apply to the resulting row, also when the update leaves the URL unchanged. A URL of another host needs the `token` of that SCIM service too.',
       params: IdParams,
       body: UpdateTargetBody,
       data: TargetRow,
@@ -132,7 +132,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       path: `${PATH}/{id}`,
       action: 'delete',
       summary: 'Delete a provisioning target (soft)',
-      description: 'Its ledger is kept; deliveries that wait are cancelled. The target is not notified.',
+      description: 'Its ledger is kept; waiting deliveries are cancelled. The target is not notified.',
       params: IdParams,
       data: TargetRow,
     },
@@ -161,7 +161,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       handle: async (_deps, { db, params, body, caller, now }) => {
         const isActived = body.is_actived
         const { target, before, isChanged } = await setTargetActive(db, params.id, { isActived, caller, now })
-        const message = isActived ? 'Target activated.' : 'Target deactivated; what waits for it rests.'
+        const message = isActived ? 'Target activated.' : 'Target deactivated; its queued deliveries wait.'
         const changed = isChanged ? changedOf(target) : []
         return { data: toTargetRow(target), before: toTargetRow(before), message, changed }
       },

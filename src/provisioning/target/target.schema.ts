@@ -28,7 +28,7 @@ const targetMembers = {
   url: Type.String(),
   name: nullable(Type.String()),
   description: nullable(Type.String()),
-  is_actived: Type.Boolean({ description: 'While false, what is queued for the target rests.' }),
+  is_actived: Type.Boolean({ description: 'While false, queued deliveries of the target wait.' }),
   created_by: nullable(UuidSchema),
   updated_by: nullable(UuidSchema),
   created_at: TimestampSchema,

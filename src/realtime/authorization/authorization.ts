@@ -45,7 +45,10 @@ export async function authorizeSubscription(
   const account = subject && (await findJoinable(deps, db, { subject, caller }))
   if (account === undefined) {
     deps.countAuthorization('refused')
-    throw new Problem('permission_denied', 'You may not join this channel: it is not of an account that you belong to.')
+    throw new Problem(
+      'permission_denied',
+      'You have no access to this channel: it belongs to an account of which you are no member.',
+    )
   }
   await deps.guard?.remember({ userId: caller.userId, channel, account, socketId, token: describeToken(caller) })
   deps.countAuthorization('granted')

@@ -79,7 +79,7 @@ async function openRealtimeQueue(): Promise<QueueUnderTest<ClaimedMessage, Ended
 function buildQueue(db: Database, clock: ManualClock) {
   const publisher = {
     publish: () => Promise.reject(new Error('the queue publishes nothing')),
-    letGo: () => {},
+    resume: () => {},
     interrupt: () => {},
   }
   return buildRealtimePolicy({ db, clock, logger: pino({ level: 'silent' }), publisher }).queue

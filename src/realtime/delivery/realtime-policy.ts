@@ -66,7 +66,7 @@ export function buildRealtimePolicy(
       release: async (claims, now, dueAt) => {
         await releaseMessages(db, claims, now, dueAt)
         // From now on the queue hands them over in order again.
-        deps.publisher.letGo(claims.flatMap(({ id }) => unsent.get(id as EventId) ?? []))
+        deps.publisher.resume(claims.flatMap(({ id }) => unsent.get(id as EventId) ?? []))
         for (const { id } of claims) unsent.delete(id as EventId)
       },
       reclaim: async (request) => {
@@ -85,7 +85,7 @@ export function buildRealtimePolicy(
     },
     onSettled: (recorded) => {
       const waiting = new Set(unsent.values())
-      deps.publisher.letGo(recorded.map((result) => result.ended.account).filter((account) => !waiting.has(account)))
+      deps.publisher.resume(recorded.map((result) => result.ended.account).filter((account) => !waiting.has(account)))
       for (const message of recorded) logMessage(deps.logger, message)
       deps.onRecorded?.(recorded)
     },

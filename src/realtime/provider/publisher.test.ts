@@ -77,7 +77,7 @@ describe('a failure', () => {
     expect(await t.publish('a', 'a3')).toBe('held')
     void t.publish('b', 'b1')
     await t.turn()
-    t.publisher.letGo(['a'])
+    t.publisher.resume(['a'])
     void t.publish('a', 'a1')
     await t.turn()
     expect(t.calls.map((call) => call.names)).toEqual([['a1'], ['b1'], ['a1']])

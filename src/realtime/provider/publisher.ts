@@ -35,8 +35,8 @@ export interface PublicationResult {
 export interface Publisher {
   /** Never rejects. */
   publish(publication: Publication): Promise<PublicationResult>
-  /** Messages of these accounts are sent again: what was not published of them is recorded. */
-  letGo(groups: Iterable<string>): void
+  /** Resumes the messages of these accounts, once the unpublished ones are recorded. */
+  resume(groups: Iterable<string>): void
   /** Aborts the calls in flight; waiting messages are not sent. */
   interrupt(): void
 }
@@ -56,7 +56,7 @@ interface Waiting extends Publication {
 
 /**
  * Builds the publisher. Messages of one account are in one call at a time, so they arrive in their order. When one was
- * not published, those behind it are `held`, until `letGo`: the queue has then recorded the first one, and passes the
+ * not published, those behind it are `held`, until `resume`: the queue has then recorded the first one, and passes the
  * next ones after it.
  */
 export function buildPublisher(deps: PublisherDeps): Publisher {
@@ -127,7 +127,7 @@ export function buildPublisher(deps: PublisherDeps): Publisher {
         if (!isPlanned) queueMicrotask(run)
         isPlanned = true
       }),
-    letGo: (groups) => {
+    resume: (groups) => {
       for (const group of groups) held.delete(group)
     },
     interrupt: () => {

@@ -45,9 +45,10 @@ const ExplanationSchema = named(
           is_actived: Type.Boolean(),
           verdict: enumSchema(VERDICTS),
           basis: enumSchema(['ledger', 'current_state'], {
-            description: '`ledger`: its row is the fact. `current_state`: judged on what is known of the webhook now.',
+            description:
+              '`ledger`: the ledger row is authoritative. `current_state`: decided by the current state of the webhook.',
           }),
-          reason: Type.String({ description: 'Why, and what to do about it.' }),
+          reason: Type.String({ description: 'The cause, and what to do about it.' }),
           dispatch: nullable(UuidSchema),
           dispatch_status: nullable(StatusSchema),
         }),
@@ -86,7 +87,7 @@ export const routingExplanationRoutes: Routes<object> = [
       action: 'routing',
       accountScope: 'account',
       ownAccounts: true,
-      summary: 'Why an event was, or was not, delivered',
+      summary: 'Explain the routing of an event',
       description:
         'One verdict for each webhook, deleted ones too while their row exists; also when none matched. Where the ledger ' +
         'has a row, the row is the fact (`basis: ledger`). Where it has none, the rule of the router is asked again about ' +

@@ -93,12 +93,7 @@ describe('an event at a webhook without a ledger row', () => {
     ['without an owner', { eventType: { accountScope: 'none', isActived: true } }, 'no_owner', 'Use a global webhook'],
     ['a purge', { event: { isPurge: true, account: null } }, 'purge', 'global webhooks only'],
     ['created after the event', { webhook: { createdAt: at(11), ordinal: 11 } }, 'created_later', 'after the event'],
-    [
-      'the event is about it',
-      { event: { excludedWebhook: 'webhook' as WebhookId } },
-      'excluded',
-      'about this very webhook',
-    ],
+    ['the event is about it', { event: { excludedWebhook: 'webhook' as WebhookId } }, 'excluded', 'about this webhook'],
     ['a test of another webhook', { event: { type: 'webhook.test' } }, 'excluded', '/webhook/webhook/webhook/test'],
     ['deleted before the routing', { webhook: { deletedAt: at(9) } }, 'deleted', 'was deleted at'],
     [

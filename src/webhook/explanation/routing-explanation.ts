@@ -140,29 +140,29 @@ function describeRow({ id, status, attempts, lastError }: NonNullable<ExplainedW
     case 'success':
       return `Delivered after ${posts}.`
     case 'pending':
-      return 'Its ledger row waits for the first POST. While the webhook is inactive the row rests.'
+      return 'Its ledger row waits for the first POST. No POST is sent while the webhook is inactive.'
     case 'retrying':
-      return `Its ledger row waits for the next POST after ${posts} (last error: ${lastError ?? 'none'}). While the webhook is inactive the row rests.`
+      return `Its ledger row waits for the next POST after ${posts} (last error: ${lastError ?? 'none'}). No POST is sent while the webhook is inactive.`
     case 'cancelled':
       return 'The webhook was deleted before the event could be delivered. Nothing is sent to a deleted webhook.'
     default:
-      return `Ended ${status} after ${posts} (last error: ${lastError ?? 'none'}). Mend the subscriber, then POST /api/v3/webhook/dispatch/${id}/replay.`
+      return `Ended ${status} after ${posts} (last error: ${lastError ?? 'none'}). Repair the subscriber, then POST /api/v3/webhook/dispatch/${id}/replay.`
   }
 }
 
 const REASONS: Record<RowlessVerdict, (explained: Explained) => string> = {
-  waiting: () => 'The event is not routed yet, and this webhook would get it. Ask again in a second.',
+  waiting: () => 'The event is not routed yet; this webhook would receive it. Repeat the request in a second.',
   changed_since: ({ event }) =>
-    `It would get such an event now, and did not when this one was routed at ${event.routedAt?.toISOString()}: it was activated, ` +
+    `It would receive such an event now, but did not when this event was routed at ${event.routedAt?.toISOString()}: it was activated, ` +
     'or its scope or the event type changed, afterwards. Past events are not sent again; the next one will be.',
   excluded: ({ event, webhook }) =>
     event.type === 'webhook.test'
-      ? `A test goes only to the webhook it was asked for. POST /api/v3/webhook/webhook/${webhook.id}/test sends one to this.`
-      : 'The event is about this very webhook, so that a failing webhook is not told of itself. Subscribe with another one.',
+      ? `A test is delivered only to the webhook of the request. POST /api/v3/webhook/webhook/${webhook.id}/test sends one to this webhook.`
+      : 'The event is about this webhook, and a webhook does not receive the alerts about itself. Subscribe with another webhook.',
   deleted: ({ webhook }) =>
     `The webhook was deleted at ${webhook.deletedAt?.toISOString()}. Create a new one to receive events again.`,
   created_later: ({ webhook }) =>
-    `The webhook was created at ${webhook.createdAt.toISOString()}, after the event. It gets only what happens later.`,
+    `The webhook was created at ${webhook.createdAt.toISOString()}, after the event. It receives only later events.`,
   not_subscribed: describeNotSubscribed,
   inactive: ({ webhook }) =>
     `The webhook is inactive${webhook.disabledReason ? ` (${webhook.disabledReason})` : ''}, and events of that time are not kept for it. ` +
@@ -184,8 +184,8 @@ export function countResources({ resourceIds }: Pick<ExplainedWebhook, 'resource
 }
 
 function describeNotSubscribed({ eventType, event: { type: event }, webhook }: Explained): string {
-  if (!eventType) return `${event} is no longer in the catalogue, so nobody subscribes to it. Sync the catalogue.`
+  if (!eventType) return `${event} is no longer in the catalogue, so no webhook subscribes to it. Sync the catalogue.`
   if (!eventType.isActived)
-    return `The event type ${event} is inactive, so it reaches nobody. PATCH /api/v3/webhook/event/{id}/active switches it on.`
+    return `The event type ${event} is inactive, so no webhook receives it. Activate it with PATCH /api/v3/webhook/event/{id}/active.`
   return `The webhook did not subscribe to ${event} when the event was routed. Add it with PUT /api/v3/webhook/webhook/${webhook.id}/events.`
 }

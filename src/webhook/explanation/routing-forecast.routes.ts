@@ -33,7 +33,7 @@ const ForecastSchema = named(
             'other_account',
             'other_resource',
           ]),
-          reason: Type.String({ description: 'Why, and what to do about it.' }),
+          reason: Type.String({ description: 'The cause, and what to do about it.' }),
         }),
       ),
       { description: 'Those of the account first, then the global ones, oldest first.' },
@@ -49,7 +49,7 @@ export const routingForecastRoutes: Routes<object> = [
       resource: 'event',
       action: 'routing',
       accountScope: 'none',
-      summary: 'Which webhooks an event of this type would reach',
+      summary: 'Predict the routing of an event type',
       description:
         'The rule of the router, asked about an event that happens now: one verdict for each webhook of `account` and each ' +
         'global one, or for `webhook` alone. Without `account` the event has no owner; without `resource_id` it is about ' +
@@ -84,7 +84,7 @@ export const routingForecastRoutes: Routes<object> = [
               reason,
             })),
           },
-          message: `${count} of ${entries.length} webhooks would get it.`,
+          message: `${count} of ${entries.length} webhooks would receive it.`,
           changed: [{ id: params.id, account: null }],
         }
       },

@@ -111,7 +111,11 @@ describe('over the API', () => {
     expect(await verdicts({})).toEqual({ [global.id]: 'deliver' })
     expect(await verdicts({ account, webhook: foreign.id })).toEqual({ [foreign.id]: 'other_account' })
     const { message, data } = (await read({ account })).body
-    expect([message, data.event, data.truncated]).toEqual(['2 of 3 webhooks would get it.', 'contract.create', false])
+    expect([message, data.event, data.truncated]).toEqual([
+      '2 of 3 webhooks would receive it.',
+      'contract.create',
+      false,
+    ])
     // The forecast comes true.
     await fixture.makeChange(account)
     await fixture.app.settle()

@@ -76,13 +76,13 @@ const REASONS: Record<RoutingVerdict, (asked: Asked) => string> = {
   deliver: ({ webhook }) =>
     webhook.isGlobal ? 'It subscribes, is active and global.' : 'It subscribes, is active and of this account.',
   excluded: ({ webhook }) =>
-    `A test goes only to the webhook it was asked for. POST /api/v3/webhook/webhook/${webhook.id}/test sends one.`,
+    `A test is delivered only to the webhook of the request. POST /api/v3/webhook/webhook/${webhook.id}/test sends one.`,
   deleted: () => 'The webhook is deleted. Create a new one to receive events again.',
   created_later: () => 'The webhook was created after the event.',
   not_subscribed: ({ type, eventType, webhook }) =>
     eventType.isActived
       ? `It does not subscribe to ${type}. Add it with PUT /api/v3/webhook/webhook/${webhook.id}/events.`
-      : `The event type ${type} is inactive, so it reaches nobody. PATCH /api/v3/webhook/event/{id}/active switches it on.`,
+      : `The event type ${type} is inactive, so no webhook receives it. Activate it with PATCH /api/v3/webhook/event/{id}/active.`,
   inactive: ({ webhook }) =>
     `It is inactive${webhook.disabledReason ? ` (${webhook.disabledReason})` : ''}. ` +
     `Activate it with PATCH /api/v3/webhook/webhook/${webhook.id}/active.`,

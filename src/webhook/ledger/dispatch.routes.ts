@@ -116,7 +116,7 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       path: '/api/v3/webhook/dispatch/{id}/replay',
       action: 'replay',
       status: 202,
-      summary: 'Post a dispatch once more',
+      summary: 'Replay a dispatch',
       description:
         'One POST, no automatic retry after it. A row that is `success`, `pending` or `retrying` needs `confirm_duplicate`.',
       params: IdParams,

@@ -122,7 +122,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       path: '/api/v3/webhook/webhook/{id}',
       action: 'update',
       summary: 'Change a webhook',
-      description: 'The URL rules are applied to the row as it will be, whatever the update changes.',
+      description: 'The URL rules apply to the resulting row, also when the update leaves the URL unchanged.',
       params: IdParams,
       body: UpdateWebhookBody,
       problems: ['limit_reached'],
@@ -161,7 +161,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       path: '/api/v3/webhook/webhook/{id}',
       action: 'delete',
       summary: 'Delete a webhook (soft)',
-      description: 'Its ledger is kept; deliveries that wait are cancelled.',
+      description: 'Its ledger is kept; waiting deliveries are cancelled.',
       params: IdParams,
     },
     {
@@ -213,7 +213,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       handle: async (_deps, { db, params, body, caller, now }) => {
         const isActived = body.is_actived
         const { webhook, isChanged } = await setWebhookActive(db, params.id, { isActived, caller, now })
-        const message = isActived ? 'Webhook activated.' : 'Webhook deactivated; what waits for it rests.'
+        const message = isActived ? 'Webhook activated.' : 'Webhook deactivated; its queued deliveries wait.'
         return { data: toWebhookRow(webhook), message, changed: isChanged ? changedOf(webhook) : [] }
       },
     },

@@ -54,13 +54,13 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       status: 202,
       summary: 'Replay many dispatches',
       description:
-        'Makes a job of the rows that the filters name now, at most 10,000 (422 when they are more and ' +
+        'Creates a job of the rows that match the filters now, at most 10,000 (422 when they are more and ' +
         'no `limit` is sent). Its worker puts them on their way, oldest first, one POST each, a few hundred at a time, so ' +
         'that new events are not pushed back. Rows that may not be replayed when their turn comes are skipped and counted ' +
         'by reason. With `dry_run` nothing is done.',
       body: BulkReplayBody,
       data: ReplayJobRow,
-      also: { status: 200, description: 'With `dry_run`: what would happen now.', data: ReplayPreviewRow },
+      also: { status: 200, description: 'With `dry_run`: the expected result.', data: ReplayPreviewRow },
     },
     {
       handle: async (deps: ReplayJobDeps, { db, scope, body, caller, now }) => {
@@ -82,7 +82,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
         const url = `/api/v3/webhook/replay-job/${job.id}`
         return {
           data: toReplayJobRow(job),
-          message: `Replay job of ${job.total} dispatches made. Follow it at ${url}.`,
+          message: `Replay job of ${job.total} dispatches created. Follow it at ${url}.`,
           changed: [{ id: job.id, account: null, url }],
           keptFor,
           location: url,
@@ -109,7 +109,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       method: 'GET',
       path: '/api/v3/webhook/replay-job/{id}',
       action: 'find-one',
-      summary: 'Read how far a bulk replay is',
+      summary: 'Read the progress of a bulk replay',
       params: IdParams,
     },
     {
@@ -123,17 +123,17 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
   ),
   defineMove('pause', {
     summary: 'Pause a bulk replay',
-    description: 'From now on no further row is put on its way; what is on its way already goes out.',
+    description: 'No further row is queued; queued ones are posted.',
     message: 'Replay job paused.',
   }),
   defineMove('resume', {
     summary: 'Resume a bulk replay',
-    description: 'Goes on exactly where a paused or failed one stopped.',
+    description: 'Continues after the last processed row of a paused or failed job.',
     message: 'Replay job resumed.',
   }),
   defineMove('cancel', {
     summary: 'Cancel a bulk replay',
-    description: 'Ends it for good. What is on its way already goes out.',
+    description: 'Final. No further row is queued; queued ones are posted.',
     message: 'Replay job cancelled.',
   }),
 ]

@@ -10,15 +10,15 @@ export const BulkReplayBody = named(
       minItems: 1,
       maxItems: 20,
       description:
-        'Which rows, as in the list of dispatches: each `<field>|<operator>|<values>`; all of them have to hold.',
+        'Filters as in the list of dispatches: each `<field>|<operator>|<values>`; a row has to match all of them.',
     }),
     confirm_duplicate: Type.Optional(
       Type.Boolean({
         description:
-          'Replay `success`, `pending` and `retrying` rows too: their events may have arrived. Else they are skipped.',
+          'Replay `success`, `pending` and `retrying` rows too: their events may have arrived. Otherwise they are skipped.',
       }),
     ),
-    dry_run: Type.Optional(Type.Boolean({ description: 'Answer what would happen, and do nothing.' })),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Return the expected result, and change nothing.' })),
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: REPLAY_JOB_ROWS_LIMIT, description: 'Only the oldest so many of the rows.' }),
     ),
@@ -33,10 +33,10 @@ const SkippedReasonsSchema = named(
       not_confirmed: Type.Optional(
         Type.Integer({ description: 'It may have arrived, and `confirm_duplicate` was not sent.' }),
       ),
-      under_way: Type.Optional(Type.Integer({ description: 'An attempt was being made.' })),
+      under_way: Type.Optional(Type.Integer({ description: 'An attempt was in flight.' })),
       event_gone: Type.Optional(Type.Integer({ description: 'Its event is no longer stored.' })),
       replay_waiting: Type.Optional(Type.Integer({ description: 'A replay of it waited already.' })),
-      gone: Type.Optional(Type.Integer({ description: 'It was deleted since the job was made.' })),
+      gone: Type.Optional(Type.Integer({ description: 'It was deleted after the job was created.' })),
     },
     { description: 'How many rows were not replayed, by reason.' },
   ),
@@ -48,14 +48,14 @@ export const ReplayJobRow = named(
   Type.Object({
     document_id: UuidSchema,
     status: enumSchema(['running', 'paused', 'done', 'cancelled', 'failed'], {
-      description: '`failed`: several rounds failed in a row; it can be resumed where it stopped.',
+      description: '`failed`: several rounds failed in a row; a resume continues after the last processed row.',
     }),
     filters: Type.Array(Type.String()),
     confirm_duplicate: Type.Boolean(),
     accounts: nullable(
       Type.Array(UuidSchema, { description: 'The accounts to whose rows it is limited; null: all accounts.' }),
     ),
-    total: Type.Integer({ description: 'Rows of the job, fixed when it was made.' }),
+    total: Type.Integer({ description: 'Rows of the job, fixed at its creation.' }),
     processed: Type.Integer({ description: 'Rows dealt with: replayed or skipped.' }),
     replayed: Type.Integer({ description: 'Rows put on their way, one POST each.' }),
     skipped: Type.Integer(),
@@ -83,7 +83,7 @@ export const ReplayPreviewRow = named(
   'ReplayPreview',
   Type.Object({
     dry_run: Type.Literal(true),
-    matched: Type.Integer({ description: 'Rows that the filters name; 10,000 stands for that many or more.' }),
+    matched: Type.Integer({ description: 'Rows that match the filters; 10,000 stands for that many or more.' }),
     is_matched_exact: Type.Boolean({ description: 'False when the filters name more rows than `matched`.' }),
     total: Type.Integer({ description: 'Rows that the job would hold.' }),
     would_replay: Type.Integer(),

@@ -161,7 +161,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       action: 'update',
       summary: 'Move a subscription to another event type',
       description:
-        'Unsubscribes from the one and subscribes to the other. The answer is the new link, with an id of its own.',
+        'Unsubscribes from the current event type and subscribes to the new one. The answer is the new link, with its own id.',
       params: IdParams,
       body: UpdateSubscriptionBody,
       data: SubscriptionWithWarnings,

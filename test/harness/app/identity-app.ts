@@ -188,7 +188,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     if (!session) throw new Error('the user cannot sign in')
     return { user, session, token: session.jwt }
   }
-  const person: IdentityApp['user'] = async (name, roles = [], password) => {
+  const register: IdentityApp['user'] = async (name, roles = [], password) => {
     const email = `${name}@example.test`
     const user = await registerUser(deps, db, {
       email,
@@ -208,8 +208,8 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
     ids,
     keys,
     call,
-    user: person,
-    administrator: async (name = 'root') => person(name, [await roleOf('administrator')]),
+    user: register,
+    administrator: async (name = 'root') => register(name, [await roleOf('administrator')]),
     callerWith: async (name, patterns) => {
       const role = ids.next<'role'>()
       const row = { document_id: role, name: `caller ${name}`, created_at: now(), updated_at: now() }
@@ -219,7 +219,7 @@ export async function buildIdentityApp(): Promise<IdentityApp> {
           .insertInto('role_permission')
           .values(patterns.map((pattern) => ({ role, pattern })))
           .execute()
-      return person(name, [role])
+      return register(name, [role])
     },
     events: async () => {
       const rows = await db.selectFrom('event_occurrence').selectAll().orderBy('document_id').execute()

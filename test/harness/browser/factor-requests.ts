@@ -35,19 +35,19 @@ async function succeed(call: TestCall, path: string, body?: unknown): Promise<an
 export function buildFactorRequests(fixture: () => FactorFixture, site: { origin: string; rpId: string }) {
   const signIn = async (): Promise<SignedIn> => {
     const { anonymous, callAs, newUser } = fixture()
-    const person = await newUser()
-    const { jwt, user } = await succeed(anonymous, `${LOGIN}/local`, person)
-    return { ...person, id: user.document_id, call: callAs(jwt) }
+    const owner = await newUser()
+    const { jwt, user } = await succeed(anonymous, `${LOGIN}/local`, owner)
+    return { ...owner, id: user.document_id, call: callAs(jwt) }
   }
   const enrol = async (call: TestCall) => decodeBase32((await succeed(call, `${FACTOR}/totp`)).secret)
 
   /** A user who confirmed an authenticator app. Its next code is of a later step. */
   const withApp = async () => {
-    const person = await signIn()
-    const secret = await enrol(person.call)
-    await succeed(person.call, `${FACTOR}/totp/confirm`, { code: codeOf(fixture(), secret) })
+    const owner = await signIn()
+    const secret = await enrol(owner.call)
+    await succeed(owner.call, `${FACTOR}/totp/confirm`, { code: codeOf(fixture(), secret) })
     fixture().clock.advance(30_000)
-    return { ...person, secret }
+    return { ...owner, secret }
   }
   const optionsOf = async (call: TestCall, path: string, body?: object) => (await succeed(call, path, body)).options
 
@@ -58,9 +58,9 @@ export function buildFactorRequests(fixture: () => FactorFixture, site: { origin
   }
   /** A user with a passkey. */
   const withPasskey = async () => {
-    const person = await signIn()
-    const { device, body } = await registration(person.call)
-    return { ...person, device, passkey: (await succeed(person.call, `${FACTOR}/passkey`, body)).document_id as string }
+    const owner = await signIn()
+    const { device, body } = await registration(owner.call)
+    return { ...owner, device, passkey: (await succeed(owner.call, `${FACTOR}/passkey`, body)).document_id as string }
   }
   const openStep = async ({ email, password }: SignedIn): Promise<string> => {
     const answer = await fixture().anonymous('POST', `${LOGIN}/local`, { email, password })
@@ -75,15 +75,15 @@ export function buildFactorRequests(fixture: () => FactorFixture, site: { origin
     openStep,
     /** The second step of a sign-in with a code. */
     step: async () => {
-      const person = await withApp()
-      return { challenge: await openStep(person), code: codeOf(fixture(), person.secret) }
+      const owner = await withApp()
+      return { challenge: await openStep(owner), code: codeOf(fixture(), owner.secret) }
     },
     /** The second step of a sign-in with a passkey. */
     passkeyStep: async () => {
-      const person = await withPasskey()
-      const challenge = await openStep(person)
+      const owner = await withPasskey()
+      const challenge = await openStep(owner)
       const options = await optionsOf(fixture().anonymous, `${LOGIN}/factor/options`, { challenge })
-      return { challenge, credential: person.device.get(options) }
+      return { challenge, credential: owner.device.get(options) }
     },
     /** The first code of an app that was enrolled. */
     confirmation: async () => {

@@ -47,18 +47,18 @@ export interface Flow {
 const INSECURE = { [oauth.allowInsecureRequests]: true }
 
 /** Builds the flow of a client; `issuer` and address may be those of another process. */
-export async function openFlow(fixture: Pick<OauthFixture, 'issuer' | 'walk'>, one: OauthClient): Promise<Flow> {
+export async function openFlow(fixture: Pick<OauthFixture, 'issuer' | 'walk'>, registered: OauthClient): Promise<Flow> {
   const issuer = new URL(fixture.issuer)
   const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, INSECURE))
-  const client: oauth.Client = { client_id: one.id }
-  const auth = one.secret === null ? oauth.None() : oauth.ClientSecretBasic(one.secret)
+  const client: oauth.Client = { client_id: registered.id }
+  const auth = registered.secret === null ? oauth.None() : oauth.ClientSecretBasic(registered.secret)
 
   const prepare: Flow['prepare'] = async (options = {}) => {
     const verifier = oauth.generateRandomCodeVerifier()
     const state = oauth.generateRandomState()
-    const redirectUri = options.redirectUri ?? one.redirectUri
+    const redirectUri = options.redirectUri ?? registered.redirectUri
     const parameters = new URLSearchParams({
-      client_id: one.id,
+      client_id: registered.id,
       redirect_uri: redirectUri,
       response_type: 'code',
       scope: options.scope ?? 'openid email offline_access contract:read',
@@ -74,7 +74,7 @@ export async function openFlow(fixture: Pick<OauthFixture, 'issuer' | 'walk'>, o
       client,
       await oauth.pushedAuthorizationRequest(as, client, auth, parameters, INSECURE),
     )
-    const query = new URLSearchParams({ client_id: one.id, request_uri: pushed.request_uri })
+    const query = new URLSearchParams({ client_id: registered.id, request_uri: pushed.request_uri })
     return { url: `${address}?${query}`, verifier, state, redirectUri }
   }
 

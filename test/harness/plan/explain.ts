@@ -129,7 +129,7 @@ export function openMeasuring(
 /** Opens a connection to the database of a test with these settings. */
 export function openWatched({ connectionString }: TestDatabase, settings: string): WatchedDatabase {
   let executed: ExecutedStatement[] = []
-  const opened = openMeasuring(connectionString, settings, (one) => executed.push(one))
+  const opened = openMeasuring(connectionString, settings, (step) => executed.push(step))
   return {
     db: opened.db,
     watch: async (work) => {

@@ -24,7 +24,7 @@ export const ACCOUNTS: Record<CallerName, number> = {
 /** A service beside a population, whose lists are planned with these settings. */
 export async function openListsFixture(database: TestDatabase, settings: string) {
   let executed: ExecutedStatement[] = []
-  const reads = openMeasuring(database.connectionString, settings, (one) => executed.push(one))
+  const reads = openMeasuring(database.connectionString, settings, (step) => executed.push(step))
   const app = await createTestApp({ database, readDatabase: reads })
   return {
     app,
@@ -66,14 +66,14 @@ export async function makeCallers({ admin, signInMember, callAs }: TestApp, { ow
     return call
   }
   const [first = ''] = own
-  const one = await addMember([first])
+  const memberOfOne = await addMember([first])
   const permissions = ['webhook:find-all', 'webhook-event:find-all', 'webhook-dispatch:find-all', 'contract:find-all']
   const body = { name: 'bound', account: first, permissions: [...permissions, 'event-occurrence:find-all'] }
-  const key = await one('POST', '/api/v3/identity/api-key', body)
+  const key = await memberOfOne('POST', '/api/v3/identity/api-key', body)
   expect(key.status).toBe(201)
   const callers: Record<CallerName, TestCall> = {
     operator: admin,
-    'member of one': one,
+    'member of one': memberOfOne,
     'member of 50': await addMember(own),
     'key of one': callAs(key.body.data.key),
     'member of another': await addMember([other]),

@@ -93,8 +93,8 @@ function findTable(before: string, alias: string): string | undefined {
   }
   const sources = segment.slice(Math.max(0, segment.lastIndexOf('from ')))
   const tables = [...sources.matchAll(/(?:\bfrom|\bjoin|,) "?(\w+)"?(?: (?:as )?(?!cross|join|left|on|where)(\w+))?/g)]
-  const one = alias === '' ? tables[0] : tables.find((table) => table[1] === alias || table[2] === alias)
-  return one?.[1]
+  const table = alias === '' ? tables[0] : tables.find(([, name, short]) => name === alias || short === alias)
+  return table?.[1]
 }
 
 /** A lock that was taken against the order. */

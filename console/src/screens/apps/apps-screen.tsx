@@ -21,7 +21,7 @@ interface Filters {
   type?: string
 }
 
-/** The apps that people sign in to with this service. */
+/** The apps that users sign in to with this service. */
 export function AppsScreen() {
   const { t } = useTranslation()
   return (

@@ -21,7 +21,7 @@ import { Instant } from '../../parts/time.tsx'
 
 type Report = Schemas['CatalogueStatus']
 
-/** The event catalogue of the database against the code: what is missing, stale or different, and the sync that mends it. */
+/** The event catalogue of the database against the code: what is missing, stale or different, and the sync that corrects it. */
 export function CatalogueStatusScreen() {
   const { t } = useTranslation()
   const { may } = useAccess()

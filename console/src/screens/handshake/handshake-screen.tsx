@@ -20,7 +20,7 @@ type Targets = Schemas['HandshakeTargets']
 type Target = Targets['targets'][number] & { document_id: string }
 type Outcome = Targets['outcomes'][number] & { document_id: string }
 
-/** The apps on other domains that people are signed in to, and what came of the exchanges. */
+/** The apps on other domains that users are signed in to, and the results of the exchanges. */
 export function HandshakeScreen() {
   const { t } = useTranslation()
   return (

@@ -21,7 +21,7 @@ import { CreateUserForm } from './user-form.tsx'
 
 type User = Schemas['ListedUser']
 
-/** The people who can sign in. */
+/** The users who can sign in. */
 export function UsersScreen() {
   const { t } = useTranslation()
   return (

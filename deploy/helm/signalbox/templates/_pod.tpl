@@ -55,7 +55,7 @@ env:
   - name: PORT
     value: '3000'
   - name: BASE_URL
-    value: {{ required "Set baseUrl to the address that people see, such as https://signalbox.example.com." .Values.baseUrl | quote }}
+    value: {{ required "Set baseUrl to the address that users see, such as https://signalbox.example.com." .Values.baseUrl | quote }}
   - name: METRICS_PORT
     value: {{ .Values.metrics.port | quote }}
   {{- range $name, $value := .Values.settings }}

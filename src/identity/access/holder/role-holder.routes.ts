@@ -47,7 +47,7 @@ export const roleHolderRoutes: Routes<object> = [
       action: 'find-holders',
       summary: 'List who has a role',
       description:
-        'Users that have the role, and memberships that have it in one account. `created_at` is when it was given.',
+        'Users that have the role, and memberships that have it in one account. `created_at` is the time of the assignment.',
       params: IdParams,
       data: RoleHolderRow,
       list: HOLDER_FIELDS,

@@ -67,7 +67,7 @@ export async function prepareAcceptance(
   const holder = await findUserId(db, email)
   if (signedIn) {
     if (holder === signedIn.userId) return { kind: 'user', userId: signedIn.userId }
-    const text = 'This invitation is for another e-mail address. Sign in as the person who has it, or sign out.'
+    const text = 'This invitation is for another e-mail address. Sign in with that address, or sign out.'
     return refuse(new Problem('conflict', text, { reason: 'other_address' }))
   }
   if (holder) return refuse(buildSignInFirst())

@@ -101,7 +101,7 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
       permission: INVITE_PERMISSION,
       ownAccounts: true,
       status: 201,
-      summary: 'Invite a person to an account by e-mail',
+      summary: 'Invite a user to an account by e-mail',
       description:
         'Sends a link that is valid for 7 days and replaces an open invitation to the same address. The caller must hold, in this account, everything that the role `member` and `roles` hold.',
       params: IdParams,
@@ -141,7 +141,7 @@ export const invitationRoutes: Routes<InvitationDeps & AcceptanceDeps> = [
       strictRateLimit: true,
       summary: 'Accept an invitation by the link of its mail',
       description:
-        'A person who has the invited address already sends its token; a new person sends a password and becomes a user.',
+        'A user with the invited address sends its session token. A new user sends a password and is registered.',
       body: AcceptInvitationBody,
       data: AcceptedInvitation,
       problems: ['unauthenticated', 'link_invalid', 'conflict'],

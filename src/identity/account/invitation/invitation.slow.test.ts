@@ -85,21 +85,21 @@ describe('an invitation', () => {
 
   test('makes a user who has the address a member, when signed in, and verifies the address', async () => {
     const { id, boss, path } = await createAccount()
-    const person = await createUser()
-    const { token } = await invite(boss.call, path, person.email.toUpperCase(), ['account-developer'])
-    const { body } = await app.admin('GET', `${path}?filters=email|eq|${person.email.toUpperCase()}`)
+    const invitee = await createUser()
+    const { token } = await invite(boss.call, path, invitee.email.toUpperCase(), ['account-developer'])
+    const { body } = await app.admin('GET', `${path}?filters=email|eq|${invitee.email.toUpperCase()}`)
     expect(body.data).toMatchObject([{ status: 'open', accepted_by: null }])
-    expect(await accept(token, {}, person.call)).toMatchObject({ status: 200, body: { data: { is_new_user: false } } })
-    expect((await members(id)).at(-1)).toMatchObject({ user: person.id, roles: [await roleOf('account-developer')] })
-    expect((await app.admin('GET', path)).body.data).toMatchObject([{ status: 'accepted', accepted_by: person.id }])
-    const user = (await app.admin('GET', `/api/v3/identity/user/${person.id}`)).body.data
+    expect(await accept(token, {}, invitee.call)).toMatchObject({ status: 200, body: { data: { is_new_user: false } } })
+    expect((await members(id)).at(-1)).toMatchObject({ user: invitee.id, roles: [await roleOf('account-developer')] })
+    expect((await app.admin('GET', path)).body.data).toMatchObject([{ status: 'accepted', accepted_by: invitee.id }])
+    const user = (await app.admin('GET', `/api/v3/identity/user/${invitee.id}`)).body.data
     expect(user.email_verified_at).not.toBeNull()
   })
 
   test('asks a user who has the address to sign in, and lets nobody else accept', async () => {
     const { id, boss, path } = await createAccount()
-    const [person, stranger] = [await createUser(), await createUser()]
-    const { token } = await invite(boss.call, path, person.email)
+    const [invitee, stranger] = [await createUser(), await createUser()]
+    const { token } = await invite(boss.call, path, invitee.email)
     expect(await accept(token, { password: PASSWORD })).toMatchObject({ status: 409, body: { code: 'conflict' } })
     expect(await lastAudit('account-invitation.accept')).toMatchObject({ detail: { reason: 'not_signed_in' } })
     expect(await accept(token, {}, stranger.call)).toMatchObject({ status: 409 })
@@ -109,11 +109,11 @@ describe('an invitation', () => {
       detail: { reason: 'other_address' },
     })
     const key = { name: 'key', permissions: ['contract:*'] }
-    const asKey = app.callAs((await person.call('POST', '/api/v3/identity/api-key', key)).body.data.key)
+    const asKey = app.callAs((await invitee.call('POST', '/api/v3/identity/api-key', key)).body.data.key)
     expect((await accept(token, {}, asKey)).status).toBe(409)
     expect((await accept(token, {}, app.callAs('no.such.token'))).status).toBe(401)
     expect(await members(id)).toHaveLength(1)
-    expect((await accept(token, {}, person.call)).status).toBe(200)
+    expect((await accept(token, {}, invitee.call)).status).toBe(200)
   })
 
   test('works once, also by parallel requests in two processes', async () => {
@@ -167,19 +167,19 @@ describe('an invitation', () => {
 
   test('of a member already is a conflict', async () => {
     const { id, boss, path } = await createAccount()
-    const person = await createUser()
-    const { token } = await invite(boss.call, path, person.email)
-    await app.admin('POST', `${ACCOUNTS}/${id}/member`, { user: person.id })
-    expect((await accept(token, {}, person.call)).status).toBe(409)
+    const invitee = await createUser()
+    const { token } = await invite(boss.call, path, invitee.email)
+    await app.admin('POST', `${ACCOUNTS}/${id}/member`, { user: invitee.id })
+    expect((await accept(token, {}, invitee.call)).status).toBe(409)
   })
 
   test('of a deleted account, and to a user who was disabled, is not valid', async () => {
     const { id, boss, path } = await createAccount()
     const { token } = await invite(boss.call, path, newEmail())
-    const person = await createUser()
-    const theirs = await invite(boss.call, path, person.email)
-    await app.admin('POST', `/api/v3/identity/user/${person.id}/disable`)
-    expect((await accept(theirs.token, {}, person.call)).status).toBe(401)
+    const invitee = await createUser()
+    const theirs = await invite(boss.call, path, invitee.email)
+    await app.admin('POST', `/api/v3/identity/user/${invitee.id}/disable`)
+    expect((await accept(theirs.token, {}, invitee.call)).status).toBe(401)
     expect((await accept(theirs.token, { password: PASSWORD })).status).toBe(409)
     await app.admin('DELETE', `${ACCOUNTS}/${id}`)
     expect(await accept(token, { password: PASSWORD })).toMatchObject(invalid)

@@ -17,7 +17,7 @@ export const accountLimitRoutes: Routes<AccountLimitDeps> = [
       ...OF_ACCOUNT_LIMIT,
       path: '/api/v3/identity/account/{id}/limit',
       ownAccounts: true,
-      summary: 'Read the limits of an account, and what it has',
+      summary: 'Read the limits and the usage of an account',
       params: IdParams,
     },
     {
@@ -35,7 +35,7 @@ export const accountLimitRoutes: Routes<AccountLimitDeps> = [
       action: 'update',
       summary: 'Set limits of an account',
       description:
-        'Null stands for the default of the service; what is left out stays. What the account has beyond a lower limit stays.',
+        'Null restores the default of the service; an absent member keeps its limit. Existing rows beyond a lower limit stay.',
       params: IdParams,
       body: UpdateAccountLimitBody,
     },

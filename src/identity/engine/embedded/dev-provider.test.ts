@@ -50,7 +50,7 @@ test('a code is redeemed once, within a minute, with its verifier and its redire
   expect(await redeem({}, later)).toBe(400)
 })
 
-test('the person who refuses comes back with an error and no code, every other with a code', () => {
+test('the user who refuses comes back with an error and no code, every other with a code', () => {
   for (const { id } of SAMPLE_PEOPLE) {
     const answer = answerAs(id)
     expect([answer.get('error'), answer.has('code')], id).toEqual(

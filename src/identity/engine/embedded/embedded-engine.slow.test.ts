@@ -48,8 +48,8 @@ function underTest(provider: PersonalityName): EngineUnderTest {
     provider,
     callbackUrl: callbackOf(provider),
     now: () => new Date(clock.now()),
-    seat: (person) => {
-      fake.user = person
+    seat: (user) => {
+      fake.user = user
     },
     browse: async (redirectUrl) => {
       const step = await fake.authorize(redirectUrl)

@@ -19,12 +19,10 @@ export function judgeServer({ settings, keys, isOAuthOn }: ServerFacts, provider
   const off = providers.filter((name) => external[toEngineName(name)] === false)
   const list = Array.isArray(keys.keys) ? keys.keys.map(asFacts) : []
   const findings = off.map(
-    (name) => `the provider ${toEngineName(name)} is off at Supabase Auth, so that nobody can sign in with ${name}`,
+    (name) => `the provider ${toEngineName(name)} is off at Supabase Auth, so no user can sign in with ${name}`,
   )
   if (settings.mailer_autoconfirm === true)
-    findings.push(
-      'Supabase Auth confirms addresses by itself, and so links identities by addresses that nobody verified',
-    )
+    findings.push('Supabase Auth confirms addresses by itself, and so links identities by unverified addresses')
   if (isOAuthOn && !list.some(({ crv }) => crv === 'P-256'))
     findings.push('Supabase Auth publishes no ES256 key, so that the tokens of its OAuth apps cannot be verified')
   return findings

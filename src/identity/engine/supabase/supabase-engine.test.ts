@@ -136,7 +136,7 @@ describe('what is particular to Supabase Auth', () => {
     expect(await signIn()).toMatchObject({ kind: 'refused', reason: 'code_refused' })
   })
 
-  test('takes a person without an address where the server does', async () => {
+  test('takes a user without an address where the server does', async () => {
     simulator.rules.takesMissingAddress = true
     simulator.user = { sub: 'n-1', name: 'No Address' }
     expect(await signIn()).toMatchObject({ identity: { subject: 'n-1', email: null, isEmailVerified: false } })

@@ -146,7 +146,7 @@ describe('changing the password', () => {
     await visitor.get('/auth/password')
     const wrong = await visitor.post('/auth/password', { current: 'not the password', password: NEXT_PASSWORD })
     expect(wrong.status).toBe(422)
-    expect(wrong.body).toContain('<a href="#current">This is not your present password</a>')
+    expect(wrong.body).toContain('<a href="#current">This is not your current password</a>')
     const reply = await visitor.post('/auth/password', { current: PASSWORD, password: NEXT_PASSWORD })
     expect((await visitor.follow(reply)).body).toContain('Your password is changed.')
     expect((await other.get('/auth/')).location).toContain('/auth/refresh')
@@ -158,7 +158,7 @@ describe('changing the password', () => {
     const { visitor } = await signIn(email)
     await visitor.get('/auth/password')
     expect((await visitor.post('/auth/password', { current: '', password: '' })).body).toContain(
-      '<a href="#current">Enter your present password</a>',
+      '<a href="#current">Enter your current password</a>',
     )
     expect((await visitor.post('/auth/password', { current: PASSWORD, password: email })).body).toContain(
       '<a href="#password">The password is made of your name',

@@ -38,7 +38,7 @@ type PreparedChange =
     }
 
 const buildPresentMissing = (texts: Texts): Refused => ({
-  problem: new Problem('validation_failed', 'The present password is empty.', { reason: 'empty_field' }),
+  problem: new Problem('validation_failed', 'The current password is empty.', { reason: 'empty_field' }),
   errors: [{ field: 'current', text: texts.say('password.current-missing') }],
 })
 

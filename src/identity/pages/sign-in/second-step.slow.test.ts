@@ -96,7 +96,7 @@ describe('the second step of a sign-in', () => {
     expect((await visitor.post('/auth/second-step', { credential })).status).toBe(401)
     expect(await readAudit('login.factor')).toEqual({ outcome: 'failure', reason: 'passkey_of_other_person' })
     const damaged = await visitor.post('/auth/second-step', { credential: '{"id":1}' })
-    expect([damaged.status, damaged.body.includes('This request is damaged')]).toEqual([400, true])
+    expect([damaged.status, damaged.body.includes('Malformed request')]).toEqual([400, true])
   })
 
   test('is refused from another site', async () => {

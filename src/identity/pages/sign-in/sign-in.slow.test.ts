@@ -242,7 +242,7 @@ describe('a form', () => {
     })
     expect(answer.statusCode).toBe(status)
     expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
-    expect(answer.body).toContain('This request is damaged')
+    expect(answer.body).toContain('Malformed request')
     expect(answer.body).not.toContain('aaaa')
   })
 

@@ -38,6 +38,6 @@ export async function logInWithPasskey(
 }
 
 function buildFailed(reason: PasskeyRefusal | 'disabled'): Problem {
-  const text = 'The passkey is not known here, or this sign-in has expired. Start again.'
+  const text = 'This passkey is unknown, or this sign-in has expired. Start again.'
   return new Problem('second_factor_failed', text, { reason, headers: { 'www-authenticate': 'Bearer' } })
 }

@@ -66,7 +66,7 @@ export const passkeyRoutes: Routes<FactorDeps> = [
       status: 201,
       summary: 'Register a passkey',
       description:
-        'Takes the answer of the browser to the options, once, within 5 minutes and in the same session. The first factor of a user brings ten recovery codes. The session counts as one with a second factor.',
+        'Takes the answer of the browser to the options, once, within 5 minutes and in the same session. With the first factor of a user, the answer has ten recovery codes. The session counts as one with a second factor.',
       body: CreatePasskeyBody,
       data: CreatedPasskeyRow,
       problems: ['conflict', 'limit_reached'],

@@ -102,7 +102,7 @@ test('another way to sign in is an own password or an own identity', async () =>
   expect(await findOtherWay(db, await addUser(db))).toBe(false)
 })
 
-test('a removed passkey says what is left of its own person: a password, an identity, a passkey, an app', async () => {
+test('a removed passkey says what is left of its own user: a password, an identity, a passkey, an app', async () => {
   await using database = await createTestDatabase()
   const { db } = database
   const withEverything = await addUser(db, 'hash')

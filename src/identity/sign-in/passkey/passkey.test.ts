@@ -71,20 +71,20 @@ const readSession = async (token: string) =>
 
 describe('registration', () => {
   test('of the first passkey brings recovery codes and makes the session one with a second factor', async () => {
-    const person = await newcomer()
-    expect(person.recoveryCodes).toHaveLength(10)
-    expect(await readSession(person.token)).toMatchObject({ amr: ['hwk', 'mfa'], acr: 'aal2' })
-    const { data } = (await app.call('GET', FACTOR, { token: person.token })).body
+    const owner = await newcomer()
+    expect(owner.recoveryCodes).toHaveLength(10)
+    expect(await readSession(owner.token)).toMatchObject({ amr: ['hwk', 'mfa'], acr: 'aal2' })
+    const { data } = (await app.call('GET', FACTOR, { token: owner.token })).body
     expect(data).toMatchObject([{ name: 'My phone', transports: ['internal'], is_backed_up: false }])
   })
 
   test('shows the authenticator the name of the user, or the address of one without a name', async () => {
     count += 1
-    const person = await app.user(`named-${count}`, [], PASSWORD)
-    const path = `/api/v3/identity/user/${person.user.id}`
+    const owner = await app.user(`named-${count}`, [], PASSWORD)
+    const path = `/api/v3/identity/user/${owner.user.id}`
     const showAs = async (name: string | null) => {
       expect((await app.call('PATCH', path, { token: root.token, body: { name } })).status).toBe(200)
-      const { user } = await optionsOf(`${FACTOR}/options`, { token: person.token, address: '10.30.0.1' })
+      const { user } = await optionsOf(`${FACTOR}/options`, { token: owner.token, address: '10.30.0.1' })
       return [user.name, user.displayName]
     }
     const [email, name] = await showAs('Ada Lovelace')
@@ -93,10 +93,10 @@ describe('registration', () => {
   })
 
   test('of a further passkey leaves the recovery codes, and names the earlier one to the browser', async () => {
-    const person = await newcomer()
-    const options = await optionsOf(`${FACTOR}/options`, { token: person.token, address: '10.30.0.1' })
-    expect(options.excludeCredentials).toMatchObject([{ id: person.device.id.toString('base64url') }])
-    const reply = await register(person, new SoftwareAuthenticator(SITE, { isSynced: true }))
+    const owner = await newcomer()
+    const options = await optionsOf(`${FACTOR}/options`, { token: owner.token, address: '10.30.0.1' })
+    expect(options.excludeCredentials).toMatchObject([{ id: owner.device.id.toString('base64url') }])
+    const reply = await register(owner, new SoftwareAuthenticator(SITE, { isSynced: true }))
     expect(reply).toMatchObject({ status: 201, body: { data: { recovery_codes: null, is_backed_up: true } } })
   })
 
@@ -111,14 +111,14 @@ describe('registration', () => {
     ['a statement that none was asked for', { attestation: () => ({ fmt: 'none', attStmt: new Map([['x', 1]]) }) }],
   ])('is refused with %s', async (_name, deviation) => {
     count += 1
-    const person = await app.user(`refused-${count}`, [], PASSWORD)
-    expect(await register(person, new SoftwareAuthenticator(SITE), deviation)).toMatchObject(notAccepted)
-    expect((await app.call('GET', FACTOR, { token: person.token })).body.data).toEqual([])
+    const owner = await app.user(`refused-${count}`, [], PASSWORD)
+    expect(await register(owner, new SoftwareAuthenticator(SITE), deviation)).toMatchObject(notAccepted)
+    expect((await app.call('GET', FACTOR, { token: owner.token })).body.data).toEqual([])
   })
 
   test("is refused with a stranger's certificate, although its signature is right", async () => {
     count += 1
-    const person = await app.user(`refused-${count}`, [], PASSWORD)
+    const owner = await app.user(`refused-${count}`, [], PASSWORD)
     const { key, cert } = await createSelfSigned(['Key Maker'])
     const certificate = new Uint8Array(new X509Certificate(cert).raw)
     const attestation = ({ rpIdHash, clientDataHash, id, point }: Registered) => {
@@ -129,21 +129,21 @@ describe('registration', () => {
       ]
       return { fmt: 'fido-u2f', attStmt: new Map(statement) }
     }
-    expect(await register(person, new SoftwareAuthenticator(SITE), { attestation })).toMatchObject(notAccepted)
+    expect(await register(owner, new SoftwareAuthenticator(SITE), { attestation })).toMatchObject(notAccepted)
   })
 
   test('serves one passkey for a challenge, in the session that asked', async () => {
     count += 1
-    const [person, other] = [await app.user(`one-${count}`), await app.user(`two-${count}`)]
+    const [owner, other] = [await app.user(`one-${count}`), await app.user(`two-${count}`)]
     const address = '10.30.0.1'
-    const options = await optionsOf(`${FACTOR}/options`, { token: person.token, address })
+    const options = await optionsOf(`${FACTOR}/options`, { token: owner.token, address })
     const send = (token: string) => {
       const body = { name: 'key', credential: new SoftwareAuthenticator(SITE).create(options) }
       return app.call('POST', FACTOR, { token, address, body })
     }
     expect(await send(other.token)).toMatchObject(notAccepted)
-    expect((await send(person.token)).status).toBe(201)
-    expect(await send(person.token)).toMatchObject(notAccepted)
+    expect((await send(owner.token)).status).toBe(201)
+    expect(await send(owner.token)).toMatchObject(notAccepted)
   })
 
   test('of a credential that another user has is refused', async () => {
@@ -251,9 +251,9 @@ describe('a passkey as the second factor', () => {
   }
 
   test('completes a sign-in with a password, without user verification', async () => {
-    const person = await newcomer()
-    const { address, device } = person
-    const challenge = await openStep(person)
+    const owner = await newcomer()
+    const { address, device } = owner
+    const challenge = await openStep(owner)
     const options = await optionsOf(`${LOGIN}/factor/options`, { address, body: { challenge } })
     expect(options.allowCredentials).toMatchObject([{ id: device.id.toString('base64url') }])
     const body = { challenge, credential: device.get(options, { isUserVerified: false }) }
@@ -263,17 +263,17 @@ describe('a passkey as the second factor', () => {
   })
 
   test('is not proven by the passkey of another user, or by an answer to another question', async () => {
-    const [person, other] = [await newcomer(), await newcomer()]
-    const { address } = person
-    const challenge = await openStep(person)
+    const [owner, other] = [await newcomer(), await newcomer()]
+    const { address } = owner
+    const challenge = await openStep(owner)
     const options = await optionsOf(`${LOGIN}/factor/options`, { address, body: { challenge } })
     const send = (credential: object) =>
       app.call('POST', `${LOGIN}/factor`, { address, body: { challenge, credential } })
     expect(await send(other.device.get(options))).toMatchObject(failed)
     const alone = await optionsOf(`${LOGIN}/passkey/options`, { address })
-    expect(await send(person.device.get(alone))).toMatchObject(failed)
-    const stepUp = await optionsOf(`${STEP_UP}/options`, { token: person.token, address })
-    expect(await send(person.device.get(stepUp))).toMatchObject(failed)
+    expect(await send(owner.device.get(alone))).toMatchObject(failed)
+    const stepUp = await optionsOf(`${STEP_UP}/options`, { token: owner.token, address })
+    expect(await send(owner.device.get(stepUp))).toMatchObject(failed)
   })
 
   test('gives no options for an unknown challenge', async () => {
@@ -282,11 +282,11 @@ describe('a passkey as the second factor', () => {
   })
 
   test('steps a session up, once for an answer and in that session only', async () => {
-    const person = await newcomer()
-    const { token, address, device } = person
-    const other = (await logInWith(person)).body.data.jwt
+    const owner = await newcomer()
+    const { token, address, device } = owner
+    const other = (await logInWith(owner)).body.data.jwt
     app.clock.advance(11 * 60_000)
-    const remove = () => app.call('DELETE', `${FACTOR}/${person.passkeyId}`, { token })
+    const remove = () => app.call('DELETE', `${FACTOR}/${owner.passkeyId}`, { token })
     expect(await remove()).toMatchObject({ status: 403, body: { code: 'fresh_factor_required' } })
     const ask = () => optionsOf(`${STEP_UP}/options`, { token, address })
     const send = (text: string, credential: object) =>

@@ -20,7 +20,7 @@ export const factorRemovalRoutes: Routes<object> = [
       fresh: 'factor',
       summary: 'Remove the second factors of a user',
       description:
-        'For a user who lost the device and the recovery codes. Removes every authenticator app, passkey and recovery code and clears the throttle of codes. Ends what the user opened and, unless `keep_api_keys` is true, its API keys. The caller must hold everything that the user holds.',
+        'For a user who lost the device and the recovery codes. Removes every authenticator app, passkey and recovery code and clears the throttle of codes. Ends the sessions and apps of the user and, unless `keep_api_keys` is true, its API keys. The caller must hold everything that the user holds.',
       params: IdParams,
       body: EndTokensBody,
       data: RemovedFactorRow,

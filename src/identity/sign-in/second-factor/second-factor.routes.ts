@@ -55,7 +55,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
       status: 201,
       summary: 'Enrol an authenticator app',
       description:
-        'Answers the secret, once. It is no factor until a code confirms it. Enrolling again replaces an app that was not confirmed.',
+        'Returns the secret, once. It is a factor as soon as a code confirms it. Enrolling again replaces an app that was not confirmed.',
       data: EnrolledTotpRow,
       problems: ['conflict'],
     },
@@ -82,7 +82,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
       strictRateLimit: true,
       summary: 'Confirm an authenticator app by a code',
       description:
-        'Answers ten recovery codes, once, to a user who has none. From now on a sign-in with a password has a second step. The session counts as one with a second factor.',
+        'Returns ten recovery codes, once, to a user without any. Each later sign-in with a password has a second step. The session counts as one with a second factor.',
       body: CodeBody,
       data: ConfirmedTotpRow,
       problems: ['conflict', 'not_found'],
@@ -146,7 +146,7 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
       fresh: 'factor',
       strictRateLimit: true,
       summary: 'Replace the recovery codes',
-      description: 'Answers ten new codes, once. The earlier ones are of no use.',
+      description: 'Returns ten new codes, once. The earlier ones become invalid.',
       data: RecoveryCodesRow,
       problems: ['conflict'],
     },

@@ -44,22 +44,22 @@ async function openWeakSession({ user }: User): Promise<string> {
 
 describe('a dangerous route', () => {
   test('asks for the factor again when 10 minutes have passed, and a step-up answers it', async () => {
-    const person = await newcomer()
+    const owner = await newcomer()
     app.clock.advance(TEN_MINUTES - 30_000)
-    expect((await renewCodes(person.token)).status).toBe(200)
+    expect((await renewCodes(owner.token)).status).toBe(200)
     app.clock.advance(1)
-    expect(await renewCodes(person.token)).toMatchObject(notFresh)
-    const reply = await stepUp(person.token, codeOf(app, person.secret), person.address)
+    expect(await renewCodes(owner.token)).toMatchObject(notFresh)
+    const reply = await stepUp(owner.token, codeOf(app, owner.secret), owner.address)
     expect(reply).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } })
-    expect((await renewCodes(person.token)).status).toBe(200)
+    expect((await renewCodes(owner.token)).status).toBe(200)
     expect((await renewCodes(reply.body.data.jwt)).status).toBe(200)
-    const { session } = await readSession(person.token)
+    const { session } = await readSession(owner.token)
     expect(session).toMatchObject({ amr: ['otp', 'mfa'], acr: 'aal2', auth_time: reply.body.data.auth_time })
   })
 
   test('refuses a new session without a factor of a user who has one', async () => {
-    const person = await newcomer()
-    const weak = await openWeakSession(person)
+    const owner = await newcomer()
+    const weak = await openWeakSession(owner)
     const key = { name: 'key', permissions: ['contract:create'] }
     const requests = [
       ['POST', '/api/v3/auth/factor/recovery-code', undefined],
@@ -69,7 +69,7 @@ describe('a dangerous route', () => {
     ] as const
     for (const [method, path, body] of requests)
       expect(await app.call(method, path, { token: weak, ...(body && { body }) })).toMatchObject(notFresh)
-    expect((await stepUp(weak, codeOf(app, person.secret), person.address)).status).toBe(200)
+    expect((await stepUp(weak, codeOf(app, owner.secret), owner.address)).status).toBe(200)
     expect((await app.call('POST', '/api/v3/identity/api-key', { token: weak, body: key })).status).toBe(201)
     expect((await readSession(weak)).session).toMatchObject({ amr: ['pwd', 'otp', 'mfa'], acr: 'aal2' })
   })
@@ -94,11 +94,11 @@ describe('a dangerous route', () => {
   })
 
   test('lets a user without a factor pass, except to the enrolment after an old sign-in', async () => {
-    const person = await app.user('plain', [], PASSWORD)
+    const owner = await app.user('plain', [], PASSWORD)
     app.clock.advance(TEN_MINUTES + 1)
     const body = { name: 'key', permissions: ['contract:create'] }
-    expect((await app.call('POST', '/api/v3/identity/api-key', { token: person.token, body })).status).toBe(201)
-    expect(await app.call('POST', '/api/v3/auth/factor/totp', { token: person.token })).toMatchObject(notFresh)
+    expect((await app.call('POST', '/api/v3/identity/api-key', { token: owner.token, body })).status).toBe(201)
+    expect(await app.call('POST', '/api/v3/auth/factor/totp', { token: owner.token })).toMatchObject(notFresh)
   })
 
   test('leaves an audit entry with the reason when it refuses', async () => {

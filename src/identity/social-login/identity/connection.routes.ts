@@ -23,7 +23,7 @@ const NOTICES: Readonly<Record<string, TextKey>> = {
 
 /** Reason of a failure, by its name in a redirect: the provider's text is not repeated. */
 const NOT_CONNECTED =
-  'The service was not connected. Start again within a minute, with an account that nobody else has connected.'
+  'The service was not connected. Start again within a minute, with an account that no other user has connected.'
 
 const RETURN = `${CONNECTIONS}?notice=confirmed`
 

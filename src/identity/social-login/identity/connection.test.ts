@@ -91,6 +91,6 @@ describe('the page of the connected services', () => {
   test('answers an unknown provider with a page', async () => {
     const { visitor } = await signInOnPage(t.app)
     const reply = await visitor.get('/auth/connections/begin?provider=nothing')
-    expect([reply.status, reply.body.includes('This sign-in does not exist')]).toEqual([404, true])
+    expect([reply.status, reply.body.includes('Unknown sign-in service')]).toEqual([404, true])
   })
 })

@@ -92,7 +92,7 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
       strictRateLimit: true,
       status: 201,
       summary: 'Connect the provider of a link_code with oneself',
-      description: 'The user who began the connection has to send the code. It serves once.',
+      description: 'The user who began the connection has to send the code. It is valid once.',
       body: CreateIdentityBody,
       problems: ['identity_not_linked', 'permission_denied'],
     },
@@ -101,7 +101,8 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
         checkHasSession(caller)
         const result = await linkIdentity(deps, db, { code: body.code, caller, now })
         if (result.kind === 'refused') {
-          const detail = 'The provider was not connected. Start again, with an identity that nobody else has connected.'
+          const detail =
+            'The provider was not connected. Start again, with an identity that no other user has connected.'
           return { kind: 'refusal', problem: new Problem('identity_not_linked', detail, { reason: result.reason }) }
         }
         const { identity } = result

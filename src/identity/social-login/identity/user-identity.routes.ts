@@ -56,7 +56,7 @@ export const userIdentityRoutes: Routes<{ engine: Engine }> = [
       fresh: 'factor',
       summary: 'Disconnect a provider from a user',
       description:
-        'Never the last way to sign in: a password, a passkey or another enabled provider has to remain. Open sessions go on. The caller must hold everything that the user holds.',
+        'Never the last way to sign in: a password, a passkey or another enabled provider has to remain. Open sessions stay valid. The caller must hold everything that the user holds.',
       params: IdentityParams,
       problems: ['conflict'],
     },

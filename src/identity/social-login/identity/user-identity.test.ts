@@ -25,7 +25,7 @@ async function signedIn() {
 const unlink = (user: string, identity: string, call = t.app.admin) =>
   call('DELETE', `/api/v3/identity/user/${user}/identity/${identity}`)
 
-test('an operator sees the identities of a person with the subject', async () => {
+test('an operator sees the identities of a user with the subject', async () => {
   const { id, sub, identity } = await signedIn()
   expect(identity).toMatchObject({ user: id, provider: 'google', subject: sub, email: `${sub}@example.com` })
   expect((await t.app.admin('GET', `/api/v3/identity/user/${NO_ONE}/identity`)).status).toBe(404)

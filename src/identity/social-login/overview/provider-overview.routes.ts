@@ -75,7 +75,8 @@ export const providerOverviewRoutes: Routes<ProviderOverviewDeps> = [
       accountScope: 'none',
       isExpensive: true,
       summary: 'List sign-in providers with their state',
-      description: 'What is enabled, what a built-in provider still needs, and the sign-ins of 24 hours.',
+      description:
+        'The enabled providers, the missing settings of built-in providers, and the sign-ins of the last 24 hours.',
       data: ProvidersSchema,
     },
     {

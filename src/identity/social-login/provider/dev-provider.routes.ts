@@ -58,7 +58,7 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
       path: DEV_PAGE_PATH,
       resource: 'dev-provider-page',
       action: 'show',
-      summary: 'Choose a sample person',
+      summary: 'Choose a sample user',
       query: REQUEST_PARAMETERS,
     },
     {
@@ -78,7 +78,7 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
       path: ANSWER_PATH,
       resource: 'dev-provider-page',
       action: 'answer',
-      summary: 'Answer as a sample person',
+      summary: 'Answer as a sample user',
       writes: true,
       query: [...REQUEST_PARAMETERS, 'user'],
     },
@@ -87,7 +87,7 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
         const request = pickRequest(query)
         checkRequest(deps, request)
         const user = SAMPLE_PEOPLE.find(({ id }) => id === query.user)
-        if (!user) throw new Problem('not_found', 'There is no such sample person.')
+        if (!user) throw new Problem('not_found', 'There is no such sample user.')
         await prepareSampleUser(deps, db, { user, now })
         const location = deps.devProvider.answer(request, user)
         return { kind: 'redirect', status: 303, location, headers: { 'referrer-policy': 'no-referrer' } }

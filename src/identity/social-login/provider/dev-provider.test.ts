@@ -30,7 +30,7 @@ const finish = (browser: TestBrowser, callback: string) =>
   browser.get(localOf(callback).replace('/callback', '/callback-redirect'), 'application/json')
 
 describe('the development provider', () => {
-  test('shows the sample people on a page of the service, without scripts and forms', async () => {
+  test('shows the sample users on a page of the service, without scripts and forms', async () => {
     const { url, page } = await openPage(buildTestBrowser(app))
     expect(url).toMatch(/^http:\/\/localhost:3000\/auth\/dev\/authorize\?/)
     expect(page.status).toBe(200)
@@ -39,7 +39,7 @@ describe('the development provider', () => {
     expect(page.body).not.toMatch(/<script|<form/)
   })
 
-  test('registers the new person each time as another one', async () => {
+  test('registers the new user each time as another one', async () => {
     const [one, other] = [buildTestBrowser(app), buildTestBrowser(app)]
     const first = await finish(one, await choose(one, 'new'))
     const second = await finish(other, await choose(other, 'new'))
@@ -61,7 +61,7 @@ describe('the development provider', () => {
     expect((await browser.get('/auth/')).body).toContain('Nora New')
   })
 
-  test('recognizes the returning person', async () => {
+  test('recognizes the returning user', async () => {
     const browser = buildTestBrowser(app)
     const answer = await finish(browser, await choose(browser, 'returning'))
     expect(answer.body.data).toMatchObject({ is_new_user: false, user: { name: 'Rita Returning' } })
@@ -71,13 +71,13 @@ describe('the development provider', () => {
     ['unverified', 403, 'email_not_verified'],
     ['missing', 403, 'email_required'],
     ['disabled', 401, 'social_login_failed'],
-  ])('refuses the %s person with %i %s', async (user, status, code) => {
+  ])('refuses the %s user with %i %s', async (user, status, code) => {
     const browser = buildTestBrowser(app)
     const answer = await finish(browser, await choose(browser, user))
     expect([answer.status, answer.body.code]).toEqual([status, code])
   })
 
-  test('leads the person who declines to a page with a way back', async () => {
+  test('leads the user who declines to a page with a way back', async () => {
     const browser = buildTestBrowser(app)
     const page = await browser.get(await choose(browser, 'denied'))
     expect(page.status).toBe(401)
@@ -113,6 +113,6 @@ describe('the development provider', () => {
     const start = await browser.get(`${pathOf('dev')}?redirect_url=https%3A%2F%2Fservice.test%2Fauth%2F`, '*/*')
     expect([start.status, start.body.code]).toEqual([404, 'provider_unknown'])
     expect((await browser.get('/auth/dev/authorize')).status).toBe(404)
-    expect((await browser.get('/auth/sign-in')).body).not.toContain('sample person')
+    expect((await browser.get('/auth/sign-in')).body).not.toContain('sample user')
   })
 })

@@ -37,7 +37,7 @@ describe('the sign of a provider', () => {
 
 test.each([
   ['company', 'Company', 'Company', 'Company'],
-  ['dev', 'Sample people', 'a sample person', 'A sample person'],
+  ['dev', 'Sample users', 'a sample user', 'A sample user'],
 ])('the provider %s has a name in a sentence and one in a list', (name, label, inSentence, inList) => {
   expect(nameProvider(ENGLISH, { name, label })).toBe(inSentence)
   expect(titleProvider(ENGLISH, { name, label })).toBe(inList)

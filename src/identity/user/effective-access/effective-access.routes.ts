@@ -12,7 +12,7 @@ export const effectiveAccessRoutes: Routes<EffectiveAccessDeps> = [
       resource: 'user',
       action: 'find-access',
       accountScope: 'none',
-      summary: 'Read what a user may do, and why',
+      summary: 'Read the effective permissions of a user and their sources',
       description: 'Each permission that has an effect, with the roles that hold it and where they hold.',
       params: IdParams,
       data: EffectiveAccessRow,

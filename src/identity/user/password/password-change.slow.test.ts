@@ -64,7 +64,7 @@ describe('a change of the own password', () => {
     expect((await asKey('GET', '/api/v3/auth/session')).status).toBe(200)
   })
 
-  test('needs the present password: a wrong one changes nothing and is audited', async () => {
+  test('needs the current password: a wrong one changes nothing and is audited', async () => {
     const user = await createUser()
     const mine = await user.session()
     const reply = await mine('POST', CHANGE, change({ current_password: 'not the password' }))
@@ -112,7 +112,7 @@ describe('a change of the own password', () => {
     expect((await app.anonymous('POST', CHANGE, change())).status).toBe(401)
   })
 
-  test('of two at once with one present password, one succeeds', async () => {
+  test('of two at once with one current password, one succeeds', async () => {
     const user = await createUser()
     const mine = await user.session()
     const replies = await Promise.all(

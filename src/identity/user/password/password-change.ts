@@ -21,7 +21,7 @@ export interface PasswordChange {
   now: Date
 }
 
-/** A change whose present password was checked, before anything is written. */
+/** A change whose current password was checked, before anything is written. */
 export type CheckedChange =
   | { kind: 'refused'; problem: Problem }
   | { kind: 'correct'; attempt: UserAttempt; presentHash: string; passwordHash: string; sessionId: SessionId }
@@ -66,7 +66,7 @@ export async function checkPasswordChange(
 }
 
 function buildWrongPassword(reason: string): Problem {
-  const { detail, errors = [] } = invalidField('current_password', 'wrong_password', 'is not your present password')
+  const { detail, errors = [] } = invalidField('current_password', 'wrong_password', 'is not your current password')
   return new Problem('validation_failed', detail, { errors, reason })
 }
 

@@ -33,7 +33,7 @@ export const passwordRoutes: Routes<PasswordDeps> = [
       strictRateLimit: true,
       summary: "Change the caller's own password",
       description:
-        'Needs the present password; a wrong one counts as a failed sign-in. Ends the other sessions of the user, keeps this one, ends its apps unless `keep_apps` is true, and revokes its API keys unless `keep_api_keys` is true.',
+        'Needs the current password; a wrong one counts as a failed sign-in. Ends the other sessions of the user, keeps this one, ends its apps unless `keep_apps` is true, and revokes its API keys unless `keep_api_keys` is true.',
       body: ChangePasswordBody,
       data: TokensRevoked,
       problems: ['conflict', 'not_found'],

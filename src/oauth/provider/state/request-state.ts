@@ -43,7 +43,7 @@ export interface RequestState {
   rows: Map<string, Promise<FoundState | undefined>>
   /** The sessions of the provider by their `uid`. */
   sessions: Map<string, FoundState | undefined>
-  accounts: Map<string, UserClaims | undefined>
+  users: Map<string, UserClaims | undefined>
   /** By user and client. */
   grants: Map<string, GrantRecord | undefined>
   browser: ExpectedBrowser | undefined
@@ -80,7 +80,7 @@ export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestSt
   const state: RequestState = {
     rows: new Map(),
     sessions: new Map(),
-    accounts: new Map(),
+    users: new Map(),
     grants: new Map(),
     browser: undefined,
     user: undefined,

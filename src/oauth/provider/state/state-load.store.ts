@@ -2,7 +2,7 @@ import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { isAfter, type Joined, statement } from '../../../postgres/statement/statement.ts'
-import { OF_ACCOUNT, type UserClaims } from '../../claims/user-claims.store.ts'
+import { USER_CLAIMS, type UserClaims } from '../../claims/user-claims.store.ts'
 import type { GrantRecord } from '../../grant/grant.store.ts'
 import { FOLLOWS_LIVE_BROWSER, type FoundState, found } from './state.store.ts'
 
@@ -21,13 +21,13 @@ export interface LoadedToken {
   /** Its family, the session of the provider that it was issued in, and its user: undefined for deleted ones. */
   tokenFamily: FoundState | undefined
   session: FoundState | undefined
-  account: UserClaims | undefined
+  user: UserClaims | undefined
 }
 
 const toFound = (payload: Payload | null): FoundState | undefined =>
   payload === null ? undefined : { payload, consumedAt: null, consumedBy: null }
 
-const toAccount = (row: Joined<UserClaims>): UserClaims | undefined =>
+const toUserClaims = (row: Joined<UserClaims>): UserClaims | undefined =>
   row.id === null ? undefined : (row as UserClaims)
 
 /**
@@ -36,7 +36,7 @@ const toAccount = (row: Joined<UserClaims>): UserClaims | undefined =>
  * a limit look one row up by its whole key.
  */
 const selectTokens = statement<TokenRow, { model: string; other: string; idHash: Buffer; now: Date }>(`
-  select t.model, ${found.members('t')}, f.payload as "tokenFamily", p.payload as session, ${OF_ACCOUNT}
+  select t.model, ${found.members('t')}, f.payload as "tokenFamily", p.payload as session, ${USER_CLAIMS}
   from oauth_state t
   left join lateral (
     select g.payload from oauth_state g
@@ -62,19 +62,19 @@ export async function loadTokens(
 ): Promise<LoadedToken[]> {
   const [model, other = model] = models
   const rows = await selectTokens(db, { model, other, idHash, now })
-  return rows.map(({ model, payload, consumedAt, consumedBy, tokenFamily, session, ...account }) => ({
+  return rows.map(({ model, payload, consumedAt, consumedBy, tokenFamily, session, ...user }) => ({
     model,
     found: { payload, consumedAt, consumedBy },
     tokenFamily: toFound(tokenFamily),
     session: toFound(session),
-    account: toAccount(account),
+    user: toUserClaims(user),
   }))
 }
 
 /** How a user signed in. */
 const signIn = defineRecord('session', ['amr', 'acr', 'auth_time'])
 
-/** A grant, beside the members of an account. */
+/** A grant, beside the columns of a user. */
 const given = defineRecord(
   'oauth_grant',
   ['document_id', 'scopes', 'refused_scopes', 'redirect_uris', 'created_at', 'updated_at'],
@@ -91,7 +91,7 @@ export interface LoadedBrowser {
   session: FoundState | undefined
   /** How the user signed in; undefined when the session of the browser has ended. */
   signIn: RecordOf<typeof signIn> | undefined
-  account: UserClaims | undefined
+  user: UserClaims | undefined
   /** Grant of the user to the client, and its token family in this browser. */
   grant: GrantRecord | undefined
   tokenFamily: FoundState | undefined
@@ -101,7 +101,7 @@ const selectBrowser = statement<
   BrowserRow,
   { idHash: Buffer | null; sessionId: string; userId: string; clientId: string | null; now: Date }
 >(`
-  select s.payload as session, f.payload as "tokenFamily", ${signIn.members('b')}, ${given.members('g')}, ${OF_ACCOUNT}
+  select s.payload as session, f.payload as "tokenFamily", ${signIn.members('b')}, ${given.members('g')}, ${USER_CLAIMS}
   from (
     select $idHash::bytea as id_hash, $sessionId::uuid as browser, $userId::uuid as user_id, $clientId::text as client
   ) k
@@ -129,13 +129,13 @@ export async function loadBrowser(
   const [row] = await selectBrowser(db, { idHash, sessionId, userId, clientId: clientId ?? null, now })
   if (!row) throw new Error('the statement returns one row')
   const { session, tokenFamily, amr, acr, authTime, grantId, scopes, refusedScopes, redirectUris, ...rest } = row
-  const { grantedAt, grantUpdatedAt, ...account } = rest
+  const { grantedAt, grantUpdatedAt, ...user } = rest
   const ids = { id: grantId, userId: userId as UserId, clientId: clientId as GrantRecord['clientId'] }
   const grant = { ...ids, scopes, refusedScopes, redirectUris, createdAt: grantedAt, updatedAt: grantUpdatedAt }
   return {
     session: toFound(session),
     signIn: authTime === null ? undefined : { amr: amr ?? [], acr, authTime },
-    account: toAccount(account),
+    user: toUserClaims(user),
     grant: grantId === null ? undefined : (grant as GrantRecord),
     tokenFamily: toFound(tokenFamily),
   }

@@ -1,7 +1,7 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import type { Clock } from '../../../base/clock.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { findActiveAccount, type UserClaims } from '../../claims/user-claims.store.ts'
+import { findActiveUser, type UserClaims } from '../../claims/user-claims.store.ts'
 import { findGrantOf, type GrantRecord } from '../../grant/grant.store.ts'
 import { hashStateId } from '../../grant/state-id.ts'
 import { type BrowserUser, findRequestState, keyOf, type RequestState } from './request-state.ts'
@@ -69,12 +69,12 @@ async function readTokens(
     if (typeof grantId === 'string')
       keep(state, keyOf('Grant', hashStateId(grantId)), Promise.resolve(token.tokenFamily))
     if (typeof sessionUid === 'string') state.sessions.set(sessionUid, token.session)
-    if (typeof accountId === 'string') state.accounts.set(accountId, token.account)
+    if (typeof accountId === 'string') state.users.set(accountId, token.user)
   }
   return found
 }
 
-/** The row with this `uid`: one that the request knows, or else read. */
+/** The row with this `uid`: cached in the request, or else read. */
 export async function readRowByUid(
   { db, machineClock }: ReadDeps,
   { model, uid }: { model: string; uid: string },
@@ -85,14 +85,14 @@ export async function readRowByUid(
   return findStateByUid(db, { model, uid, now: new Date(machineClock.now()) })
 }
 
-/** The account of a subject: one that the request knows, or else read. Undefined for a disabled or deleted user. */
-export async function readAccount(
+/** The user of a subject: cached in the request, or else read. Undefined for a disabled or deleted user. */
+export async function readUserClaims(
   { db }: ReadDeps,
   subject: string,
   ctx: KoaContextWithOIDC | undefined,
 ): Promise<UserClaims | undefined> {
   const state = findRequestState(ctx)
-  return state?.accounts.has(subject) ? state.accounts.get(subject) : findActiveAccount(db, subject)
+  return state?.users.has(subject) ? state.users.get(subject) : findActiveUser(db, subject)
 }
 
 /** Grant of a user to a client: cached in the request, or else read. */
@@ -126,7 +126,7 @@ async function readBrowser(
   const { userId, sessionId, clientId } = browser
   const loaded = await loadBrowser(db, { idHash, ...browser, now: new Date(machineClock.now()) })
   if (idHash) keep(state, keyOf('Session', idHash), Promise.resolve(loaded.session))
-  state.accounts.set(userId, loaded.account)
+  state.users.set(userId, loaded.user)
   if (clientId !== undefined) state.grants.set(grantKey(userId, clientId), loaded.grant)
   const tokenFamilyId = clientId === undefined ? undefined : readTokenFamilyId(loaded.session, clientId)
   if (tokenFamilyId !== undefined)

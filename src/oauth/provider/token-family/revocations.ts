@@ -55,7 +55,7 @@ export function followRevocations(provider: Provider, revocations: ProviderRevoc
   })
 }
 
-/** Waits for the reactions of `followEndings`, before the client gets the answer. */
+/** Waits for the reactions of `followRevocations`, before the client gets the answer. */
 export async function finishRevocations(revocations: ProviderRevocations, ctx: KoaContextWithOIDC): Promise<void> {
   await Promise.all(findBegunState(ctx)?.revocations ?? [])
   // Only the form of a sign-out destroys the session of the provider.
@@ -69,6 +69,6 @@ export async function finishRevocations(revocations: ProviderRevocations, ctx: K
     )
 }
 
-/** Whether a request has a revocation that `finishEndings` waits for. */
+/** Whether a request has a revocation that `finishRevocations` waits for. */
 export const hasRevocations = (ctx: KoaContextWithOIDC): boolean =>
   (findBegunState(ctx)?.revocations.length ?? 0) > 0 || ctx.oidc?.route === 'end_session_confirm'

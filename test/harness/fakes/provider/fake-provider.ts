@@ -159,11 +159,11 @@ export async function startFakeProvider(personality: Personality, now: () => num
     if (path === authorizePath) return authorizeCall(call.url)
     if (path === tokenPath) return redeem(call)
     const token = call.headers.authorization?.replace(/^Bearer /, '') ?? ''
-    const person = tokens.get(token)
-    if (!person) return { status: 401, body: { message: 'Bad credentials' } }
+    const user = tokens.get(token)
+    if (!user) return { status: 401, body: { message: 'Bad credentials' } }
     if (fake.fault === 'api down') return { status: 503, body: {} }
-    if (path === userinfoPath) return { status: 200, body: buildUserinfo(person) }
-    return api?.[path]?.(person, { ...call, token }) ?? { status: 404, body: {} }
+    if (path === userinfoPath) return { status: 200, body: buildUserinfo(user) }
+    return api?.[path]?.(user, { ...call, token }) ?? { status: 404, body: {} }
   }
 
   function buildDiscovery(): Record<string, unknown> {
@@ -239,11 +239,11 @@ export async function startFakeProvider(personality: Personality, now: () => num
     return { status: 200, body: { access_token: token, token_type: 'bearer', expires_in: 3600, ...idToken } }
   }
 
-  function buildIdToken({ user: person, query }: Grant): string {
+  function buildIdToken({ user, query }: Grant): string {
     const issuedAt = Math.floor(now() / 1000) - (fake.fault === 'expired token' ? 7200 : 0)
     const nonce = personality.hasNonce === false ? {} : { nonce: query.get('nonce') ?? undefined }
     const claims: Record<string, unknown> = {
-      ...personality.buildClaims?.(person),
+      ...personality.buildClaims?.(user),
       aud: personality.clientId,
       iat: issuedAt,
       exp: issuedAt + 3600,

@@ -123,8 +123,8 @@ export function buildDirectory(rules: () => DirectoryRules, iso: () => string): 
 
   return {
     find: (id) => users.get(id),
-    signIn: (provider, person) => {
-      const profile = readProfile(provider, person)
+    signIn: (provider, signedIn) => {
+      const profile = readProfile(provider, signedIn)
       const { data, address, isVerified } = profile
       const { autoConfirms, takesMissingAddress, takesNobodyNew } = rules()
       if (address === undefined && !takesMissingAddress)
@@ -133,7 +133,7 @@ export function buildDirectory(rules: () => DirectoryRules, iso: () => string): 
           code: 'unexpected_failure',
           message: 'Error getting user email from external provider',
         }
-      const known = findKnown(provider, person.sub)
+      const known = findKnown(provider, signedIn.sub)
       if (!known && takesNobodyNew && !(address !== undefined && isVerified && isTaken(address)))
         return { status: 422, code: 'signup_disabled', message: 'Signups not allowed for this instance' }
       const user = known?.user ?? choose(profile)

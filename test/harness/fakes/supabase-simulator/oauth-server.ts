@@ -159,24 +159,26 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
 
   /** The first user who reads an authorization owns it. An earlier consent that covers the scopes approves at once. */
   function showAuthorization(id: string, user: User): Reply {
-    const one = authorizations.get(id)
-    if (!one || one.expiresAtMs <= now() || (one.userId ?? user.id) !== user.id)
+    const authorization = authorizations.get(id)
+    if (!authorization || authorization.expiresAtMs <= now() || (authorization.userId ?? user.id) !== user.id)
       return fail(404, 'oauth_authorization_not_found', 'authorization not found')
-    if (one.status !== 'pending') return fail(400, 'validation_failed', 'authorization request is not pending')
-    one.userId = user.id
-    const earlier = grants.find((grant) => isOf(user)(grant) && grant.clientId === one.client.client_id)
-    const isCovered = earlier && one.scope.split(' ').every((scope) => earlier.scope.split(' ').includes(scope))
-    if (isCovered) return { status: 200, body: { redirect_url: approve(one) } }
-    const { client_id, client_name } = one.client
+    if (authorization.status !== 'pending')
+      return fail(400, 'validation_failed', 'authorization request is not pending')
+    authorization.userId = user.id
+    const earlier = grants.find((grant) => isOf(user)(grant) && grant.clientId === authorization.client.client_id)
+    const isCovered =
+      earlier && authorization.scope.split(' ').every((scope) => earlier.scope.split(' ').includes(scope))
+    if (isCovered) return { status: 200, body: { redirect_url: approve(authorization) } }
+    const { client_id, client_name } = authorization.client
     return {
       status: 200,
       body: {
         authorization_id: id,
-        redirect_uri: one.redirectUri,
+        redirect_uri: authorization.redirectUri,
         // Members without a value are left out.
         client: { id: client_id, ...(client_name !== '' && { name: client_name }) },
         user: { id: user.id, email: user.email },
-        scope: one.scope,
+        scope: authorization.scope,
       },
     }
   }
@@ -191,28 +193,30 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
     server.decisions += 1
     if (action !== 'approve' && action !== 'deny')
       return fail(400, 'validation_failed', "action must be 'approve' or 'deny'")
-    const one = authorizations.get(id)
+    const authorization = authorizations.get(id)
     // Consent before the details were read finds no owner.
-    if (!one || one.userId !== user.id) return fail(404, 'oauth_authorization_not_found', 'authorization not found')
-    if (one.status !== 'pending') return fail(400, 'validation_failed', 'authorization request is not pending')
+    if (!authorization || authorization.userId !== user.id)
+      return fail(404, 'oauth_authorization_not_found', 'authorization not found')
+    if (authorization.status !== 'pending')
+      return fail(400, 'validation_failed', 'authorization request is not pending')
     if (action === 'approve') {
-      const clientId = one.client.client_id
+      const clientId = authorization.client.client_id
       grants = grants.filter((grant) => !(isOf(user)(grant) && grant.clientId === clientId))
-      grants.push({ userId: user.id, clientId, scope: one.scope, grantedAt: new Date(now()).toISOString() })
-      return { status: 200, body: { redirect_url: approve(one) } }
+      grants.push({ userId: user.id, clientId, scope: authorization.scope, grantedAt: new Date(now()).toISOString() })
+      return { status: 200, body: { redirect_url: approve(authorization) } }
     }
-    one.status = 'denied'
+    authorization.status = 'denied'
     const error = { error: 'access_denied', error_description: 'User denied the request' }
-    const query = { ...error, ...(one.state && { state: one.state }) }
-    return { status: 200, body: { redirect_url: `${one.redirectUri}?${new URLSearchParams(query)}` } }
+    const query = { ...error, ...(authorization.state && { state: authorization.state }) }
+    return { status: 200, body: { redirect_url: `${authorization.redirectUri}?${new URLSearchParams(query)}` } }
   }
 
   function revoke(user: User, clientId: string): Reply {
     if (!grants.some((grant) => isOf(user)(grant) && grant.clientId === clientId))
       return fail(404, 'oauth_consent_not_found', 'No active grant found for this client')
     grants = grants.filter((grant) => !(isOf(user)(grant) && grant.clientId === clientId))
-    for (const [session, one] of sessions)
-      if (one.userId === user.id && one.client === clientId) parts.sessions().delete(session)
+    for (const [id, session] of sessions)
+      if (session.userId === user.id && session.client === clientId) parts.sessions().delete(id)
     return { status: 204 }
   }
 
@@ -220,19 +224,27 @@ export function buildOAuthServer(parts: OAuthServerParts): OAuthServer {
     const client = clients.get(form.get('client_id') ?? '')
     if (client?.client_secret !== form.get('client_secret')) return fail(400, 'invalid_credentials', 'bad client')
     if (form.get('grant_type') === 'authorization_code') {
-      const one = [...authorizations.values()].find(({ code }) => code !== undefined && code === form.get('code'))
+      const authorization = [...authorizations.values()].find(
+        ({ code }) => code !== undefined && code === form.get('code'),
+      )
       const challenge = createHash('sha256')
         .update(form.get('code_verifier') ?? '')
         .digest('base64url')
-      if (!one || one.client !== client || challenge !== one.challenge) return refused('invalid_grant', 'bad code')
+      if (!authorization || authorization.client !== client || challenge !== authorization.challenge)
+        return refused('invalid_grant', 'bad code')
       // Compared only where it is sent.
-      if ((form.get('redirect_uri') ?? one.redirectUri) !== one.redirectUri)
+      if ((form.get('redirect_uri') ?? authorization.redirectUri) !== authorization.redirectUri)
         return refused('invalid_grant', 'redirect_uri mismatch')
-      one.code = undefined
-      const facts = { userId: one.userId ?? '', client: client.client_id, scope: one.scope, session: randomUUID() }
+      authorization.code = undefined
+      const facts = {
+        userId: authorization.userId ?? '',
+        client: client.client_id,
+        scope: authorization.scope,
+        session: randomUUID(),
+      }
       const answer = await openSession(facts)
-      if (answer.status !== 200 || !one.scope.split(' ').includes('openid')) return answer
-      return { status: 200, body: { ...(answer.body as object), id_token: signIdToken(facts, one.nonce) } }
+      if (answer.status !== 200 || !authorization.scope.split(' ').includes('openid')) return answer
+      return { status: 200, body: { ...(answer.body as object), id_token: signIdToken(facts, authorization.nonce) } }
     }
     if (form.get('grant_type') !== 'refresh_token') return fail(400, 'invalid_credentials', 'unsupported grant_type')
     const known = refreshTokens.get(form.get('refresh_token') ?? '')

@@ -262,7 +262,7 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
   async function redeem(code: string, verifier: string): Promise<Reply> {
     if (code === '' || verifier === '')
       return fail(400, 'validation_failed', 'both auth code and code verifier should be non-empty')
-    const [state, flow] = [...flows].find(([, one]) => one.code === code) ?? []
+    const [state, flow] = [...flows].find(([, flow]) => flow.code === code) ?? []
     if (!flow || state === undefined)
       return fail(404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
     if (flow.expiresAtMs <= now()) return fail(422, 'flow_state_expired', 'invalid flow state, flow state has expired')
@@ -296,8 +296,8 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
 
   /** Whether the refresh token of an answer was not used yet. */
   const isActive = (answer: object) => {
-    const one = refreshTokens.get((answer as { refresh_token: string }).refresh_token)
-    return one !== undefined && one.next === undefined
+    const refreshToken = refreshTokens.get((answer as { refresh_token: string }).refresh_token)
+    return refreshToken !== undefined && refreshToken.next === undefined
   }
 
   /** The tokens of a session, or the refusal of the hook. */
@@ -342,7 +342,8 @@ export async function startSupabaseSimulator(now: () => number): Promise<Supabas
     const own = [...owners].filter(([, owner]) => owner === user.id).map(([id]) => id)
     const ended = scope === 'local' ? [session] : own.filter((id) => scope === 'global' || id !== session)
     for (const id of ended) simulator.sessions.delete(id)
-    for (const [token, one] of refreshTokens) if (ended.includes(one.session)) refreshTokens.delete(token)
+    for (const [token, refreshToken] of refreshTokens)
+      if (ended.includes(refreshToken.session)) refreshTokens.delete(token)
     return { status: 204 }
   }
 

@@ -2,7 +2,7 @@ import { type ProviderDeclaration, readStandardClaims } from './provider-declara
 
 /** The development provider, by OpenID Connect like any other; its issuer is a path of the service itself. */
 export const dev: ProviderDeclaration = {
-  label: 'a sample person',
+  label: 'a sample user',
   protocol: { kind: 'openid', issuer: 'http://localhost/auth/dev' },
   scope: 'openid email profile',
   needs: [],
