@@ -331,7 +331,9 @@ test('api#route-declaration: permission, event, operationId and path follow from
   for (const route of ROUTES) {
     const found = operations.filter((operation) => operation.path === route.path && operation.method === route.method)
     expect(found, route.path).toEqual([{ path: route.path, method: route.method, id: operationIdOf(route) }])
-    expect(route.path, '').toMatch(/^\/api\/v3\/[a-z-]+(\/[a-z-]+|\/\{(?:id|identity|invitation|provider|secret|session)\})*$/)
+    expect(route.path, '').toMatch(
+      /^\/api\/v3\/[a-z-]+(\/[a-z-]+|\/\{(?:id|identity|invitation|provider|secret|session)\})*$/,
+    )
   }
   expect(new Set(ROUTES.map(operationIdOf)).size).toBe(ROUTES.length)
   expect(new Set(ROUTES.map(eventNameOf)).size).toBe(ROUTES.length)

@@ -46,8 +46,8 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
   },
   {
     path: 'src/webhook/registry/webhook-secret.store.ts',
-    lineText: 'where ${column} is not null and not starts_with(${column}, $prefix)',
-    change: '${column} is not null -> true',
+    lineText: `where \${column} is not null and not starts_with(\${column}, $prefix)`,
+    change: `\${column} is not null -> true`,
     reason: 'starts_with of null is null, which selects nothing either',
   },
   {
