@@ -102,7 +102,7 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     reach: async (page) => {
       await bringSession(fixture, page)
       await page.goto('/auth/password')
-      await fillFirst(page.getByLabel('Present password', { exact: true }), PERSON.password)
+      await fillFirst(page.getByLabel('Current password', { exact: true }), PERSON.password)
       await page.getByRole('button', { name: 'Change the password' }).click()
       await page.getByText('Please check the form').waitFor()
     },

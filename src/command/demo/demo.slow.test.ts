@@ -167,7 +167,7 @@ test('a missing delivery is reported after 15 s, with the likely reason', async 
   await using fixture = await startFixture()
   const run = fixture.run(async () => fixture.app.clock.advance(1_000))
   await expect(run).rejects.toThrow(FatalError)
-  await expect(run).rejects.toThrow(/not made within 15 s.*SIGNALBOX_ROLES/)
+  await expect(run).rejects.toThrow(/not posted within 15 s.*SIGNALBOX_ROLES/)
 })
 
 test('a delivery that the sink refuses is reported at once with its attempt', async () => {

@@ -39,7 +39,7 @@ describe('the check of a Supabase Auth server', () => {
 
   test('names a provider that is off there, by its name there and here', async () => {
     simulator.off.add('azure')
-    expect(await start(['google', 'microsoft'])).toMatch(/provider azure is off.*nobody can sign in with microsoft/)
+    expect(await start(['google', 'microsoft'])).toMatch(/provider azure is off.*no user can sign in with microsoft/)
   })
 
   test('warns of addresses that the server confirms by itself', async () => {
