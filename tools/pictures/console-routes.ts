@@ -24,5 +24,7 @@ export function listConsoleRoutes(source = readFileSync(ROUTER, 'utf8')): string
     const path = /\bpath: '([^']*)'/.exec(options)?.[1]
     if (path !== undefined) paths.set(name, [paths.get(parent), path].filter(Boolean).join('/').replace(/^\//, ''))
   }
+  for (const [, name = '', path = ''] of source.matchAll(/^const (\w+) = createTabbed\(\s*'([^']*)'/gm))
+    paths.set(name, path)
   return [...paths.values()].filter((path) => path !== '').sort()
 }

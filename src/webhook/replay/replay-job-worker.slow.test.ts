@@ -227,7 +227,11 @@ test('a job whose rounds fail five times in a row ends as failed, says so, and c
   expect(await job(id)).toMatchObject({ status: 'running', last_error: null })
   await worker.drain()
   const failed = await job(id)
-  expect(failed).toMatchObject({ status: 'failed', processed: 0, last_error: expect.stringContaining('5 consecutive rounds') })
+  expect(failed).toMatchObject({
+    status: 'failed',
+    processed: 0,
+    last_error: expect.stringContaining('5 consecutive rounds'),
+  })
   await fixture.app.database.pool.query('drop trigger refuse on webhook_dispatch_ended')
   await move(id, 'resume')
   await fixture.app.settle()
