@@ -85,7 +85,8 @@ test('a process whose machine is 45 days ahead deletes nothing, claims nothing, 
   // Another process, with the right time, does what it left.
   await fixture.startLocal()
   await receiver.waitFor(1, 60_000)
-  expect(await countLedger(fixture)).toEqual([10, 10, 10])
+  await fixture.waitForLedger(11, ['success'])
+  expect(await countLedger(fixture)).toEqual([10, 11, 10])
 })
 
 test('a real process goes on through a step of its clock of 45 days, which it reports, without a claim or a deletion', async () => {
