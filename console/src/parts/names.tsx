@@ -14,56 +14,52 @@ const NAMES_FRESH_MS = 60_000
 const distinct = (ids: readonly (string | null)[]) =>
   [...new Set(ids.filter((id) => id !== null))].sort().slice(0, IDS_LIMIT)
 
-/** The users of these ids by id, read in one request; none for a user who may not see users. */
-export function useUsers(ids: readonly (string | null)[]): ReadonlyMap<string, Schemas['User']> {
+/** A list that is read by ids. */
+interface ListOfIds<Row> {
+  /** First part of the key of its cached pages. */
+  key: string
+  permission: string
+  read: (given: { query: { filters: string[]; page_size: number }; signal: AbortSignal }) => Promise<{ data: Row[] }>
+}
+
+/** The rows of these ids, read in one request; undefined before, and for a user without the permission. */
+function useRowsOf<Row>(ids: readonly (string | null)[], { key, permission, read }: ListOfIds<Row>): Row[] | undefined {
   const { may } = useAccess()
   const asked = distinct(ids)
   const { data } = useQuery({
-    queryKey: ['users', 'of', asked],
+    queryKey: [key, 'of', asked],
     queryFn: ({ signal }) => {
       const query = { filters: [`document_id|in|${asked.join(',')}`], page_size: IDS_LIMIT }
-      return api.identity.userFindAll({ query, signal })
+      return read({ query, signal })
     },
-    enabled: asked.length > 0 && may('user:find-all'),
+    enabled: asked.length > 0 && may(permission),
     staleTime: NAMES_FRESH_MS,
     placeholderData: keepPreviousData,
   })
-  return new Map(data?.data.map((user) => [user.document_id, user]))
+  return data?.data
+}
+
+const nameById = (rows: readonly { document_id: string; name: string }[] | undefined) =>
+  new Map(rows?.map(({ document_id, name }) => [document_id, name]))
+
+/** The users of these ids by id, read in one request; none for a user who may not see users. */
+export function useUsers(ids: readonly (string | null)[]): ReadonlyMap<string, Schemas['User']> {
+  const users = useRowsOf(ids, { key: 'users', permission: 'user:find-all', read: api.identity.userFindAll })
+  return new Map(users?.map((user) => [user.document_id, user]))
 }
 
 /** The names of the accounts of these ids. */
 export function useAccountNames(ids: readonly (string | null)[]): ReadonlyMap<string, string> {
-  const { may, session } = useAccess()
-  const asked = distinct(ids)
-  const { data } = useQuery({
-    queryKey: ['accounts', 'of', asked],
-    queryFn: ({ signal }) => {
-      const query = { filters: [`document_id|in|${asked.join(',')}`], page_size: IDS_LIMIT }
-      return api.identity.accountFindAll({ query, signal })
-    },
-    enabled: asked.length > 0 && may('account:find-all'),
-    staleTime: NAMES_FRESH_MS,
-    placeholderData: keepPreviousData,
-  })
-  const shown = data?.data ?? session.accounts
-  return new Map(shown.map(({ document_id, name }) => [document_id, name]))
+  const { session } = useAccess()
+  const list = { key: 'accounts', permission: 'account:find-all', read: api.identity.accountFindAll }
+  return nameById(useRowsOf(ids, list) ?? session.accounts)
 }
 
 /** The names of the apps of these ids; none for a user who may not see apps. */
 export function useAppNames(ids: readonly (string | null)[]): ReadonlyMap<string, string> {
-  const { may } = useAccess()
-  const asked = distinct(ids)
-  const { data } = useQuery({
-    queryKey: ['apps', 'of', asked],
-    queryFn: ({ signal }) => {
-      const query = { filters: [`document_id|in|${asked.join(',')}`], page_size: IDS_LIMIT }
-      return api.oauth.oauthClientFindAll({ query, signal })
-    },
-    enabled: asked.length > 0 && may('oauth-client:find-all'),
-    staleTime: NAMES_FRESH_MS,
-    placeholderData: keepPreviousData,
-  })
-  return new Map(data?.data.map(({ document_id, name }) => [document_id, name]))
+  return nameById(
+    useRowsOf(ids, { key: 'apps', permission: 'oauth-client:find-all', read: api.oauth.oauthClientFindAll }),
+  )
 }
 
 /** All roles; none for a user who may not see them. */

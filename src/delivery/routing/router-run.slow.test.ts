@@ -1,19 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { openRouter } from '../../../test/harness/delivery/router-under-test.ts'
+import { DRAFT, openRouter } from '../../../test/harness/delivery/router-under-test.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { recordEvents } from '../../event/occurrence/event.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import type { RouterDeps } from './router.ts'
-
-const DRAFT = {
-  type: 'contract.create',
-  accountScope: 'account',
-  account: null,
-  resource: 'contract',
-  action: 'create',
-  resourceId: null,
-  url: null,
-} as const
 
 type OpenRouter = Awaited<ReturnType<typeof openRouter>>
 

@@ -1,21 +1,11 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
-import { openRouter } from '../../../test/harness/delivery/router-under-test.ts'
+import { DRAFT, openRouter } from '../../../test/harness/delivery/router-under-test.ts'
 import type { EventId } from '../../base/id.ts'
 import { recordEvents } from '../../event/occurrence/event.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { FIRST } from './queue-looks.ts'
 import { routeBatch } from './routing.store.ts'
-
-const DRAFT = {
-  type: 'contract.create',
-  accountScope: 'account',
-  account: null,
-  resource: 'contract',
-  action: 'create',
-  resourceId: null,
-  url: null,
-} as const
 
 describe('routing in a statement of the request path', () => {
   test('gets the parts of all policies, and hands over what the statement claimed', async () => {

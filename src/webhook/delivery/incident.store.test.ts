@@ -3,20 +3,28 @@ import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { WebhookId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
 import { AUTO_DISABLE_REASON } from './failure-count.ts'
 import { listDisabled, listFailing } from './incident.store.ts'
 import { listWebhookIncidents, WEBHOOK_INCIDENT_CHECKS } from './incident.ts'
 import type { OutcomeDecision, RecordedAttempt } from './outcome.ts'
 
-test('of the webhooks asked for, those that live and fail, and those that the service has disabled', async () => {
-  await using database = await createTestDatabase()
-  const { db } = database
+/** A webhook that works, one that fails, and a deleted one that failed. */
+async function addWebhooks(db: Database) {
   const ledger = buildLedger(db, buildManualClock())
-  const [sound, failing, gone] = [
+  const webhooks = [
     await ledger.addWebhook(),
     await ledger.addWebhook({ consecutiveFailures: 1 }),
     await ledger.addWebhook({ consecutiveFailures: 1, isDeleted: true }),
-  ]
+  ] as const
+  return { ledger, webhooks }
+}
+
+test('of the webhooks asked for, those that live and fail, and those that the service has disabled', async () => {
+  await using database = await createTestDatabase()
+  const { db } = database
+  const { ledger, webhooks } = await addWebhooks(db)
+  const [sound, failing, gone] = webhooks
   await ledger.addWebhook({ consecutiveFailures: 1 })
   const asked = [sound, failing, gone]
   expect(await listFailing(db, asked)).toEqual([failing])
@@ -35,12 +43,8 @@ test('of the webhooks asked for, those that live and fail, and those that the se
 test('an incident of a webhook that fails ends when it succeeds or is deleted, and goes on for the others', async () => {
   await using database = await createTestDatabase()
   const { db } = database
-  const ledger = buildLedger(db, buildManualClock())
-  const [sound, failing, gone] = [
-    await ledger.addWebhook(),
-    await ledger.addWebhook({ consecutiveFailures: 1 }),
-    await ledger.addWebhook({ consecutiveFailures: 1, isDeleted: true }),
-  ]
+  const { ledger, webhooks } = await addWebhooks(db)
+  const [sound, failing, gone] = webhooks
   const { check } = WEBHOOK_INCIDENT_CHECKS.find(({ incident }) => incident === 'deliveries-exhausted')!
   const since = ledger.now()
   const lasting = [sound, failing, gone].map((subject) => ({ subject, since }))

@@ -9,6 +9,17 @@ import { buildManualClock } from '../run/manual-clock.ts'
 import { buildLedger } from './ledger.ts'
 import { buildProbeDispatcher } from './probe-dispatcher.ts'
 
+/** An event of no account, to be routed. */
+export const DRAFT = {
+  type: 'contract.create',
+  accountScope: 'account',
+  account: null,
+  resource: 'contract',
+  action: 'create',
+  resourceId: null,
+  url: null,
+} as const
+
 /** A dispatcher of a policy that writes `fanOut` rows for each event into a table of this test, and what it was given. */
 function buildProbe(name: string) {
   const probe = {

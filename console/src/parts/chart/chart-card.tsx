@@ -1,6 +1,7 @@
-import { Button, Card, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Button, Card, Group, Skeleton, Stack } from '@mantine/core'
 import { type ReactNode, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { CardHeading, EmptyCard } from '../card.tsx'
 
 /** A chart with its title and a sentence that says what it shows; its numbers can be read as a table. */
 export function ChartCard({
@@ -26,14 +27,7 @@ export function ChartCard({
     <Card withBorder>
       <Stack gap="sm" h="100%">
         <Group justify="space-between" align="flex-start" wrap="nowrap">
-          <div>
-            <Title order={2} size="h5">
-              {title}
-            </Title>
-            <Text size="sm" c="dimmed">
-              {summary}
-            </Text>
-          </div>
+          <CardHeading title={title} summary={summary} />
           <Button variant="default" size="compact-xs" style={{ flexShrink: 0 }} onClick={() => setIsTable(!isTable)}>
             {isTable ? t('chart.as-chart') : t('chart.as-table')}
           </Button>
@@ -41,11 +35,7 @@ export function ChartCard({
         {isTable ? (
           <NumberTable title={title} columns={columns} rows={rows} />
         ) : isEmpty ? (
-          <div className="chart-empty">
-            <Text size="sm" c="dimmed">
-              {t('chart.empty')}
-            </Text>
-          </div>
+          <EmptyCard text={t('chart.empty')} />
         ) : (
           <Suspense fallback={<Skeleton height={200} />}>{children}</Suspense>
         )}

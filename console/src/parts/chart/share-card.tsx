@@ -1,6 +1,7 @@
-import { Card, Group, Progress, Stack, Text, Title } from '@mantine/core'
+import { Card, Group, Progress, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { CardHeading, EmptyCard } from '../card.tsx'
 import { numberFormat } from '../words/formats.ts'
 
 /** A part of a whole. */
@@ -36,14 +37,7 @@ export function ShareCard({
   return (
     <Card withBorder>
       <Stack gap="sm">
-        <div>
-          <Title order={2} size="h5">
-            {title}
-          </Title>
-          <Text size="sm" c="dimmed">
-            {summary}
-          </Text>
-        </div>
+        <CardHeading title={title} summary={summary} />
         {shares.map(({ key, name, label, count, note, color }) => (
           <div key={key}>
             <Group justify="space-between" gap="xs" wrap="nowrap">
@@ -57,13 +51,7 @@ export function ShareCard({
             <Progress value={total === 0 ? 0 : (count / total) * 100} color={color} size="sm" aria-label={name} />
           </div>
         ))}
-        {shares.length === 0 && (
-          <div className="chart-empty">
-            <Text size="sm" c="dimmed">
-              {empty}
-            </Text>
-          </div>
-        )}
+        {shares.length === 0 && <EmptyCard text={empty} />}
       </Stack>
     </Card>
   )

@@ -1,10 +1,11 @@
-import { Card, Group, Progress, Stack, Text, Title } from '@mantine/core'
+import { Card, Group, Progress, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
+import { CardHeading, EmptyCard } from '../../parts/card.tsx'
 import { Status, webhookState } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { DISABLE_AFTER, nameOf } from '../../parts/words/webhook-name.ts'
@@ -49,14 +50,7 @@ function TopFailing() {
   return (
     <Card withBorder>
       <Stack gap="sm">
-        <div>
-          <Title order={2} size="h5">
-            {t('overview.top')}
-          </Title>
-          <Text size="sm" c="dimmed">
-            {t('overview.top-lead')}
-          </Text>
-        </div>
+        <CardHeading title={t('overview.top')} summary={t('overview.top-lead')} />
         {rows.map((row) => (
           <div key={row.document_id}>
             <Group justify="space-between" gap="xs" wrap="nowrap">
@@ -87,13 +81,7 @@ function TopFailing() {
             />
           </div>
         ))}
-        {found.isSuccess && rows.length === 0 && (
-          <div className="chart-empty">
-            <Text size="sm" c="dimmed">
-              {t('overview.no-failing')}
-            </Text>
-          </div>
-        )}
+        {found.isSuccess && rows.length === 0 && <EmptyCard text={t('overview.no-failing')} />}
       </Stack>
     </Card>
   )
@@ -117,14 +105,7 @@ function NeedsAttention() {
   return (
     <Card withBorder>
       <Stack gap="sm">
-        <div>
-          <Title order={2} size="h5">
-            {t('overview.attention')}
-          </Title>
-          <Text size="sm" c="dimmed">
-            {t('overview.attention-lead')}
-          </Text>
-        </div>
+        <CardHeading title={t('overview.attention')} summary={t('overview.attention-lead')} />
         {found.data?.map((row) => (
           <Group key={row.document_id} justify="space-between" gap="xs" wrap="nowrap" align="flex-start">
             <div>
@@ -138,13 +119,7 @@ function NeedsAttention() {
             <Status name={webhookState(row)} />
           </Group>
         ))}
-        {found.data?.length === 0 && (
-          <div className="chart-empty">
-            <Text size="sm" c="dimmed">
-              {t('overview.no-attention')}
-            </Text>
-          </div>
-        )}
+        {found.data?.length === 0 && <EmptyCard text={t('overview.no-attention')} />}
       </Stack>
     </Card>
   )
