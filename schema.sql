@@ -1297,14 +1297,25 @@ create table "webhook_outcome_batch" (
   constraint webhook_outcome_batch_pkey PRIMARY KEY (number)
 );
 
+create table "webhook_outcome_day" (
+  webhook uuid not null,
+  day timestamp(3) with time zone not null,
+  event text not null,
+  attempts bigint not null,
+  failed bigint not null,
+  constraint webhook_outcome_day_pkey PRIMARY KEY (webhook, day, event)
+);
+CREATE INDEX webhook_outcome_day_at_idx ON public.webhook_outcome_day USING btree (day);
+
 create table "webhook_outcome_hour" (
   webhook uuid not null,
   hour timestamp(3) with time zone not null,
+  event text not null,
   success integer not null,
   retrying integer not null,
   failed integer not null,
   last_at timestamp(3) with time zone not null,
-  constraint webhook_outcome_hour_pkey PRIMARY KEY (webhook, hour)
+  constraint webhook_outcome_hour_pkey PRIMARY KEY (webhook, hour, event)
 );
 CREATE INDEX webhook_outcome_hour_at_idx ON public.webhook_outcome_hour USING btree (hour);
 

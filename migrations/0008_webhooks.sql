@@ -414,26 +414,38 @@ create table webhook_outcome (
 ) with (fillfactor = 80);
 create index webhook_outcome_at_idx on webhook_outcome (width, at);
 
--- Sums of each webhook by hour, for a day.
+-- Attempts of each webhook by event type and by what came of them: those of an hour, which the maintenance adds to those of their
+-- day after 25 hours, for a month. An attempt stands in one row, so a range is the sum of all rows since its start.
 create table webhook_outcome_hour (
   webhook uuid not null,
   hour timestamptz(3) not null,
+  event text not null,
   success integer not null,
   retrying integer not null,
   failed integer not null,
   last_at timestamptz(3) not null,
-  primary key (webhook, hour)
+  primary key (webhook, hour, event)
 ) with (fillfactor = 80);
 create index webhook_outcome_hour_at_idx on webhook_outcome_hour (hour);
 
--- Attempts of a webhook, of an account, or of everything (the nil UUID), by answer and by event type, for a month. An attempt
--- stands in one row of its answer and one of its event type: first in those of its 5 minutes, which the maintenance adds to those
--- of its hour after an hour, and these to those of its day after a day. So a range is the sum of all rows since its start.
+create table webhook_outcome_day (
+  webhook uuid not null,
+  day timestamptz(3) not null,
+  event text not null,
+  attempts bigint not null,
+  failed bigint not null,
+  primary key (webhook, day, event)
+) with (fillfactor = 80);
+create index webhook_outcome_day_at_idx on webhook_outcome_day (day);
+
+-- Attempts of a webhook that did not deliver, by answer, and of an account or of everything (the nil UUID) by event type, for a
+-- month: first in those of their 5 minutes, which the maintenance adds to those of their hour after an hour, and these to those of
+-- their day after a day.
 create table webhook_breakdown (
   subject uuid not null,
   at timestamptz(3) not null,
   width text not null check (width in ('five_minutes', 'hour', 'day')),
-  -- `answer:http_2xx`, `answer:<failure class>`, or `event:<event type>`.
+  -- `answer:<failure class>`, or `event:<event type>`.
   measure text not null,
   attempts bigint not null,
   failed bigint not null,

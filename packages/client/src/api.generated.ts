@@ -2483,7 +2483,7 @@ export interface paths {
         };
         /**
          * Attempts of a webhook by answer and by event type
-         * @description The attempts of a range, by the class of their HTTP status or why there was none, and by event type, the most frequent first. The range begins at a whole 5 minutes (`1h`), hour (`24h`) or day of UTC, and ends now.
+         * @description The attempts of a range, by the class of their HTTP status or why there was none, and by event type, the most frequent first. The range begins at a whole hour (`1h`: the one before this, `24h`) or day of UTC, and ends now.
          *
          *     Needs the permission `webhook:dashboard-breakdown`.
          */

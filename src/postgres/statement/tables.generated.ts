@@ -1040,7 +1040,16 @@ export interface WebhookOutcomeBatch {
   webhooks: string[];
 }
 
+export interface WebhookOutcomeDay {
+  attempts: number;
+  day: Timestamp;
+  event: string;
+  failed: number;
+  webhook: string;
+}
+
 export interface WebhookOutcomeHour {
+  event: string;
   failed: number;
   hour: Timestamp;
   last_at: Timestamp;
@@ -1141,6 +1150,7 @@ export interface DB {
   webhook_fan_out: WebhookFanOut;
   webhook_outcome: WebhookOutcome;
   webhook_outcome_batch: WebhookOutcomeBatch;
+  webhook_outcome_day: WebhookOutcomeDay;
   webhook_outcome_hour: WebhookOutcomeHour;
   webhook_queue: WebhookQueue;
 }
