@@ -128,7 +128,7 @@ describe('names in documents exist:', () => {
         if (/^(?:https?:|mailto:|\/)/.test(link)) return []
         const [target = '', anchor] = link.split('#')
         const place = target === '' ? path : posix.join(posix.dirname(path), target).replace(/\/$/, '')
-        const isImage = place.endsWith('.png') && existsSync(posix.join(ROOT, place))
+        const isImage = /\.(?:png|svg)$/.test(place) && existsSync(posix.join(ROOT, place))
         const isThere = isImage || byPath.has(place) || repository.some((file) => file.path.startsWith(`${place}/`))
         const headings = anchor === undefined ? [] : listHeadings(byPath.get(place)?.text ?? '')
         const isFound = anchor === undefined || headings.some(({ title }) => slugOf(title) === anchor)

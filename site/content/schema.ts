@@ -13,7 +13,11 @@ export interface Member {
 const DEPTH = 4
 
 /** Members of a schema, those of objects and arrays below it after them. Pure. */
-export function listMembers(document: OpenApi, schema: Schema, prefix = '', depth = 0): Member[] {
+export function listMembers(
+  document: OpenApi,
+  schema: Schema,
+  { prefix, depth } = { prefix: '', depth: 0 },
+): Member[] {
   const { properties, required = [] } = merge(document, schema)
   if (properties === undefined || depth >= DEPTH) return []
   return Object.entries(properties).flatMap(([name, member]) => {
@@ -28,7 +32,7 @@ export function listMembers(document: OpenApi, schema: Schema, prefix = '', dept
         isRequired: required.includes(name),
         description: describe(shape),
       },
-      ...listMembers(document, inner, `${path}${isArray ? '[]' : ''}.`, depth + 1),
+      ...listMembers(document, inner, { prefix: `${path}${isArray ? '[]' : ''}.`, depth: depth + 1 }),
     ]
   })
 }
