@@ -42,6 +42,7 @@ export default defineConfig({
           label: 'Project',
           collapsed: true,
           items: [
+            'comparison',
             'architecture',
             'contributing',
             'security',

@@ -373,7 +373,9 @@ describe('docs/decisions', () => {
 
 test('prose is wrapped at 120 columns', () => {
   const own = documents.filter(({ path }) =>
-    /^(?:[A-Z]+\.md|docs\/(?:operations|deployment)\.md|docs\/(?:contract|decisions|guides)\/[\w-]+\.md)$/.test(path),
+    /^(?:[A-Z]+\.md|docs\/(?:comparison|operations|deployment)\.md|docs\/(?:contract|decisions|guides)\/[\w-]+\.md)$/.test(
+      path,
+    ),
   )
   const long = own.flatMap(({ path, text }) => {
     const lines = text.replaceAll(/^```[\s\S]*?^```/gm, (block) => block.replaceAll(/[^\n]/g, '')).split('\n')
