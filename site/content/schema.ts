@@ -13,11 +13,7 @@ export interface Member {
 const DEPTH = 4
 
 /** Members of a schema, those of objects and arrays below it after them. Pure. */
-export function listMembers(
-  document: OpenApi,
-  schema: Schema,
-  { prefix, depth } = { prefix: '', depth: 0 },
-): Member[] {
+export function listMembers(document: OpenApi, schema: Schema, { prefix, depth } = { prefix: '', depth: 0 }): Member[] {
   const { properties, required = [] } = merge(document, schema)
   if (properties === undefined || depth >= DEPTH) return []
   return Object.entries(properties).flatMap(([name, member]) => {
