@@ -1,4 +1,4 @@
-import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
+import { createPublicKey, verify, type webcrypto } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { verifyTimestamped } from '../../src/outbound/signature.ts'
 import { dumpDatabase } from '../harness/run/trail.ts'
@@ -30,10 +30,10 @@ async function deliver({ url, path }: { url: string; path: string }) {
   const { headers, body } = request
   const signed = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`)
   const [v1, v1a] = String(headers['webhook-signature']).split(' ')
-  return { headers, body, v1, v1a, isSignedBy: (jwk: JsonWebKey) => isSigned(v1a, signed, jwk) }
+  return { headers, body, v1, v1a, isSignedBy: (jwk: webcrypto.JsonWebKey) => isSigned(v1a, signed, jwk) }
 }
 
-function isSigned(v1a: string | undefined, signed: Buffer, jwk: JsonWebKey): boolean {
+function isSigned(v1a: string | undefined, signed: Buffer, jwk: webcrypto.JsonWebKey): boolean {
   expect(v1a).toMatch(/^v1a,/)
   return verify(null, signed, createPublicKey({ key: jwk, format: 'jwk' }), Buffer.from(v1a!.slice(4), 'base64'))
 }
