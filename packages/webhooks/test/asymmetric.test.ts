@@ -73,7 +73,7 @@ describe('a delivery with an asymmetric signature', () => {
     }
     const header = deliveryHeaders()['x-service-signature']!
     const stripe = new Stripe('sk_test_unused')
-    expect(stripe.webhooks.signature.verifyHeader(BODY, header, SECRET, Number.MAX_SAFE_INTEGER)).toBe(true)
+    expect(stripe.webhooks.signature!.verifyHeader(BODY, header, SECRET, Number.MAX_SAFE_INTEGER)).toBe(true)
   })
 
   test.each([
