@@ -15,7 +15,7 @@ import { findListedKeys, rotateSigningKeyOf } from './signing-key.store.ts'
 import { findWebhook, type WebhookChange, type WebhookRecord } from './webhook.store.ts'
 
 /** Time for which the public key before a rotation stays listed, in milliseconds (docs/contract/webhooks.md#key-rotation). */
-export const KEY_OVERLAP_MS = 86_400_000
+const KEY_OVERLAP_MS = 86_400_000
 
 /** Time for which a key set may be cached, in seconds (docs/contract/webhooks.md#key-set). */
 export const KEY_SET_SECONDS = 300
