@@ -1,4 +1,5 @@
 import { createPublicKey, verify, type webcrypto } from 'node:crypto'
+import { createLocalJWKSet } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { verifyTimestamped } from '../../src/outbound/signature.ts'
 import { dumpDatabase } from '../harness/run/trail.ts'
@@ -48,6 +49,8 @@ test('webhooks#asymmetric-signature: deliveries are signed with the listed key t
   expect(keys).toMatchObject([{ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig', x: toX(webhook.row.public_key) }])
   const delivered = await deliver(webhook)
   expect(delivered.isSignedBy(keys[0])).toBe(true)
+  const findKey = createLocalJWKSet({ keys })
+  expect(await findKey({ alg: 'EdDSA', kid: keys[0].kid })).toMatchObject({ type: 'public' })
   const nowSeconds = fixture.app.clock.now() / 1000
   const header = String(delivered.headers['x-service-signature'])
   expect(verifyTimestamped({ secret: webhook.row.secret, header, body: delivered.body, nowSeconds }).ok).toBe(true)
@@ -80,6 +83,47 @@ test('webhooks#asymmetric-signature: an update switches it on and off, the prese
       422,
       'validation_failed',
     )
+})
+
+test('webhooks#asymmetric-signature: parallel changes make one key, and one that is switched off meanwhile is not rotated', async () => {
+  const webhook = await create({})
+  const on = { asymmetric_signature: true }
+  const changed = await Promise.all(Array.from({ length: 5 }, () => fixture.app.admin('PATCH', webhook.path, on)))
+  expect(new Set(changed.map(({ body }) => body.data.public_key)).size).toBe(1)
+  expect(changed.filter(({ body }) => body.message === 'Webhook updated.')).toHaveLength(1)
+  const rotations = Array.from({ length: 4 }, () => fixture.app.admin('POST', `${webhook.path}/rotate-key`))
+  const off = fixture.app.admin('PATCH', webhook.path, { asymmetric_signature: false })
+  const statuses = (await Promise.all(rotations)).map(({ status }) => status)
+  expect((await off).status).toBe(200)
+  expect(statuses.filter((status) => status !== 409 && status !== 200)).toEqual([])
+  expect((await fixture.app.admin('GET', webhook.path)).body.data).toMatchObject({
+    public_key: null,
+    previous_public_key: null,
+  })
+})
+
+test('webhooks#asymmetric-signature: a narrowed key and another account change and rotate nothing', async () => {
+  const [mine, theirs] = [await fixture.createAccount(), await fixture.createAccount()]
+  const owned = await create({ is_global: false, account: mine.document_id, asymmetric_signature: true })
+  const { call: stranger } = await fixture.signInWithRoles([theirs.document_id], ['account-admin'])
+  const { call: viewer } = await fixture.signInWithRoles([mine.document_id], ['account-viewer'])
+  const { call: developer } = await fixture.signInWithRoles([mine.document_id], ['account-developer'])
+  const made = await fixture.app.admin('POST', '/api/v3/identity/api-key', {
+    name: 'narrow',
+    permissions: ['webhook:find-one', 'webhook:rotate-secret'],
+  })
+  const narrow = fixture.app.callAs(made.body.data.key)
+  const rotate = `${owned.path}/rotate-key`
+  const off = { asymmetric_signature: false }
+  expectProblem(await stranger('POST', rotate), 404, 'not_found')
+  expectProblem(await stranger('PATCH', owned.path, off), 404, 'not_found')
+  for (const call of [viewer, narrow]) {
+    expectProblem(await call('POST', rotate), 403, 'permission_denied')
+    expectProblem(await call('PATCH', owned.path, off), 403, 'permission_denied')
+  }
+  expectProblem(await developer('POST', `${(await create()).path}/rotate-key`), 404, 'not_found')
+  expect((await readKeys(owned.path)).body.keys).toMatchObject([{ x: toX(owned.row.public_key) }])
+  expect((await developer('POST', rotate)).status).toBe(200)
 })
 
 test('webhooks#asymmetric-signature: the private key is in no answer, and in the database only sealed', async () => {
