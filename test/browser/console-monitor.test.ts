@@ -219,7 +219,9 @@ test('a webhook moves here with its secret, and its asymmetric signature is swit
   }
   await confirm('Rotate the key')
   await key.getByText('Former public key').waitFor()
-  expect(await key.getByRole('button', { name: 'Rotate the key' }).isDisabled()).toBe(true)
+  await confirm('Rotate the key')
+  await page.getByRole('dialog').getByText('The key before the last rotation is listed until').waitFor()
+  await page.keyboard.press('Escape')
   await takePicture(page, 'webhook-key')
   await confirm('Switch off')
   await key.getByText('Deliveries are signed with the secret alone.').waitFor()
@@ -227,7 +229,8 @@ test('a webhook moves here with its secret, and its asymmetric signature is swit
   await key.getByText('Public key', { exact: true }).waitFor()
   expect((await d.readWebhook(id)).public_key).not.toBe(first)
   await d.call('DELETE', `/api/v3/webhook/webhook/${id}/purge`)
-  expect(complaints).toEqual([])
+  // The browser reports the answer that refuses the second rotation.
+  expect(complaints.filter((text) => !text.includes('409'))).toEqual([])
 })
 
 describe('the ledger', () => {

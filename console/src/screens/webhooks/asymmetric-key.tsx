@@ -87,20 +87,19 @@ function PresentKey({ webhook, publicKey, onSaved }: Props & { publicKey: string
     onDone,
   })
   const off = useSwitch(webhook, false, onDone)
-  const isListed = until !== null && Date.parse(until) > Date.now()
   return (
     <>
       <Facts
         lines={[
           [t('asymmetric.key'), <CopyText key="k" text={publicKey} />],
           [t('asymmetric.set'), <CopyText key="s" text={`${location.origin}/api/v3/webhook/webhook/${id}/jwks`} />],
-          previous !== null && isListed ? [t('asymmetric.previous'), <CopyText key="p" text={previous} />] : undefined,
-          isListed ? [t('asymmetric.until'), <Instant key="u" at={until} />] : undefined,
+          previous === null ? undefined : [t('asymmetric.previous'), <CopyText key="p" text={previous} />],
+          until === null ? undefined : [t('asymmetric.until'), <Instant key="u" at={until} />],
         ]}
       />
       <Group gap="xs">
         {may('webhook:rotate-key') && (
-          <Button variant="default" size="compact-md" disabled={isListed} onClick={() => setAsked('rotate')}>
+          <Button variant="default" size="compact-md" onClick={() => setAsked('rotate')}>
             {t('asymmetric.rotate')}
           </Button>
         )}
