@@ -26,6 +26,15 @@ test('24 to 64 random bytes are taken, and no other length', () => {
   )
 })
 
+test.each([
+  [23, 'pattern'],
+  [24, 'ok'],
+  [64, 'ok'],
+  [65, 'pattern'],
+])('%d bytes: %s', (length, code) => {
+  expect(judge(wrap(systemRandom.bytes(length)))).toBe(code)
+})
+
 const GOOD = systemRandom.bytes(32).fill(0xfb, 0, 2).toString('base64')
 test.each([
   ['without its prefix', GOOD],
@@ -55,6 +64,7 @@ test.each([
     'weak',
   ],
   ['a part repeated, and cut', Buffer.from('a1b2c3d4e5f6a1b2c3d4e5f6a1b2'), 'weak'],
+  ['a last byte like the first', Buffer.from('a1b2c3d4e5f6g7h8i9j0k1l2a'), 'ok'],
   ['bytes that count up', counting(1), 'weak'],
   ['bytes that count down by three', counting(-3), 'weak'],
   ['hexadecimal digits', Buffer.from('8f14e45fceea167a5a36dedd4bea2543'), 'ok'],
