@@ -7,5 +7,5 @@ export function buildEntityTag(payload: string): string {
 
 /** Whether `If-None-Match` names the tag (RFC 9110, section 13.1.2). A proxy that compresses may have made it a weak one. */
 export function holdsTag(header: string | undefined, etag: string): boolean {
-  return header?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag) ?? false
+  return header?.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, ''))) ?? false
 }
