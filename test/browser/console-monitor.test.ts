@@ -207,6 +207,12 @@ test('a webhook moves here with its secret, and its asymmetric signature is swit
   await page.getByText('The key, the id, the time or the body is another one').waitFor()
   await takePicture(page, 'signature-key')
 
+  await page.getByRole('tab', { name: 'Verify' }).click()
+  await page.getByRole('radiogroup', { name: 'What verifies the signature' }).getByText('Public key').click()
+  await page.getByText('createPublicKey').first().waitFor()
+  await page.getByText('Python', { exact: true }).click()
+  await page.getByText('Ed25519PublicKey').first().waitFor()
+
   const key = page.getByTestId('asymmetric-key')
   const [{ document_id: id, public_key: first }] = (await d.call('GET', '/api/v3/webhook/webhook?sort=-created_at'))
     .body.data
