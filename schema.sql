@@ -1100,14 +1100,20 @@ create table "webhook" (
   resource_ids text[],
   header_names text[] not null default '{}'::text[],
   headers_encrypted text,
+  signing_key_encrypted text,
+  public_key text,
+  previous_public_key text,
+  previous_public_key_until timestamp(3) with time zone,
   constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint webhook_description_length CHECK ((char_length(description) <= 500)),
   constraint webhook_headers_number CHECK ((cardinality(header_names) <= 10)),
   constraint webhook_headers_sealed CHECK (((headers_encrypted IS NULL) = (cardinality(header_names) = 0))),
   constraint webhook_pkey PRIMARY KEY (document_id),
+  constraint webhook_previous_key CHECK ((((previous_public_key IS NULL) = (previous_public_key_until IS NULL)) AND ((public_key IS NOT NULL) OR (previous_public_key IS NULL)))),
   constraint webhook_resource_ids_number CHECK (((cardinality(resource_ids) >= 1) AND (cardinality(resource_ids) <= 100))),
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
+  constraint webhook_signing_key_sealed CHECK (((signing_key_encrypted IS NULL) = (public_key IS NULL))),
   constraint webhook_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
 CREATE INDEX webhook_account_idx ON public.webhook USING btree (account, created_at) WHERE (account IS NOT NULL);
@@ -1122,6 +1128,7 @@ CREATE INDEX webhook_inactive_idx ON public.webhook USING btree (created_at) WHE
 CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
 CREATE INDEX webhook_name_parts_idx ON public.webhook USING gin (name gin_trgm_ops);
 CREATE INDEX webhook_owner_idx ON public.webhook USING btree (account, created_at) WHERE ((NOT is_global) AND (deleted_at IS NULL) AND (account IS NOT NULL));
+CREATE INDEX webhook_signing_key_idx ON public.webhook USING btree (split_part(signing_key_encrypted, '.'::text, 2)) WHERE (signing_key_encrypted IS NOT NULL);
 CREATE INDEX webhook_url_idx ON public.webhook USING btree (url);
 CREATE INDEX webhook_url_parts_idx ON public.webhook USING gin (url gin_trgm_ops);
 

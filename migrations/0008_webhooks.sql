@@ -24,10 +24,21 @@ alter table webhook
   -- The subscriber's own headers: names in lower case, and all of them sealed like the secret.
   add column header_names text[] not null default '{}',
   add column headers_encrypted text,
+  -- The Ed25519 key of asymmetric signatures, sealed like the secret, with its public key (`whpk_...`); null without.
+  add column signing_key_encrypted text,
+  add column public_key text,
+  -- The public key before the last rotation, and until when it is listed beside the present one.
+  add column previous_public_key text,
+  add column previous_public_key_until timestamptz(3),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_headers_number check (cardinality(header_names) <= 10),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_headers_sealed check ((headers_encrypted is null) = (cardinality(header_names) = 0)),
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_signing_key_sealed check ((signing_key_encrypted is null) = (public_key is null)),
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_previous_key check ((previous_public_key is null) = (previous_public_key_until is null)
+    and (public_key is not null or previous_public_key is null)),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_resource_ids_number check (cardinality(resource_ids) between 1 and 100),
   -- squawk-ignore constraint-missing-not-valid
@@ -60,6 +71,8 @@ create index webhook_auto_disabled_idx on webhook (document_id)
 create index webhook_key_idx on webhook (split_part(secret_encrypted, '.', 2)) where secret_encrypted is not null;
 create index webhook_headers_key_idx on webhook (split_part(headers_encrypted, '.', 2))
   where headers_encrypted is not null;
+create index webhook_signing_key_idx on webhook (split_part(signing_key_encrypted, '.', 2))
+  where signing_key_encrypted is not null;
 create index webhook_created_idx on webhook (created_at);
 create index webhook_url_idx on webhook (url);
 create index webhook_global_idx on webhook (created_at) where is_global;

@@ -57,6 +57,8 @@ const makeAccount = () => idOf(`${IDENTITY}/account`, { name: 'Acme' })
 const makeRole = () => idOf(`${IDENTITY}/role`, { name: unique('role'), permissions: ['user:find-all'] })
 const makeContract = () => idOf('/api/v3/contract/contract', { account, name: 'Lease' })
 const makeWebhook = () => idOf(WEBHOOKS, { url: 'https://hooks.example.com/', account })
+const makeSignedWebhook = () =>
+  idOf(WEBHOOKS, { url: 'https://hooks.example.com/', account, asymmetric_signature: true })
 const makeEventType = () => idOf('/api/v3/webhook/event', { internal: `${unique('invoice')}.paid` })
 const findEventType = async (name: string): Promise<string> =>
   (await app.admin('GET', `/api/v3/webhook/event?filters=internal|eq|${name}`)).body.data[0].document_id
@@ -307,6 +309,8 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
   'webhook.purge': [onceElse(404), makeWebhook],
   'webhook.active': [SAME, async () => ({ ...(await makeWebhook()), body: { is_actived: false } })],
   'webhook.rotate-secret': [EACH, makeWebhook],
+  // A second rotation would end the listing of the first key.
+  'webhook.rotate-key': [onceElse(409), makeSignedWebhook],
   'webhook.test': [EACH, makeWebhook],
   'webhook.catalogue-sync': [EACH, async () => ({})],
   'webhook-event.set': [

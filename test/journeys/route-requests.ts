@@ -77,6 +77,12 @@ const newRole = () => created('/api/v3/identity/role', { name: name(), permissio
 const newKey = () => created('/api/v3/identity/api-key', { name: name(), permissions: ['contract:*'] })
 const newContract = () => created('/api/v3/contract/contract', { account, name: name() })
 const newWebhook = () => created('/api/v3/webhook/webhook', { url: `${fixture.receiver.origin}/${name()}`, account })
+const newSignedWebhook = () =>
+  created('/api/v3/webhook/webhook', {
+    url: `${fixture.receiver.origin}/${name()}`,
+    account,
+    asymmetric_signature: true,
+  })
 const newEventType = () => created('/api/v3/webhook/event', { internal: `invoice.${name()}` })
 const eventId = async (internal: string) => (await fixture.findEventIds([internal]))[0] as string
 const newSubscription = async () => {
@@ -298,6 +304,8 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'webhook.purge': of(newWebhook),
   'webhook.active': of(newWebhook, { body: { is_actived: false } }),
   'webhook.rotate-secret': of(newWebhook),
+  'webhook.rotate-key': of(newSignedWebhook),
+  'webhook.find-keys': of(newSignedWebhook),
   'webhook-event.find-set': of(newWebhook),
   'webhook-event.set': async () => ({
     params: await idOf(newWebhook()),

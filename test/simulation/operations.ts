@@ -55,6 +55,8 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
     resourceIds: null,
     headerNames: [],
     headersEncrypted: null,
+    publicKey: null,
+    signingKeyEncrypted: null,
     secretEncrypted,
     subscriptions: { ids: [], names: ['webhook.test'], links: [simulation.ids.next<'subscription'>()] },
     by: null,

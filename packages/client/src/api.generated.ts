@@ -2919,7 +2919,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description The secret is in this answer only. The webhook starts active and subscribed to `webhook.test` and to the event types of `events`; one that will never fire is named in the message.
+         * @description The secret is in this answer only. The webhook starts active and subscribed to `webhook.test` and to the event types of `events`; one that will never fire is named in the message. A `secret` that another system has made needs `webhook:import` for all accounts, and is not repeated in the answer.
          *
          *     Needs the permission `webhook:create`.
          */
@@ -3086,6 +3086,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/webhook/webhook/{id}/jwks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the public keys of a webhook
+         * @description A JWK set (RFC 7517) of the Ed25519 keys that verify its asymmetric signatures. Needs no token.
+         */
+        get: operations["webhookFindKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/webhook/webhook/{id}/purge": {
         parameters: {
             query?: never;
@@ -3101,6 +3121,28 @@ export interface paths {
          * @description Needs the permission `webhook:purge`.
          */
         delete: operations["webhookPurge"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/webhook/{id}/rotate-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the key of asymmetric signatures
+         * @description New attempts are signed with the new key only. The former public key stays in the key set for 24 hours, and until then another rotation is 409.
+         *
+         *     Needs the permission `webhook:rotate-key`.
+         */
+        post: operations["webhookRotateKey"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -6980,6 +7022,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "webhook.rotate-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook.rotate-key
+         * @description Replace the key of asymmetric signatures
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onWebhookRotateKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.rotate-secret": {
         parameters: {
             query?: never;
@@ -7853,6 +7917,10 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /** @description Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone. */
+            asymmetric_signature?: boolean;
+            /** @description A secret that another system has made: `whsec_` and the base64 of 24 to 64 bytes. Default: a new one. Needs `webhook:import` for all accounts. */
+            secret?: string;
             events?: string[];
         };
         CreatedPasskey: {
@@ -10667,6 +10735,8 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /** @description Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone. */
+            asymmetric_signature?: boolean;
         };
         UsedAccountLimits: {
             webhooks: number;
@@ -10782,6 +10852,15 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /** @description `whpk_...`: the key of its asymmetric signatures; null without them. */
+            public_key: string | null;
+            /** @description The key before the last rotation. */
+            previous_public_key: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            previous_public_key_until: string | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -10903,6 +10982,21 @@ export interface components {
             retrying: number;
             failed: number;
         };
+        WebhookKeySet: {
+            keys: {
+                /** @enum {string} */
+                kty: "OKP";
+                /** @enum {string} */
+                crv: "Ed25519";
+                x: string;
+                /** @description The thumbprint of the key (RFC 7638). */
+                kid: string;
+                /** @enum {string} */
+                alg: "EdDSA";
+                /** @enum {string} */
+                use: "sig";
+            }[];
+        };
         WebhookPage: {
             data: components["schemas"]["Webhook"][];
             message: string;
@@ -10958,6 +11052,15 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /** @description `whpk_...`: the key of its asymmetric signatures; null without them. */
+            public_key: string | null;
+            /** @description The key before the last rotation. */
+            previous_public_key: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            previous_public_key_until: string | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -10995,7 +11098,7 @@ export interface components {
              * @description ISO 8601, UTC, milliseconds.
              */
             deleted_at: string | null;
-            /** @description `whsec_...`. Shown once; null in an idempotent replay. */
+            /** @description `whsec_...`. Shown once; null in an idempotent replay, and for a given secret. */
             secret: string | null;
         };
         WebhookWithSecretAnswer: {
@@ -18650,7 +18753,89 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    webhookFindKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookKeySet"];
+                };
+            };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     webhookPurge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookRotateKey: {
         parameters: {
             query?: never;
             header?: {
@@ -25376,6 +25561,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "webhook.recovered";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookRotateKey: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook.rotate-key";
                 };
             };
         };

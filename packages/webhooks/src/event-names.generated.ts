@@ -174,6 +174,7 @@ export const EVENT_NAMES = [
   'webhook.find-one',
   'webhook.purge',
   'webhook.recovered',
+  'webhook.rotate-key',
   'webhook.rotate-secret',
   'webhook.test',
   'webhook.update',

@@ -59,6 +59,7 @@ import { exportRoutes } from '../../webhook/export/export.routes.ts'
 import { dispatchRoutes } from '../../webhook/ledger/dispatch.routes.ts'
 import { deleteLedger } from '../../webhook/ledger/dispatch.ts'
 import { cancelWaitingDispatches } from '../../webhook/ledger/removal.store.ts'
+import { signingKeyRoutes } from '../../webhook/registry/signing-key.routes.ts'
 import { webhookRoutes } from '../../webhook/registry/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../../webhook/registry/webhook.ts'
 import { replayJobRoutes } from '../../webhook/replay/replay-job.routes.ts'
@@ -175,6 +176,7 @@ export const FEATURES: readonly Feature[] = [
   feature(contractRoutes, ({ ids }) => ({ ids })),
   feature(exportRoutes, nothing),
   feature(webhookRoutes, webhookDeps),
+  feature(signingKeyRoutes, ({ random, keyring }) => ({ random, keyring })),
   feature(subscriptionRoutes, webhookDeps),
   feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
   feature(publishRoutes, publishDeps, performPublication),

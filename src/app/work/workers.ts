@@ -17,6 +17,7 @@ import { buildTargetLatch, type TargetLatch } from '../../provisioning/target/ta
 import { buildOutcomeCounter } from '../../webhook/activity/outcome-counter.ts'
 import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
 import { buildHeaderCache } from '../../webhook/registry/own-headers.ts'
+import { buildSigningKeyCache } from '../../webhook/registry/signing-key.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
 import { buildReplayWorker } from '../../webhook/replay/replay-job-worker.ts'
 import { ROLES } from '../config/config-variables.ts'
@@ -230,6 +231,7 @@ function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
     db: database.db,
     secrets: buildSecretCache(parts.keyring, secretContextOf),
     headers: buildHeaderCache(parts.keyring),
+    signingKeys: buildSigningKeyCache(parts.keyring),
     version: VERSION,
     enableApiEventQueue: config.enableApiEventQueue,
     concurrency: config.webhookConcurrency,

@@ -867,8 +867,12 @@ export interface Webhook {
   is_global: Generated<boolean>;
   name: string | null;
   ordinal: Generated<number>;
+  previous_public_key: string | null;
+  previous_public_key_until: Timestamp | null;
+  public_key: string | null;
   resource_ids: string[] | null;
   secret_encrypted: string | null;
+  signing_key_encrypted: string | null;
   updated_at: Timestamp;
   updated_by: string | null;
   url: string;

@@ -37,6 +37,19 @@ const HeadersSchema = Type.Record(
   },
 )
 
+const AsymmetricSchema = Type.Boolean({
+  description: 'Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone.',
+})
+
+/** A secret of a known value (docs/contract/webhooks.md#secret-of-a-known-value). Checked by `checkImportedSecret`. */
+const ImportedSecretSchema = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description:
+    'A secret that another system has made: `whsec_` and the base64 of 24 to 64 bytes. Default: a new one. Needs ' +
+    '`webhook:import` for all accounts.',
+})
+
 /** Entries of an event set (docs/contract/webhooks.md#event-set). */
 const EventEntriesSchema = Type.Array(
   Type.String({
@@ -59,6 +72,11 @@ const webhookMembers = {
     Type.Array(Type.String(), { description: 'The only resources whose events it receives; null for all.' }),
   ),
   header_names: Type.Array(Type.String(), { description: 'Names of its own headers, whose values are never shown.' }),
+  public_key: nullable(
+    Type.String({ description: '`whpk_...`: the key of its asymmetric signatures; null without them.' }),
+  ),
+  previous_public_key: nullable(Type.String({ description: 'The key before the last rotation.' })),
+  previous_public_key_until: nullable(TimestampSchema),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
@@ -76,7 +94,9 @@ export const WebhookWithSecret = named(
   'WebhookWithSecret',
   Type.Object({
     ...webhookMembers,
-    secret: nullable(Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay.' })),
+    secret: nullable(
+      Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay, and for a given secret.' }),
+    ),
   }),
 )
 
@@ -91,6 +111,8 @@ export const CreateWebhookBody = named(
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
+      asymmetric_signature: Type.Optional(AsymmetricSchema),
+      secret: Type.Optional(ImportedSecretSchema),
       events: Type.Optional(EventEntriesSchema),
     },
     { additionalProperties: false },
@@ -108,6 +130,7 @@ export const UpdateWebhookBody = named(
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
+      asymmetric_signature: Type.Optional(AsymmetricSchema),
     },
     { additionalProperties: false, minProperties: 1 },
   ),

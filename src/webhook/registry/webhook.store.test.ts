@@ -86,6 +86,8 @@ test('a webhook is made in a living account alone, which is kept from being dele
         resourceIds: null,
         headerNames: [],
         headersEncrypted: null,
+        publicKey: null,
+        signingKeyEncrypted: null,
         secretEncrypted: 'sealed',
         by: null,
         now: t.ledger.now(),

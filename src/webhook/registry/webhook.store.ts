@@ -48,6 +48,8 @@ interface NewWebhook {
   resourceIds: readonly string[] | null
   headerNames: readonly string[]
   headersEncrypted: string | null
+  publicKey: string | null
+  signingKeyEncrypted: string | null
   secretEncrypted: string
   /** Ids and names of event types, and as many ids of links. */
   subscriptions: { ids: readonly string[]; names: readonly string[]; links: readonly Id<'subscription'>[] }
@@ -64,9 +66,9 @@ const insert = statement<
     select from account where document_id = $account and deleted_at is null for share
   ), w as (
     insert into webhook (document_id, url, name, description, is_global, account, resource_ids, header_names, headers_encrypted,
-      secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
+      public_key, signing_key_encrypted, secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
     select $id, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $headerNames::text[],
-      $headersEncrypted, $secretEncrypted, true, $by, $by, $now, $now
+      $headersEncrypted, $publicKey, $signingKeyEncrypted, $secretEncrypted, true, $by, $by, $now, $now
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
   ), wanted as (
@@ -139,6 +141,10 @@ export interface WebhookChange {
   resourceIds?: string[] | null
   headerNames?: string[]
   headersEncrypted?: string | null
+  publicKey?: string | null
+  signingKeyEncrypted?: string | null
+  previousPublicKey?: string | null
+  previousPublicKeyUntil?: Date | null
   isActived?: boolean
   consecutiveFailures?: number
   disabledAt?: Date | null
@@ -156,6 +162,10 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   resourceIds: 'resource_ids = $resourceIds',
   headerNames: 'header_names = $headerNames',
   headersEncrypted: 'headers_encrypted = $headersEncrypted',
+  publicKey: 'public_key = $publicKey',
+  signingKeyEncrypted: 'signing_key_encrypted = $signingKeyEncrypted',
+  previousPublicKey: 'previous_public_key = $previousPublicKey',
+  previousPublicKeyUntil: 'previous_public_key_until = $previousPublicKeyUntil',
   isActived: 'is_actived = $isActived',
   consecutiveFailures: 'consecutive_failures = $consecutiveFailures',
   disabledAt: 'disabled_at = $disabledAt',
@@ -172,17 +182,31 @@ export async function updateWebhook(db: Database, id: WebhookId, change: Webhook
 
 type LockedChange = Pick<
   WebhookChange,
-  'url' | 'name' | 'description' | 'isGlobal' | 'account' | 'resourceIds' | 'headerNames' | 'headersEncrypted'
+  | 'url'
+  | 'name'
+  | 'description'
+  | 'isGlobal'
+  | 'account'
+  | 'resourceIds'
+  | 'headerNames'
+  | 'headersEncrypted'
+  | 'publicKey'
+  | 'signingKeyEncrypted'
+  | 'previousPublicKey'
+  | 'previousPublicKeyUntil'
 > & { by: UserId }
 
 /** Changes a locked webhook with the last statement of the transaction. Returns the row behind the change. */
 export async function changeLockedWebhook(
   db: Database,
   before: WebhookRecord,
-  { headersEncrypted, ...change }: LockedChange,
+  { headersEncrypted, signingKeyEncrypted, ...change }: LockedChange,
   now: Date,
 ): Promise<WebhookRecord> {
-  const sealed = headersEncrypted !== undefined && { headersEncrypted }
+  const sealed = {
+    ...(headersEncrypted !== undefined && { headersEncrypted }),
+    ...(signingKeyEncrypted !== undefined && { signingKeyEncrypted }),
+  }
   const parts = asPart('changed_webhook', changeColumns(before.id, { ...change, ...sealed, now }))
   // The owner is copied to the subscriptions, which is a change of them.
   const isMoved = change.account !== undefined || change.isGlobal !== undefined

@@ -10,7 +10,8 @@ import { createSecret } from '../../outbound/signature.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { resolveEntries, splitEntries } from '../envelope/event-entry.ts'
 import { buildUnsynced, findWarnings, type SubscriptionWarning, TEST_EVENT } from '../event-set/subscription.ts'
-import { isOtherOrigin, type OwnHeaders, sealHeaders } from './own-headers.ts'
+import { checkHeadersStay, findHeaderChange, type OwnHeaders, sealHeaders } from './own-headers.ts'
+import { buildKeyColumns, findKeyChange } from './signing-key.ts'
 import {
   changeLockedWebhook,
   findWebhook,
@@ -98,6 +99,9 @@ export interface CreateWebhookInput {
   resourceIds: readonly string[] | null
   /** The subscriber's own headers, as `readHeaders` returns them. */
   headers: OwnHeaders
+  hasAsymmetricSignature: boolean
+  /** A secret that another system has made, checked; null for a new one. */
+  importedSecret: string | null
   /** Ids and names of event types that it subscribes to, beside `webhook.test`. */
   events: readonly string[]
   caller: Pick<Caller, 'userId'> | null
@@ -115,7 +119,8 @@ export async function createWebhook(
 ): Promise<{ webhook: WebhookRecord; secret: string; warnings: SubscriptionWarning[]; subscribed: number }> {
   const id = deps.ids.next<'webhook'>()
   const { ids, names } = splitEntries(input.events)
-  const secret = createSecret(deps.random)
+  const secret = input.importedSecret ?? createSecret(deps.random)
+  const { publicKey, signingKeyEncrypted } = buildKeyColumns(deps, id, input.hasAsymmetricSignature)
   const inserted = await insertWebhook(db, {
     id,
     url: input.url,
@@ -125,6 +130,8 @@ export async function createWebhook(
     account: checkScope(input),
     resourceIds: input.resourceIds,
     ...sealHeaders(deps.keyring, id, input.headers),
+    publicKey,
+    signingKeyEncrypted,
     secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
     subscriptions: {
       ids,
@@ -155,6 +162,7 @@ export interface ChangeWebhookInput {
   resourceIds?: string[] | null
   /** As `readHeaders` returns them. They replace those before. */
   headers?: OwnHeaders
+  hasAsymmetricSignature?: boolean
   caller: Caller
   now: Date
 }
@@ -165,7 +173,7 @@ export interface ChangeWebhookInput {
  * false for an equal row, and whether the account changed. Throws 404, and a 422 on `url` or `account`.
  */
 export async function changeWebhook(
-  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists' | 'keyring'>,
+  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists' | 'keyring' | 'random'>,
   db: Database,
   id: string,
   input: ChangeWebhookInput,
@@ -181,30 +189,11 @@ export async function changeWebhook(
   const change = {
     ...findChange(webhook, { ...input, isGlobal, account }),
     ...findHeaderChange(deps, webhook, input.headers),
+    ...findKeyChange(deps, webhook, input.hasAsymmetricSignature),
   }
   if (Object.keys(change).length === 0) return { webhook, before: webhook, isChanged: false, isMoved: false }
   const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)
   return { webhook: changed, before: webhook, isChanged: true, isMoved: change.account !== undefined }
-}
-
-/**
- * Headers are credentials of one server: a new URL on another one takes none along, or who may change the URL would read
- * them there.
- */
-function checkHeadersStay({ headerNames, url: before }: WebhookRecord, { url, headers }: ChangeWebhookInput): void {
-  if (headerNames.length === 0 || headers !== undefined || url === undefined || !isOtherOrigin(url, before)) return
-  const text = 'are not sent to another origin: give them again with the new URL, or {} to remove them'
-  throw invalidField('headers', 'required', text)
-}
-
-/** Headers count as a change whenever they are given: what they were is not opened. */
-function findHeaderChange(
-  { keyring }: Pick<WebhookDeps, 'keyring'>,
-  { id, headerNames }: WebhookRecord,
-  headers: OwnHeaders | undefined,
-): Pick<WebhookChange, 'headerNames' | 'headersEncrypted'> {
-  if (!headers || (headerNames.length === 0 && Object.keys(headers).length === 0)) return {}
-  return sealHeaders(keyring, id, headers)
 }
 
 /** The columns of an update that differ. */
