@@ -1,3 +1,4 @@
+import type { EventId } from '../base/id.ts'
 import { buildList, buildWholeList } from '../http/listing/page.ts'
 import { defineRoute, type Routes } from '../http/route/route.ts'
 import { defineList } from '../http/route/row-route.ts'
@@ -29,7 +30,10 @@ import {
   ProviderWebhookAnswer,
   ProviderWebhookBody,
   RealtimeConfig,
+  ResumeBody,
+  ResumedChannel,
 } from './realtime.schema.ts'
+import { replayChannel } from './replay/replay.ts'
 
 /** The permission of what an operator looks at. */
 const INSPECT_PERMISSION = 'realtime:inspect'
@@ -100,9 +104,36 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       problems: ['permission_denied', 'realtime_unavailable'],
     },
     {
-      handle: async (deps: RealtimeDeps, { db, body, caller }) => {
+      handle: async (deps: RealtimeDeps, { db, body, caller, now }) => {
         const request = { socketId: body.socket_id, channel: body.channel_name, caller }
-        return { data: await authorizeSubscription(deps, db, request), message: 'Authorized.', headers: NO_STORE }
+        const answer = await authorizeSubscription(deps, db, request)
+        const data = body.resume ? { ...answer, position: now.toISOString() } : answer
+        return { data, message: 'Authorized.', headers: NO_STORE }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_REALTIME,
+      method: 'POST',
+      path: '/api/v3/realtime/realtime/resume',
+      action: 'resume',
+      permission: AUTH_PERMISSION,
+      ownAccounts: true,
+      event: 'none',
+      writes: false,
+      summary: 'Read what a channel published while a page was away',
+      description:
+        'The messages since a position, judged as a subscription is: at most 500, of the last two minutes. Beyond these `missed` is true.',
+      body: ResumeBody,
+      data: ResumedChannel,
+      problems: ['permission_denied', 'realtime_unavailable'],
+    },
+    {
+      handle: async (deps: RealtimeDeps, { db, body, caller, now }) => {
+        const position = { after: (body.after ?? null) as EventId | null, since: new Date(body.since) }
+        const data = await replayChannel(deps, db, { channel: body.channel_name, ...position, caller, now })
+        return { data, message: 'Messages since the position.', headers: NO_STORE }
       },
     },
   ),

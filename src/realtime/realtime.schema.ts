@@ -23,6 +23,7 @@ export const AuthorizeBody = named(
     {
       socket_id: SocketId,
       channel_name: ChannelName,
+      resume: Type.Optional(Type.Boolean({ description: 'Whether the answer names the `position`. JSON only.' })),
     },
     OPEN,
   ),
@@ -30,7 +31,54 @@ export const AuthorizeBody = named(
 
 export const ChannelAuthorization = named(
   'ChannelAuthorization',
-  Type.Object({ auth: Type.String({ description: '`<key>:<hex hmac-sha256>`.' }) }),
+  Type.Object({
+    auth: Type.String({ description: '`<key>:<hex hmac-sha256>`.' }),
+    position: Type.Optional({
+      ...TimestampSchema,
+      description: 'Where a resume begins; only if asked for by `resume`.',
+    }),
+  }),
+)
+
+export const ResumeBody = named(
+  'ResumeChannel',
+  Type.Object({
+    channel_name: ChannelName,
+    since: { ...TimestampSchema, description: 'The `position` of the last complete subscription.' },
+    after: Type.Optional({
+      ...UuidSchema,
+      description: 'The id of the last message that arrived since. An unknown one counts as none.',
+    }),
+  }),
+)
+
+export const ResumedChannel = named(
+  'ResumedChannel',
+  Type.Object({
+    missed: Type.Boolean({ description: 'Whether some can no longer be given: the data has to be read again.' }),
+    messages: Type.Array(
+      named(
+        'ReplayedMessage',
+        Type.Object({
+          id: Type.String({ ...UuidSchema, description: 'The id of the event.' }),
+          type: nullable(Type.String({ description: 'The event type.' })),
+          api_version: Type.String(),
+          created_at: TimestampSchema,
+          data: named(
+            'ReplayedMessageData',
+            Type.Object({
+              account: nullable(UuidSchema),
+              resource: nullable(Type.String()),
+              action: nullable(Type.String()),
+              id: nullable(Type.String({ description: 'The id of the resource.' })),
+              url: nullable(Type.String()),
+            }),
+          ),
+        }),
+      ),
+      { maxItems: 500, description: 'In the order of the channel. Some that arrived before may be among them.' },
+    ),
+  }),
 )
 
 export const AuthenticateBody = named('AuthenticateConnection', Type.Object({ socket_id: SocketId }, OPEN))

@@ -12,6 +12,12 @@ export function buildRealtimeRouteRequests(
     'realtime.auth': async () => ({
       body: { socket_id: '1.1', channel_name: `private-contract-${(await newContract()).document_id}` },
     }),
+    'realtime.resume': async () => ({
+      body: {
+        channel_name: `private-contract-${(await newContract()).document_id}`,
+        since: new Date(providers().fixture.app.clock.now()).toISOString(),
+      },
+    }),
     'realtime.user-auth': () => ({ body: { socket_id: '1.1' } }),
     'realtime.config': () => ({ call: providers().fixture.app.anonymous }),
     'realtime-message.find-all': undefined,

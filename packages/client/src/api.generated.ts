@@ -2260,6 +2260,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/realtime/realtime/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read what a channel published while a page was away
+         * @description The messages since a position, judged as a subscription is: at most 500, of the last two minutes. Beyond these `missed` is true.
+         *
+         *     Needs the permission `realtime:auth`.
+         */
+        post: operations["realtimeResume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/realtime/realtime/test-event": {
         parameters: {
             query?: never;
@@ -7537,6 +7559,8 @@ export interface components {
             socket_id: string;
             /** @description A private channel, with its UUID in lower case. */
             channel_name: string;
+            /** @description Whether the answer names the `position`. JSON only. */
+            resume?: boolean;
         } & {
             [key: string]: unknown;
         };
@@ -7599,6 +7623,11 @@ export interface components {
         ChannelAuthorization: {
             /** @description `<key>:<hex hmac-sha256>`. */
             auth: string;
+            /**
+             * Format: date-time
+             * @description Where a resume begins; only if asked for by `resume`.
+             */
+            position?: string;
         };
         ConfirmedAuthenticatorApp: {
             /**
@@ -9996,6 +10025,34 @@ export interface components {
             /** @description It may have arrived already; make it again. */
             confirm_duplicate?: boolean;
         };
+        ReplayedMessage: {
+            /**
+             * Format: uuid
+             * @description The id of the event.
+             */
+            id: string;
+            /** @description The event type. */
+            type: string | null;
+            api_version: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            data: components["schemas"]["ReplayedMessageData"];
+        };
+        ReplayedMessageData: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string | null;
+            resource: string | null;
+            action: string | null;
+            /** @description The id of the resource. */
+            id: string | null;
+            url: string | null;
+        };
         ResetPassword: {
             /** @description The `token` of the link. */
             token: string;
@@ -10003,6 +10060,30 @@ export interface components {
             password: string;
             /** @description Whether the user's API keys go on. Default false: they are revoked. */
             keep_api_keys?: boolean;
+        };
+        ResumeChannel: {
+            /** @description A private channel, with its UUID in lower case. */
+            channel_name: string;
+            /**
+             * Format: date-time
+             * @description The `position` of the last complete subscription.
+             */
+            since: string;
+            /**
+             * Format: uuid
+             * @description The id of the last message that arrived since. An unknown one counts as none.
+             */
+            after?: string;
+        };
+        ResumedChannel: {
+            /** @description Whether some can no longer be given: the data has to be read again. */
+            missed: boolean;
+            /** @description In the order of the channel. Some that arrived before may be among them. */
+            messages: components["schemas"]["ReplayedMessage"][];
+        };
+        ResumedChannelAnswer: {
+            data: components["schemas"]["ResumedChannel"];
+            message: string;
         };
         RevokeSession: {
             /** @description Every session of the user. Default false. */
@@ -16787,6 +16868,42 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadRequest"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    realtimeResume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeChannel"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResumedChannelAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

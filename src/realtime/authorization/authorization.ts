@@ -30,6 +30,12 @@ export interface SubscriptionRequest {
   caller: Caller
 }
 
+/** A channel that a caller may join. */
+export interface JoinableChannel {
+  subject: ChannelSubject
+  account: AccountId
+}
+
 /**
  * Authorizes a subscription (docs/contract/realtime.md#channel-authorization). Throws 403 for every channel that the
  * caller may not join, also of an unknown account; 503 in log-only mode. A membership is cached with the caller; an
@@ -41,15 +47,7 @@ export async function authorizeSubscription(
   { socketId, channel, caller }: SubscriptionRequest,
 ): Promise<{ auth: string }> {
   const app = requireApp(deps)
-  const subject = parseChannel(channel)
-  const account = subject && (await findJoinable(deps, db, { subject, caller }))
-  if (account === undefined) {
-    deps.countAuthorization('refused')
-    throw new Problem(
-      'permission_denied',
-      'You have no access to this channel: it belongs to an account of which you are no member.',
-    )
-  }
+  const { account } = await requireJoinable(deps, db, { channel, caller })
   await deps.guard?.remember({ userId: caller.userId, channel, account, socketId, token: describeToken(caller) })
   deps.countAuthorization('granted')
   return { auth: signSubscription(app, { socketId, channel }) }
@@ -78,6 +76,22 @@ export function requireApp({ findApp }: Pick<AuthorizationDeps, 'findApp'>): Pro
   const app = findApp()
   if (!app) throw new Problem('realtime_unavailable', 'Realtime is not configured here, so there are no channels.')
   return app
+}
+
+/** The channel with its account, if the caller may join it. Throws 403 for every other one. */
+export async function requireJoinable(
+  deps: AuthorizationDeps,
+  db: Database,
+  { channel, caller }: Omit<SubscriptionRequest, 'socketId'>,
+): Promise<JoinableChannel> {
+  const subject = parseChannel(channel)
+  const account = subject && (await findJoinable(deps, db, { subject, caller }))
+  if (subject && account !== undefined) return { subject, account }
+  deps.countAuthorization('refused')
+  throw new Problem(
+    'permission_denied',
+    'You have no access to this channel: it belongs to an account of which you are no member.',
+  )
 }
 
 /** The account of a channel that the caller may join. */
