@@ -29,7 +29,9 @@ export interface JoinedChannel {
   read(): ChannelState
   /** Calls `listener` when the state changes; returns the function that ends this. */
   onState(listener: () => void): () => void
-  /** Calls `handler` with each message of this event type; returns the function that ends this. */
+  /** Calls `listener` when messages were missed: the displayed data has to be read again. Returns the function that ends this. */
+  onMissed(listener: () => void): () => void
+  /** Calls `handler` with each message of this event type, once; returns the function that ends this. */
   on<Name extends EventName>(event: Name, handler: (message: RealtimeMessage<Name>) => void): () => void
   /** Leaves; the channel is unsubscribed when all who joined it have left. */
   leave(): void
@@ -73,7 +75,7 @@ export function createRealtime(options: RealtimeOptions): Realtime {
       let channel = joined.get(name)
       if (channel?.subscription.read().kind === 'denied' && channel.users === 0) channel = undefined
       if (!channel) {
-        channel = { subscription: buildChannelSubscription(name), users: 0 }
+        channel = { subscription: openSubscription(service, name), users: 0 }
         joined.set(name, channel)
         line.add(channel.subscription)
       }
@@ -84,6 +86,7 @@ export function createRealtime(options: RealtimeOptions): Realtime {
         name,
         read: subscription.read,
         onState: subscription.onState,
+        onMissed: subscription.onMissed,
         on: (event, handler) => subscription.on(event, handler as (message: RealtimeMessage) => void),
         leave: () => {
           const own = joined.get(name)
@@ -102,6 +105,10 @@ export function createRealtime(options: RealtimeOptions): Realtime {
       line.close()
     },
   }
+}
+
+function openSubscription(service: Service, channel: ChannelName): ChannelSubscription {
+  return buildChannelSubscription(channel, (position) => service.resume({ channel, ...position }))
 }
 
 function isSame(settings: ConnectionSettings, other: ConnectionSettings | undefined): boolean {
@@ -225,11 +232,12 @@ type Answer<Body> = (error: Error | null, data: Body | null) => void
 function buildProofs(service: Service, list: () => readonly ChannelSubscription[]) {
   const authorize = ({ socketId, channelName: channel }: ChannelRequest, answer: Answer<{ auth: string }>): void => {
     void service.authorize({ socketId, channel }).then((result) => {
-      if (result.kind === 'answer') return answer(null, { auth: result.body.auth })
-      if (result.kind === 'refused')
-        list()
-          .find((item) => item.name === channel)
-          ?.noteRefusal(result.reason)
+      const subscription = list().find((item) => item.name === channel)
+      if (result.kind === 'answer') {
+        subscription?.noteAuthorized(result.body.position)
+        return answer(null, { auth: result.body.auth })
+      }
+      if (result.kind === 'refused') subscription?.noteRefusal(result.reason)
       answer(new Error(result.reason), null)
     })
   }

@@ -3,7 +3,7 @@ import { act, createElement } from 'react'
 import { createRoot, type Root } from 'react-dom/client'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { ChannelName, ChannelState, RealtimeMessage } from '../src/channel.ts'
-import { RealtimeProvider, useChannel, useEvent } from '../src/react.ts'
+import { RealtimeProvider, useChannel, useEvent, useMissed } from '../src/react.ts'
 import type { JoinedChannel, Realtime } from '../src/realtime.ts'
 
 const NAME: ChannelName = 'private-account-a'
@@ -28,6 +28,7 @@ afterEach(async () => {
 function buildConnection() {
   let state: ChannelState = { kind: 'connecting' }
   const listeners = new Set<() => void>()
+  const missed = new Map<ChannelName, Set<() => void>>()
   const handlers = new Map<string, Set<(message: never) => void>>()
   const users = new Map<ChannelName, number>()
   const realtime: Realtime = {
@@ -39,6 +40,11 @@ function buildConnection() {
         onState: (listener) => {
           listeners.add(listener)
           return () => listeners.delete(listener)
+        },
+        onMissed: (listener) => {
+          const own = missed.get(name) ?? new Set()
+          missed.set(name, own.add(listener))
+          return () => own.delete(listener)
         },
         on: (event, handler) => {
           const key = `${name} ${event}`
@@ -57,6 +63,10 @@ function buildConnection() {
       act(async () => {
         state = next
         for (const listener of [...listeners]) listener()
+      }),
+    miss: (name: ChannelName) =>
+      act(async () => {
+        for (const listener of [...(missed.get(name) ?? [])]) listener()
       }),
     say: (name: ChannelName, event: string) =>
       act(async () => {
@@ -107,4 +117,23 @@ test('a component gets the messages of an event type with its latest handler, of
   expect(seen.slice(1)).toEqual(['third contract.update'])
   await render(null, 'fourth')
   expect([connection.users.get(NAME), connection.users.get('private-contract-c')]).toEqual([0, 0])
+})
+
+test('a component hears with its latest handler that messages of its channel were missed', async () => {
+  const connection = buildConnection()
+  const seen: string[] = []
+  const Page = ({ name, mark }: { name: ChannelName | null; mark: string }) => {
+    useMissed(name, () => seen.push(mark))
+    return null
+  }
+  const { realtime } = connection
+  const render = (name: ChannelName | null, mark: string) =>
+    act(async () => root.render(createElement(RealtimeProvider, { realtime }, createElement(Page, { name, mark }))))
+  await render(NAME, 'first')
+  await render(NAME, 'second')
+  await connection.miss(NAME)
+  expect([seen, connection.users.get(NAME)]).toEqual([['second'], 1])
+  await render(null, 'third')
+  await connection.miss(NAME)
+  expect([seen, connection.users.get(NAME)]).toEqual([['second'], 0])
 })

@@ -21,10 +21,10 @@ export interface ReplayParams {
   account: AccountId
   /** Of the channel of a contract. */
   contract: string | null
-  /** The last message that the page has. */
-  after: EventId | null
-  /** When the page joined. Used where `after` is null, or no message of the channel. */
+  /** When the page joined. */
   since: Date
+  /** The last message that it got since; null, and one of another channel, count as none. */
+  after: EventId | null
 }
 
 /** A message that was routed so long before its end is found by the index of late ones. */
@@ -38,16 +38,16 @@ const LATE = `interval '10 s'`
 const build = ({ ended, of }: { ended: string; of: string }) =>
   statement<ReplayRow, ReplayParams & { limit: number }>(`
   with position as materialized (
-    select from_at, seen_at from (
-      select 1 as rank, coalesce(last_attempt_at, ended_at) - interval '5 s' as from_at, ended_at as seen_at
+    select max(from_at) as from_at, max(seen_at) as seen_at from (
+      select coalesce(last_attempt_at, ended_at) - interval '5 s' as from_at, ended_at as seen_at
       from realtime_message_ended where document_id = $after::uuid and (account = $account) is true and ${of}
       union all
-      select 1, last_attempt_at - interval '5 s', last_attempt_at
+      select last_attempt_at - interval '5 s', last_attempt_at
       from realtime_message_open where document_id = $after::uuid and (account = $account) is true and ${of}
         and attempts > 0
       union all
-      select 2, $since::timestamptz - interval '5 s', $since::timestamptz
-    ) known order by rank limit 1
+      select $since::timestamptz - interval '5 s', $since::timestamptz
+    ) known
   ),
   found as (
     (select document_id, status, ended_at from realtime_message_ended
