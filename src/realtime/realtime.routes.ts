@@ -8,6 +8,7 @@ import { NO_STORE, readHeader } from '../identity/session/session.routes.ts'
 import {
   type AuthorizationDeps,
   authenticateConnection,
+  authorizeMember,
   authorizeSubscription,
   requireApp,
 } from './authorization/authorization.ts'
@@ -22,9 +23,11 @@ import { checkProviderTime, checkProviderWebhook, readReports } from './provider
 import {
   AuthenticateBody,
   AuthorizeBody,
+  AuthorizeMemberBody,
   ChannelAuthorization,
   ChannelEventRow,
   ConnectionAuthentication,
+  MemberAuthorization,
   MessageRow,
   OccupiedChannels,
   ProviderWebhookAnswer,
@@ -116,11 +119,35 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
     {
       ...OF_REALTIME,
       method: 'POST',
+      path: '/api/v3/realtime/realtime/presence-auth',
+      action: 'presence-auth',
+      permission: AUTH_PERMISSION,
+      ownAccounts: true,
+      writes: false,
+      takesForm: true,
+      bare: true,
+      summary: 'Authorize a member of a presence channel',
+      description:
+        'For client libraries of the Pusher protocol. Who may join the private channel of an account or a contract may join its presence channel, and is shown to its members with id and name.',
+      body: AuthorizeMemberBody,
+      data: MemberAuthorization,
+      problems: ['permission_denied', 'realtime_unavailable'],
+    },
+    {
+      handle: async (deps: RealtimeDeps, { db, body, caller, now }) => {
+        const request = { socketId: body.socket_id, channel: body.channel_name, caller, now }
+        return { data: await authorizeMember(deps, db, request), message: 'Authorized.', headers: NO_STORE }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_REALTIME,
+      method: 'POST',
       path: '/api/v3/realtime/realtime/resume',
       action: 'resume',
       permission: AUTH_PERMISSION,
       ownAccounts: true,
-      event: 'none',
       writes: false,
       summary: 'Read what a channel published while a page was away',
       description:

@@ -14,6 +14,12 @@ const ChannelName = Type.String({
   description: 'A private channel, with its UUID in lower case.',
 })
 
+const PresenceName = Type.String({
+  maxLength: 100,
+  pattern: '^presence-(account|contract)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  description: 'A presence channel, with its UUID in lower case.',
+})
+
 /** Members that a client library adds of its own are ignored. */
 const OPEN = { additionalProperties: true }
 
@@ -36,6 +42,21 @@ export const ChannelAuthorization = named(
     position: Type.Optional({
       ...TimestampSchema,
       description: 'Where a resume begins; only if asked for by `resume`.',
+    }),
+  }),
+)
+
+export const AuthorizeMemberBody = named(
+  'AuthorizeMember',
+  Type.Object({ socket_id: SocketId, channel_name: PresenceName }, OPEN),
+)
+
+export const MemberAuthorization = named(
+  'MemberAuthorization',
+  Type.Object({
+    auth: Type.String({ description: '`<key>:<hex hmac-sha256>`.' }),
+    channel_data: Type.String({
+      description: 'JSON text with `user_id`, and `user_info` with the `name` of the user and the instant `since`.',
     }),
   }),
 )

@@ -12,6 +12,9 @@ export function buildRealtimeRouteRequests(
     'realtime.auth': async () => ({
       body: { socket_id: '1.1', channel_name: `private-contract-${(await newContract()).document_id}` },
     }),
+    'realtime.presence-auth': async () => ({
+      body: { socket_id: '1.1', channel_name: `presence-contract-${(await newContract()).document_id}` },
+    }),
     'realtime.resume': async () => ({
       body: {
         channel_name: `private-contract-${(await newContract()).document_id}`,

@@ -2260,6 +2260,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/realtime/realtime/presence-auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Authorize a member of a presence channel
+         * @description For client libraries of the Pusher protocol. Who may join the private channel of an account or a contract may join its presence channel, and is shown to its members with id and name.
+         *
+         *     Needs the permission `realtime:auth`.
+         */
+        post: operations["realtimePresenceAuth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/realtime/realtime/resume": {
         parameters: {
             query?: never;
@@ -5462,6 +5484,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "realtime.presence-auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.presence-auth
+         * @description Authorize a member of a presence channel
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimePresenceAuth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "realtime.publish-test": {
         parameters: {
             query?: never;
@@ -5478,6 +5522,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onRealtimePublishTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "realtime.resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.resume
+         * @description Read what a channel published while a page was away
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimeResume"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7564,6 +7630,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        AuthorizeMember: {
+            /** @description The id that the provider gave the connection. */
+            socket_id: string;
+            /** @description A presence channel, with its UUID in lower case. */
+            channel_name: string;
+        } & {
+            [key: string]: unknown;
+        };
         CatalogueDifference: {
             internal: string;
             /** @enum {string} */
@@ -8740,6 +8814,12 @@ export interface components {
         MailAcceptedAnswer: {
             data: components["schemas"]["MailAccepted"];
             message: string;
+        };
+        MemberAuthorization: {
+            /** @description `<key>:<hex hmac-sha256>`. */
+            auth: string;
+            /** @description JSON text with `user_id`, and `user_info` with the `name` of the user and the instant `since`. */
+            channel_data: string;
         };
         MembershipPermissions: {
             /**
@@ -16873,6 +16953,42 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    realtimePresenceAuth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AuthorizeMember"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberAuthorization"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     realtimeResume: {
         parameters: {
             query?: never;
@@ -22842,6 +22958,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onRealtimePresenceAuth: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.presence-auth";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onRealtimePublishTest: {
         parameters: {
             query?: never;
@@ -22871,6 +23025,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "realtime.publish-test";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onRealtimeResume: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.resume";
                 };
             };
         };

@@ -1,14 +1,16 @@
-import type { ChannelName, ChannelState, EventName, RealtimeMessage } from './channel.ts'
+import type { ChannelName, ChannelState, EventName, PresenceName, RealtimeMessage } from './channel.ts'
+import { buildClientEventHandlers, type ClientEventHandlers } from './client-events.ts'
 import { type Arrival, buildResumeMerge, type Position, type Replay } from './resume-merge.ts'
 import type { ServiceAnswer } from './service-call.ts'
 
 /** A subscribed channel of the client library, as far as it is used here. */
 export interface LibraryChannel {
-  bind(event: string, callback: (data: unknown) => void): unknown
+  bind(event: string, callback: (data: unknown, metadata?: { user_id?: string }) => void): unknown
   bind_global(callback: (event: string, data: unknown) => void): unknown
   unbind_all(): unknown
   subscribe(): void
   disconnect(): void
+  trigger(event: string, data: unknown): boolean
   subscribed: boolean
 }
 
@@ -33,12 +35,15 @@ export type AskReplay = (position: Position) => Promise<ServiceAnswer<Replay>>
 
 /** One channel with its state, its listeners and its watchdog. */
 export interface ChannelSubscription {
-  name: ChannelName
+  name: ChannelName | PresenceName
   read(): ChannelState
   onState(listener: () => void): () => void
   /** Calls `listener` when messages were missed that cannot be had any more. */
   onMissed(listener: () => void): () => void
   on(event: EventName, handler: Handler): () => void
+  onClient: ClientEventHandlers['on']
+  /** Sends a client event; false while the channel is not live. */
+  send(event: string, data: unknown): boolean
   /** The channel of a new connection of the library. */
   attach(channel: LibraryChannel): void
   /** The connection is up, on its way or lost. */
@@ -50,11 +55,23 @@ export interface ChannelSubscription {
   end(): void
 }
 
-/** Builds the subscription of one channel. Without `ask` an interruption is never made up for. */
-export function buildChannelSubscription(name: ChannelName, ask?: AskReplay): ChannelSubscription {
+/** Parts of a subscription that not every channel has. */
+export interface SubscriptionParts {
+  /** Without it an interruption is never made up for. */
+  ask?: AskReplay
+  /** Receives the events of the library itself, such as of members. */
+  follow?: (event: string, data: unknown) => void
+}
+
+/** Builds the subscription of one channel. */
+export function buildChannelSubscription(
+  name: ChannelName | PresenceName,
+  { ask, follow }: SubscriptionParts = {},
+): ChannelSubscription {
   const listeners = new Set<() => void>()
   const missedListeners = new Set<() => void>()
   const merge = buildResumeMerge()
+  const clientEvents = buildClientEventHandlers()
   /** Counts subscriptions and their ends: the answer to an earlier one is void. */
   let round = 0
   const handlers = new Map<string, Set<Handler>>()
@@ -153,8 +170,11 @@ export function buildChannelSubscription(name: ChannelName, ask?: AskReplay): Ch
       handlers.set(event, own.add(handler))
       return () => own.delete(handler)
     },
+    onClient: clientEvents.on,
+    send: (event, data) => state.kind === 'live' && library?.trigger(event, data) === true,
     attach: (channel) => {
       library = channel
+      clientEvents.attach(channel)
       channel.bind('pusher:subscription_succeeded', () => {
         clearTimeout(timer)
         refusal = undefined
@@ -163,7 +183,8 @@ export function buildChannelSubscription(name: ChannelName, ask?: AskReplay): Ch
       })
       channel.bind('pusher:subscription_error', fail)
       channel.bind_global((event, data) => {
-        if (event.startsWith('pusher')) return
+        if (event.startsWith('pusher:')) follow?.(event, data)
+        if (event.startsWith('pusher') || event.startsWith('client-')) return
         const arrivals = merge.take({ event, data })
         if (arrivals === 'full') finish(undefined)
         else dispatch(arrivals)
@@ -192,6 +213,7 @@ export function buildChannelSubscription(name: ChannelName, ask?: AskReplay): Ch
       library?.unbind_all()
       listeners.clear()
       missedListeners.clear()
+      clientEvents.end()
       handlers.clear()
     },
   }

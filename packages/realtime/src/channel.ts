@@ -19,6 +19,19 @@ export function contractChannel(id: string): ChannelName {
   return `private-contract-${id}`
 }
 
+/** The name of a presence channel: who joins it is shown to the others. */
+export type PresenceName = `presence-account-${string}` | `presence-contract-${string}`
+
+/** The channel of the users who look at an account. */
+export function accountPresence(id: string): PresenceName {
+  return `presence-account-${id}`
+}
+
+/** The channel of the users who look at a contract. */
+export function contractPresence(id: string): PresenceName {
+  return `presence-contract-${id}`
+}
+
 /** A message: thin, so what changed is read through the API. It is delivered once. */
 export interface RealtimeMessage<Name extends EventName = EventName> {
   /** The id of the event. */

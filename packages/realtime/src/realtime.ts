@@ -1,13 +1,32 @@
 import PusherModule from 'pusher-js'
-import type { ChannelName, ChannelState, EventName, RealtimeMessage } from './channel.ts'
+import type { ChannelName, ChannelState, EventName, PresenceName, RealtimeMessage } from './channel.ts'
 import { buildChannelSubscription, type ChannelSubscription, type LibraryChannel } from './channel-subscription.ts'
+import type { ClientEventLine } from './client-events.ts'
 import { isDebugWanted, redact } from './debug.ts'
 import { decideWait, isFinalClose, TERMINATED } from './nudge.ts'
+import { buildMemberList, type Member, type MemberList } from './presence.ts'
+import type { Position } from './resume-merge.ts'
 import { buildService, type ConnectionSettings, type Service, type TokenProvider } from './service-call.ts'
 
-export type { ApiEventName, ChannelName, ChannelState, EventName, RealtimeMessage } from './channel.ts'
-export { accountChannel, contractChannel } from './channel.ts'
+export type {
+  ApiEventName,
+  ChannelName,
+  ChannelState,
+  EventName,
+  PresenceName,
+  RealtimeMessage,
+} from './channel.ts'
+export { accountChannel, accountPresence, contractChannel, contractPresence } from './channel.ts'
+export type {
+  ClientEventHandler,
+  ClientEventLine,
+  ClientEventName,
+  ClientEventSender,
+  ClientEvents,
+} from './client-events.ts'
+export { defineClientEvents } from './client-events.ts'
 export { ACCOUNT_EVENT_NAMES } from './event-names.generated.ts'
+export type { Member } from './presence.ts'
 export type { TokenProvider } from './service-call.ts'
 
 /** Options of the connection to Signalbox. */
@@ -23,23 +42,38 @@ export interface RealtimeOptions {
   log?: (line: string) => void
 }
 
-/** A joined channel. */
-export interface JoinedChannel {
-  name: ChannelName
+/** What every joined channel has. */
+export interface Joined extends ClientEventLine {
   read(): ChannelState
   /** Calls `listener` when the state changes; returns the function that ends this. */
   onState(listener: () => void): () => void
+  /** Leaves; the channel is unsubscribed when all who joined it have left. */
+  leave(): void
+}
+
+/** A joined channel. */
+export interface JoinedChannel extends Joined {
+  name: ChannelName
   /** Calls `listener` when messages were missed: the displayed data has to be read again. Returns the function that ends this. */
   onMissed(listener: () => void): () => void
   /** Calls `handler` with each message of this event type, once; returns the function that ends this. */
   on<Name extends EventName>(event: Name, handler: (message: RealtimeMessage<Name>) => void): () => void
-  /** Leaves; the channel is unsubscribed when all who joined it have left. */
-  leave(): void
+}
+
+/** A joined presence channel. */
+export interface JoinedPresence extends Joined {
+  name: PresenceName
+  /** Who is present, this user included, the longest first; the last known ones while the channel is not live. */
+  members(): readonly Member[]
+  /** Calls `listener` when the members change; returns the function that ends this. */
+  onMembers(listener: () => void): () => void
 }
 
 /** One connection to the realtime server, shared by all channels. */
 export interface Realtime {
   join(channel: ChannelName): JoinedChannel
+  /** Joins a presence channel: the user is shown to its other members, who have access to the account or the contract too. */
+  joinPresence(channel: PresenceName): JoinedPresence
   close(): void
 }
 
@@ -67,37 +101,52 @@ export function createRealtime(options: RealtimeOptions): Realtime {
     const log = options.log ?? ((line: string) => console.debug(line))
     Pusher.log = (line) => log(redact(String(line)))
   }
-  const joined = new Map<ChannelName, { subscription: ChannelSubscription; users: number }>()
+  const joined = new Map<string, OpenChannel>()
   const line = buildConnection({ service, list: () => [...joined.values()].map((item) => item.subscription) })
+
+  /** Joins the channel, which is opened by the first who joins it. */
+  function join(name: ChannelName | PresenceName): { channel: OpenChannel; shared: Joined } {
+    let channel = joined.get(name)
+    if (channel?.subscription.read().kind === 'denied' && channel.users === 0) channel = undefined
+    if (!channel) {
+      channel = openChannel(service, name)
+      joined.set(name, channel)
+      line.add(channel.subscription)
+    }
+    const { subscription } = channel
+    channel.users += 1
+    let hasLeft = false
+    const shared: Joined = {
+      read: subscription.read,
+      onState: subscription.onState,
+      onClient: ({ checks }, event, handler) =>
+        subscription.onClient(event, handler as (data: unknown) => void, (data) => checks[event]?.(data) ?? true),
+      send: (_events, event, data) => subscription.send(event, data),
+      leave: () => {
+        const own = joined.get(name)
+        if (hasLeft || own?.subscription !== subscription) return
+        hasLeft = true
+        own.users -= 1
+        if (own.users > 0) return
+        joined.delete(name)
+        line.remove(subscription)
+      },
+    }
+    return { channel, shared }
+  }
 
   return {
     join: (name) => {
-      let channel = joined.get(name)
-      if (channel?.subscription.read().kind === 'denied' && channel.users === 0) channel = undefined
-      if (!channel) {
-        channel = { subscription: openSubscription(service, name), users: 0 }
-        joined.set(name, channel)
-        line.add(channel.subscription)
-      }
+      const { channel, shared } = join(name)
       const { subscription } = channel
-      channel.users += 1
-      let hasLeft = false
       return {
-        name,
-        read: subscription.read,
-        onState: subscription.onState,
-        onMissed: subscription.onMissed,
+        ...{ ...shared, name, onMissed: subscription.onMissed },
         on: (event, handler) => subscription.on(event, handler as (message: RealtimeMessage) => void),
-        leave: () => {
-          const own = joined.get(name)
-          if (hasLeft || own?.subscription !== subscription) return
-          hasLeft = true
-          own.users -= 1
-          if (own.users > 0) return
-          joined.delete(name)
-          line.remove(subscription)
-        },
       }
+    },
+    joinPresence: (name) => {
+      const { channel, shared } = join(name)
+      return { ...shared, name, members: channel.members.read, onMembers: channel.members.onChange }
     },
     close: () => {
       for (const { subscription } of joined.values()) subscription.end()
@@ -107,8 +156,23 @@ export function createRealtime(options: RealtimeOptions): Realtime {
   }
 }
 
-function openSubscription(service: Service, channel: ChannelName): ChannelSubscription {
-  return buildChannelSubscription(channel, (position) => service.resume({ channel, ...position }))
+/** A channel with those who joined it; the members stay empty but for a presence channel. */
+interface OpenChannel {
+  subscription: ChannelSubscription
+  members: MemberList
+  users: number
+}
+
+function openChannel(service: Service, channel: ChannelName | PresenceName): OpenChannel {
+  const members = buildMemberList()
+  const parts = channel.startsWith('presence-')
+    ? { follow: members.take }
+    : { ask: (position: Position) => service.resume({ channel, ...position }) }
+  const subscription = buildChannelSubscription(channel, parts)
+  subscription.onState(() => {
+    if (subscription.read().kind === 'denied') members.clear()
+  })
+  return { subscription, members, users: 0 }
 }
 
 function isSame(settings: ConnectionSettings, other: ConnectionSettings | undefined): boolean {
@@ -230,12 +294,16 @@ type Answer<Body> = (error: Error | null, data: Body | null) => void
 
 /** Options of the library by which the service proves channels and the user; the page of a channel hears of a refusal. */
 function buildProofs(service: Service, list: () => readonly ChannelSubscription[]) {
-  const authorize = ({ socketId, channelName: channel }: ChannelRequest, answer: Answer<{ auth: string }>): void => {
+  const authorize = (
+    { socketId, channelName: channel }: ChannelRequest,
+    answer: Answer<{ auth: string; channel_data?: string }>,
+  ): void => {
     void service.authorize({ socketId, channel }).then((result) => {
       const subscription = list().find((item) => item.name === channel)
       if (result.kind === 'answer') {
         subscription?.noteAuthorized(result.body.position)
-        return answer(null, { auth: result.body.auth })
+        const { auth, channel_data } = result.body
+        return answer(null, { auth, ...(channel_data !== undefined && { channel_data }) })
       }
       if (result.kind === 'refused') subscription?.noteRefusal(result.reason)
       answer(new Error(result.reason), null)

@@ -22,10 +22,12 @@ export type ServiceAnswer<Body> =
 /** The token of the user, fetched for each call, so that one that was refreshed is used. */
 export type TokenProvider = () => string | undefined | Promise<string | undefined>
 
-/** Proof of a subscription, and the position where a later one resumes. */
+/** Proof of a subscription: of a private channel with the position where a later one resumes, or of a member. */
 export interface ChannelProof {
   auth: string
   position?: string
+  /** JSON text. */
+  channel_data?: string
 }
 
 /** Calls Signalbox. */
@@ -67,7 +69,10 @@ export function buildService(options: { service: string; token: TokenProvider; f
 
   return {
     readSettings: () => callForData('config'),
-    authorize: ({ socketId, channel }) => call('auth', { socket_id: socketId, channel_name: channel, resume: true }),
+    authorize: ({ socketId, channel }) => {
+      const body = { socket_id: socketId, channel_name: channel }
+      return channel.startsWith('presence-') ? call('presence-auth', body) : call('auth', { ...body, resume: true })
+    },
     resume: ({ channel, ...position }) => callForData('resume', { channel_name: channel, ...position }),
     authenticate: ({ socketId }) => call('user-auth', { socket_id: socketId }),
   }

@@ -17,9 +17,10 @@ afterEach(() => void vi.useRealTimers())
 
 /** A channel of the client library whose server answers when the test says so. */
 function openChannel(ask?: AskReplay) {
-  const bound = new Map<string, (data: unknown) => void>()
+  const bound = new Map<string, (data: unknown, metadata?: { user_id?: string }) => void>()
   let hear: (event: string, data: unknown) => void = () => undefined
   const seen = { subscribed: 0, disconnected: 0 }
+  const sent: [event: string, data: unknown][] = []
   const channel: LibraryChannel = {
     bind: (event, callback) => bound.set(event, callback),
     bind_global: (callback) => {
@@ -32,13 +33,14 @@ function openChannel(ask?: AskReplay) {
     disconnect: () => {
       seen.disconnected += 1
     },
+    trigger: (event, data) => sent.push([event, data]) > 0,
     subscribed: false,
   }
-  const subscription = buildChannelSubscription(accountChannel('a'), ask)
+  const subscription = buildChannelSubscription(accountChannel('a'), ask && { ask })
   subscription.attach(channel)
   return {
-    ...{ subscription, seen, publish: (event: string, data: unknown) => hear(event, data) },
-    say: (event: string, data: unknown = {}) => bound.get(event)?.(data),
+    ...{ subscription, seen, sent, channel, publish: (event: string, data: unknown) => hear(event, data) },
+    say: (event: string, data: unknown = {}, metadata?: { user_id?: string }) => bound.get(event)?.(data, metadata),
   }
 }
 
@@ -279,4 +281,42 @@ test('who has left hears nothing of the answer', async () => {
   t.subscription.end()
   await t.answer(replayOf(1, 2))
   expect(t.got).toEqual([])
+})
+
+interface Typing {
+  field: string
+}
+const isTyping = (data: unknown): data is Typing => typeof (data as Partial<Typing> | null)?.field === 'string'
+
+test('client events are sent while the channel is live, and arrive at once, also while a replay is awaited', async () => {
+  const t = await openAgain()
+  const arrived: unknown[] = []
+  const end = t.subscription.onClient('client-typing', (...event) => arrived.push(event), isTyping)
+  expect(t.subscription.send('client-typing', { field: 'name' })).toBe(false)
+  t.say('client-typing', { field: 'name' }, { user_id: 'ann' })
+  t.say('client-typing', { field: 1 })
+  t.publish('client-typing', { field: 'name' })
+  expect(arrived).toEqual([[{ field: 'name' }, { user: 'ann' }]])
+  await t.answer(replayOf())
+  expect(t.subscription.send('client-typing', { field: 'name' })).toBe(true)
+  expect(t.sent).toEqual([['client-typing', { field: 'name' }]])
+  end()
+  t.say('client-typing', { field: 'name' })
+  expect(arrived).toHaveLength(1)
+})
+
+test('client events arrive on the channel of a new connection too', () => {
+  const t = openChannel()
+  const arrived: unknown[] = []
+  t.subscription.onClient(
+    'client-typing',
+    (data) => arrived.push(data),
+    () => true,
+  )
+  t.subscription.attach(t.channel)
+  t.say('client-typing', 1)
+  expect(arrived).toEqual([1])
+  t.subscription.end()
+  t.say('client-typing', 2)
+  expect(arrived).toEqual([1])
 })

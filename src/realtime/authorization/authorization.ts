@@ -3,8 +3,9 @@ import { Problem } from '../../http/problem/problem.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
 import { checkAccountExists } from '../../identity/account/account.ts'
 import { nameToken } from '../../identity/caller/token-life.ts'
+import { loadUser } from '../../identity/user/user.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { type ChannelSubject, parseChannel } from '../channel/channel.ts'
+import { type ChannelSubject, parseChannel, parsePresenceChannel } from '../channel/channel.ts'
 import type { ProviderApp } from '../provider/provider-settings.ts'
 import { signSubscription, signUser } from '../provider/provider-signature.ts'
 import { listJoinable } from './channel-access.ts'
@@ -47,10 +48,34 @@ export async function authorizeSubscription(
   { socketId, channel, caller }: SubscriptionRequest,
 ): Promise<{ auth: string }> {
   const app = requireApp(deps)
-  const { account } = await requireJoinable(deps, db, { channel, caller })
+  await grantSubscription(deps, db, { socketId, channel, caller, subject: parseChannel(channel) })
+  return { auth: signSubscription(app, { socketId, channel }) }
+}
+
+/**
+ * Authorizes a member of a presence channel (docs/contract/realtime.md#presence), as `authorizeSubscription` does. The member
+ * has the name of the user, and the time of the answer. One more statement reads the name.
+ */
+export async function authorizeMember(
+  deps: AuthorizationDeps,
+  db: Database,
+  { socketId, channel, caller, now }: SubscriptionRequest & { now: Date },
+): Promise<{ auth: string; channel_data: string }> {
+  const app = requireApp(deps)
+  await grantSubscription(deps, db, { socketId, channel, caller, subject: parsePresenceChannel(channel) })
+  const { name } = await loadUser(db, caller.userId)
+  const channelData = JSON.stringify({ user_id: caller.userId, user_info: { name, since: now.toISOString() } })
+  return { auth: signSubscription(app, { socketId, channel, channelData }), channel_data: channelData }
+}
+
+async function grantSubscription(
+  deps: AuthorizationDeps,
+  db: Database,
+  { socketId, channel, caller, subject }: SubscriptionRequest & { subject: ChannelSubject | undefined },
+): Promise<void> {
+  const { account } = await requireJoinable(deps, db, { subject, caller })
   await deps.guard?.remember({ userId: caller.userId, channel, account, socketId, token: describeToken(caller) })
   deps.countAuthorization('granted')
-  return { auth: signSubscription(app, { socketId, channel }) }
 }
 
 /** Signs the user of a connection (docs/contract/realtime.md#user-authentication). Throws 503 in log-only mode. */
@@ -82,9 +107,8 @@ export function requireApp({ findApp }: Pick<AuthorizationDeps, 'findApp'>): Pro
 export async function requireJoinable(
   deps: AuthorizationDeps,
   db: Database,
-  { channel, caller }: Omit<SubscriptionRequest, 'socketId'>,
+  { subject, caller }: { subject: ChannelSubject | undefined; caller: Caller },
 ): Promise<JoinableChannel> {
-  const subject = parseChannel(channel)
   const account = subject && (await findJoinable(deps, db, { subject, caller }))
   if (subject && account !== undefined) return { subject, account }
   deps.countAuthorization('refused')

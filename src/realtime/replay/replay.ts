@@ -2,6 +2,7 @@ import type { EventId } from '../../base/id.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type AuthorizationDeps, requireApp, requireJoinable } from '../authorization/authorization.ts'
+import { parseChannel } from '../channel/channel.ts'
 import { describeMessage, type MessageView } from '../channel/message.ts'
 import { REPLAY_LIMIT, type ReplayRow, readReplay } from './replay.store.ts'
 
@@ -38,7 +39,7 @@ export async function replayChannel(
   { channel, caller, now, ...position }: ReplayRequest,
 ): Promise<Replay> {
   requireApp(deps)
-  const { subject, account } = await requireJoinable(deps, db, { channel, caller })
+  const { subject, account } = await requireJoinable(deps, db, { subject: parseChannel(channel), caller })
   const contract = subject.kind === 'contract' ? subject.id : null
   return decideReplay(await readReplay(db, { account, contract, ...position }), now)
 }
