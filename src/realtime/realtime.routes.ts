@@ -1,4 +1,3 @@
-import type { EventId } from '../base/id.ts'
 import { buildList, buildWholeList } from '../http/listing/page.ts'
 import { defineRoute, type Routes } from '../http/route/route.ts'
 import { defineList } from '../http/route/row-route.ts'
@@ -8,7 +7,6 @@ import { NO_STORE, readHeader } from '../identity/session/session.routes.ts'
 import {
   type AuthorizationDeps,
   authenticateConnection,
-  authorizeMember,
   authorizeSubscription,
   requireApp,
 } from './authorization/authorization.ts'
@@ -23,20 +21,15 @@ import { checkProviderTime, checkProviderWebhook, readReports } from './provider
 import {
   AuthenticateBody,
   AuthorizeBody,
-  AuthorizeMemberBody,
   ChannelAuthorization,
   ChannelEventRow,
   ConnectionAuthentication,
-  MemberAuthorization,
   MessageRow,
   OccupiedChannels,
   ProviderWebhookAnswer,
   ProviderWebhookBody,
   RealtimeConfig,
-  ResumeBody,
-  ResumedChannel,
 } from './realtime.schema.ts'
-import { replayChannel } from './replay/replay.ts'
 
 /** The permission of what an operator looks at. */
 const INSPECT_PERMISSION = 'realtime:inspect'
@@ -112,55 +105,6 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
         const answer = await authorizeSubscription(deps, db, request)
         const data = body.resume ? { ...answer, position: now.toISOString() } : answer
         return { data, message: 'Authorized.', headers: NO_STORE }
-      },
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_REALTIME,
-      method: 'POST',
-      path: '/api/v3/realtime/realtime/presence-auth',
-      action: 'presence-auth',
-      permission: AUTH_PERMISSION,
-      ownAccounts: true,
-      writes: false,
-      takesForm: true,
-      bare: true,
-      summary: 'Authorize a member of a presence channel',
-      description:
-        'For client libraries of the Pusher protocol. Who may join the private channel of an account or a contract may join its presence channel, and is shown to its members with id and name.',
-      body: AuthorizeMemberBody,
-      data: MemberAuthorization,
-      problems: ['permission_denied', 'realtime_unavailable'],
-    },
-    {
-      handle: async (deps: RealtimeDeps, { db, body, caller, now }) => {
-        const request = { socketId: body.socket_id, channel: body.channel_name, caller, now }
-        return { data: await authorizeMember(deps, db, request), message: 'Authorized.', headers: NO_STORE }
-      },
-    },
-  ),
-  defineRoute(
-    {
-      ...OF_REALTIME,
-      method: 'POST',
-      path: '/api/v3/realtime/realtime/resume',
-      action: 'resume',
-      permission: AUTH_PERMISSION,
-      ownAccounts: true,
-      writes: false,
-      summary: 'Read what a channel published while a page was away',
-      description:
-        'The messages since a position, judged as a subscription is: at most 500, of the last two minutes. Beyond these `missed` is true.',
-      body: ResumeBody,
-      data: ResumedChannel,
-      problems: ['permission_denied', 'realtime_unavailable'],
-    },
-    {
-      handle: async (deps: RealtimeDeps, { db, body, caller, now }) => {
-        const position = { after: (body.after ?? null) as EventId | null, since: new Date(body.since) }
-        const data = await replayChannel(deps, db, { channel: body.channel_name, ...position, caller, now })
-        return { data, message: 'Messages since the position.', headers: NO_STORE }
       },
     },
   ),

@@ -107,11 +107,7 @@ const findRole = async (name: string): Promise<string> =>
  */
 const WRITES_NOTHING = [
   'oauth-hook.access-token',
-  'realtime.auth',
-  'realtime.presence-auth',
-  'realtime.resume',
-  'realtime.user-auth',
-  'realtime.webhook',
+  ...['auth', 'presence-auth', 'resume', 'user-auth', 'webhook'].map((action) => `realtime.${action}`),
 ]
 
 /** Routes that ask another service; their own tests call them at once. */

@@ -1,7 +1,6 @@
 import type { ChannelName, ChannelState, EventName, PresenceName, RealtimeMessage } from './channel.ts'
+import { type AskReplay, buildChannelResume, type ChannelResume } from './channel-resume.ts'
 import { buildClientEventHandlers, type ClientEventHandlers } from './client-events.ts'
-import { type Arrival, buildResumeMerge, type Position, type Replay } from './resume-merge.ts'
-import type { ServiceAnswer } from './service-call.ts'
 
 /** A subscribed channel of the client library, as far as it is used here. */
 export interface LibraryChannel {
@@ -24,14 +23,7 @@ const RETRY_MS = 5_000
 export const DENIED_RETRY_MS = 15_000
 const DENIED_RETRY_LIMIT_MS = 300_000
 
-/** Tries to get what was missed, while the service is not available, and the wait after the first; it doubles. */
-const RESUME_TRIES = 3
-const RESUME_RETRY_MS = 1_000
-
 type Handler = (message: RealtimeMessage) => void
-
-/** Asks the service for what a channel published since a position. */
-export type AskReplay = (position: Position) => Promise<ServiceAnswer<Replay>>
 
 /** One channel with its state, its listeners and its watchdog. */
 export interface ChannelSubscription {
@@ -48,8 +40,7 @@ export interface ChannelSubscription {
   attach(channel: LibraryChannel): void
   /** The connection is up, on its way or lost. */
   noteConnection(connection: 'connected' | 'connecting' | 'unavailable'): void
-  /** The service authorized a subscription, and named where a later one resumes. */
-  noteAuthorized(position: string | undefined): void
+  noteAuthorized: ChannelResume['noteAuthorized']
   /** The service refused, so the next error of the library is a refusal with this reason. */
   noteRefusal(reason: string): void
   end(): void
@@ -70,10 +61,7 @@ export function buildChannelSubscription(
 ): ChannelSubscription {
   const listeners = new Set<() => void>()
   const missedListeners = new Set<() => void>()
-  const merge = buildResumeMerge()
   const clientEvents = buildClientEventHandlers()
-  /** Counts subscriptions and their ends: the answer to an earlier one is void. */
-  let round = 0
   const handlers = new Map<string, Set<Handler>>()
   let state: ChannelState = { kind: 'connecting' }
   let library: LibraryChannel | undefined
@@ -103,56 +91,29 @@ export function buildChannelSubscription(
   function fail(error: unknown): void {
     // Of the service, or of a server that ends a subscription: both are refusals.
     const { status, error: text } = (error ?? {}) as { status?: unknown; error?: unknown }
-    const isRefusal = refusal !== undefined || status === 401 || status === 403
-    round += 1
-    merge.interrupt()
-    if (isRefusal) {
-      merge.forget()
+    if (refusal !== undefined || status === 401 || status === 403) {
+      resume.forget()
       become({ kind: 'denied', reason: refusal ?? (typeof text === 'string' ? text : 'refused by the server') })
       wait(decideDeniedWait(refusals))
       refusals += 1
     } else {
+      resume.interrupt()
       become({ kind: 'unavailable' })
       wait(RETRY_MS)
     }
   }
 
-  function dispatch(arrivals: readonly Arrival[]): void {
-    for (const { event, data } of arrivals)
-      for (const handler of [...(handlers.get(event) ?? [])]) handler(data as RealtimeMessage)
-  }
-
-  function becomeLive(isMissing: boolean): void {
-    become({ kind: 'live' })
-    if (isMissing) for (const listener of [...missedListeners]) listener()
-  }
-
-  function finish(replay: Replay | undefined): void {
-    round += 1
-    const { arrivals, missed } = merge.finish(replay)
-    dispatch(arrivals)
-    becomeLive(missed)
-  }
-
-  async function resume(position: Position, own: number): Promise<void> {
-    for (let tries = 0; tries < RESUME_TRIES; tries += 1) {
-      const answer = await ask?.(position)
-      if (own !== round) return
-      if (answer?.kind === 'answer') return finish(answer.body)
-      if (answer?.kind !== 'unavailable') break
-      await pause(RESUME_RETRY_MS * 2 ** tries)
-      if (own !== round) return
-    }
-    finish(undefined)
-  }
-
-  /** The subscription was made: it is live once what it missed has been delivered. */
-  function start(): void {
-    round += 1
-    const step = merge.begin()
-    if (step.kind === 'resume') void resume(step.position, round)
-    else becomeLive(step.kind === 'missed')
-  }
+  const resume = buildChannelResume({
+    ask,
+    deliver: (arrivals) => {
+      for (const { event, data } of arrivals)
+        for (const handler of [...(handlers.get(event) ?? [])]) handler(data as RealtimeMessage)
+    },
+    onLive: (isMissing) => {
+      become({ kind: 'live' })
+      if (isMissing) for (const listener of [...missedListeners]) listener()
+    },
+  })
 
   return {
     name,
@@ -179,15 +140,12 @@ export function buildChannelSubscription(
         clearTimeout(timer)
         refusal = undefined
         refusals = 0
-        start()
+        resume.start()
       })
       channel.bind('pusher:subscription_error', fail)
       channel.bind_global((event, data) => {
         if (event.startsWith('pusher:')) follow?.(event, data)
-        if (event.startsWith('pusher') || event.startsWith('client-')) return
-        const arrivals = merge.take({ event, data })
-        if (arrivals === 'full') finish(undefined)
-        else dispatch(arrivals)
+        if (!event.startsWith('pusher') && !event.startsWith('client-')) resume.take({ event, data })
       })
       if (state.kind !== 'denied') wait(SUBSCRIBE_LIMIT_MS)
     },
@@ -198,18 +156,17 @@ export function buildChannelSubscription(
         wait(SUBSCRIBE_LIMIT_MS)
       } else {
         clearTimeout(timer)
-        round += 1
-        merge.interrupt()
+        resume.interrupt()
         become({ kind: connection })
       }
     },
-    noteAuthorized: merge.noteAuthorized,
+    noteAuthorized: resume.noteAuthorized,
     noteRefusal: (reason) => {
       refusal = reason
     },
     end: () => {
       clearTimeout(timer)
-      round += 1
+      resume.interrupt()
       library?.unbind_all()
       listeners.clear()
       missedListeners.clear()
@@ -222,11 +179,4 @@ export function buildChannelSubscription(
 /** The wait before a refused channel is asked for again, in milliseconds. `refusals`: how many came before. Pure. */
 function decideDeniedWait(refusals: number): number {
   return Math.min(DENIED_RETRY_LIMIT_MS, DENIED_RETRY_MS * 2 ** Math.min(refusals, 10))
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    ;(timer as { unref?: () => void }).unref?.()
-  })
 }

@@ -77,9 +77,7 @@ export function usePresence(name: PresenceName | null): { state: ChannelState; m
  */
 export function useClientEvent<Map extends object, Name extends keyof Map & ClientEventName>(
   channel: ChannelName | PresenceName | null,
-  events: ClientEvents<Map>,
-  name: Name,
-  handler: ClientEventHandler<Map[Name]>,
+  { events, name, handler }: { events: ClientEvents<Map>; name: Name; handler: ClientEventHandler<Map[Name]> },
 ): (data: Map[Name]) => boolean {
   const realtime = useRealtime()
   const latest = useRef(handler)
@@ -108,7 +106,7 @@ const isPresence = (channel: ChannelName | PresenceName): channel is PresenceNam
  * to be read again. The latest `handler` is called; it needs no memo.
  */
 export function useMissed(channel: ChannelName | null, handler: () => void): void {
-  useJoined(channel, handler, (joined, latest) => joined.onMissed(() => latest()))
+  useJoined(channel, { handler, follow: (joined, latest) => joined.onMissed(() => latest()) })
 }
 
 /** Calls `handler` with each message of an event type on a channel. The latest `handler` is called; it needs no memo. */
@@ -117,18 +115,25 @@ export function useEvent<Name extends EventName>(
   event: Name,
   handler: (message: RealtimeMessage<Name>) => void,
 ): void {
-  useJoined(channel, handler, (joined, latest) => joined.on(event, (message) => latest(message)), event)
+  useJoined(channel, {
+    handler,
+    follow: (joined, latest) => joined.on(event, (message) => latest(message)),
+    key: event,
+  })
 }
 
-/**
- * Joins a channel for as long as the component is there, and follows it with the latest handler. `follow` returns what ends
- * this; it is called again when the channel or `key` changes.
- */
+/** How a component follows a channel. */
+interface Following<Handler> {
+  handler: Handler
+  /** Returns the function that ends it. Called again when the channel or `key` changes. */
+  follow: (joined: JoinedChannel, latest: Handler) => () => void
+  key?: string
+}
+
+/** Joins a channel for as long as the component is there, and follows it with the latest handler. */
 function useJoined<Handler extends (...given: never[]) => void>(
   channel: ChannelName | null,
-  handler: Handler,
-  follow: (joined: JoinedChannel, latest: Handler) => () => void,
-  key?: string,
+  { handler, follow, key }: Following<Handler>,
 ): void {
   const realtime = useRealtime()
   const latest = useRef({ handler, follow })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { accountChannel } from '../src/channel.ts'
+import type { AskReplay } from '../src/channel-resume.ts'
 import {
-  type AskReplay,
   buildChannelSubscription,
   DENIED_RETRY_MS,
   type LibraryChannel,
@@ -319,4 +319,15 @@ test('client events arrive on the channel of a new connection too', () => {
   t.subscription.end()
   t.say('client-typing', 2)
   expect(arrived).toEqual([1])
+})
+
+test('a handler that throws keeps no channel from being live', async () => {
+  const t = await openAgain()
+  t.subscription.on('contract.update', () => {
+    throw new Error('of the page')
+  })
+  const caught = new Promise((resolve) => process.once('unhandledRejection', resolve))
+  await t.answer(replayOf(2))
+  expect(t.subscription.read()).toEqual({ kind: 'live' })
+  expect(String(await caught)).toBe('Error: of the page')
 })

@@ -188,7 +188,10 @@ test('a component sends client events and gets those of others, typed, on either
   const seen: string[] = []
   let send: ((data: { field: string }) => boolean) | undefined
   const Page = ({ name, mark }: { name: ChannelName | 'presence-account-a' | null; mark: string }) => {
-    send = useClientEvent(name, events, 'client-typing', ({ field }, { user }) => seen.push(`${mark} ${field} ${user}`))
+    send = useClientEvent(name, {
+      ...{ events, name: 'client-typing' },
+      handler: ({ field }, { user }) => seen.push(`${mark} ${field} ${user}`),
+    })
     return null
   }
   const { realtime } = connection
