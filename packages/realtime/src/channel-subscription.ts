@@ -89,9 +89,9 @@ export function buildChannelSubscription(
   }
 
   function fail(error: unknown): void {
-    // Of the service, or of a server that ends a subscription: both are refusals.
+    // Of the service, or of a server that ends a subscription or has no room: all are refusals.
     const { status, error: text } = (error ?? {}) as { status?: unknown; error?: unknown }
-    if (refusal !== undefined || status === 401 || status === 403) {
+    if (refusal !== undefined || status === 401 || status === 403 || status === 429) {
       resume.forget()
       become({ kind: 'denied', reason: refusal ?? (typeof text === 'string' ? text : 'refused by the server') })
       wait(decideDeniedWait(refusals))

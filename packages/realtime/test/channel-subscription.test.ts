@@ -83,6 +83,16 @@ test('a refusal of the service is shown with its reason, and asked again after 1
   expect(waits).toEqual([15, 30, 60, 120, 240, 300, 300])
 })
 
+test('a full channel is denied with its reason, and asked again as a refused one', () => {
+  const t = openChannel()
+  t.say('pusher:subscription_error', { type: 'LimitReached', error: 'Too many members', status: 429 })
+  expect(t.subscription.read()).toEqual({ kind: 'denied', reason: 'Too many members' })
+  vi.advanceTimersByTime(DENIED_RETRY_MS - 1)
+  expect(t.seen.subscribed).toBe(0)
+  vi.advanceTimersByTime(1)
+  expect(t.seen.subscribed).toBe(1)
+})
+
 test('a channel whose access returns is live again, and a later refusal is asked again soon', () => {
   const t = openChannel()
   const refuse = () => t.say('pusher:subscription_error', { type: 'AuthError', status: 403 })
@@ -161,6 +171,12 @@ test('signatures, secrets and payloads are taken out of a line, at every depth',
   expect(redact('["Event recd",{"event":"contract.update","data":{"id":"1"}}]')).toBe(
     '["Event recd",{"event":"contract.update","data":"[10 characters]"}]',
   )
+  const joined = { event: 'pusher_internal:member_added', data: { user_id: 'u-1', user_info: { name: 'Ann' } } }
+  const list = {
+    event: 'pusher_internal:subscription_succeeded',
+    data: { presence: { hash: { 'u-1': { name: 'Ann' } } } },
+  }
+  for (const frame of [joined, list]) expect(redact(JSON.stringify(['Event recd', frame]))).not.toContain('Ann')
   expect(redact('Event {"auth":"cut')).toBe('Event [12 characters]')
   expect(redact(`Invalid signature ${hash}`)).toBe('Invalid signature [redacted]')
 })

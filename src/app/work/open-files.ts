@@ -12,11 +12,11 @@ const OF_AN_ATTEMPT = 4
 export function findOpenFiles(config: Config): OpenFileFacts {
   const pools = config.databasePoolSize + config.databaseReadPoolSize + config.databaseWorkerPoolSize
   const needed = config.httpMaxConnections + OF_AN_ATTEMPT * config.webhookConcurrency + pools + OTHERS
-  return { limit: readLimit(), needed }
+  return { limit: readOpenFileLimit(), needed }
 }
 
-/** Undefined for none, and where the system does not say. */
-function readLimit(): number | undefined {
+/** The limit of open files of this process. Undefined for none, and where the system does not say. */
+export function readOpenFileLimit(): number | undefined {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
     return soft === undefined ? undefined : Number(soft)
