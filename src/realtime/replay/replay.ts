@@ -45,7 +45,7 @@ export async function replayChannel(
 }
 
 /** The answer by the rows since a position. Pure. */
-export function decideReplay(rows: readonly ReplayRow[], now: Date): Replay {
+function decideReplay(rows: readonly ReplayRow[], now: Date): Replay {
   const published = rows.filter(({ status }) => status === 'published')
   const oldestMs = now.getTime() - REPLAY_MS
   const isLost = ({ publishedAt, seenAt }: ReplayRow) =>
