@@ -46,7 +46,7 @@ export const realtimePageRoutes: Routes<AuthorizationDeps> = [
       action: 'resume',
       summary: 'Read what a channel published while a page was away',
       description:
-        'The messages since a position, judged as a subscription is: at most 500, of the last two minutes. Beyond these `missed` is true.',
+        'The messages since a position, judged as a subscription is: fewer than 1,000, of the last two minutes. Beyond these `missed` is true.',
       body: ResumeBody,
       data: ResumedChannel,
       problems: ['permission_denied', 'realtime_unavailable'],

@@ -97,7 +97,7 @@ export const ResumedChannel = named(
           ),
         }),
       ),
-      { maxItems: 500, description: 'In the order of the channel. Some that arrived before may be among them.' },
+      { maxItems: 1_000, description: 'In the order of the channel. Some that arrived before may be among them.' },
     ),
   }),
 )

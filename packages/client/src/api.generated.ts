@@ -2293,7 +2293,7 @@ export interface paths {
         put?: never;
         /**
          * Read what a channel published while a page was away
-         * @description The messages since a position, judged as a subscription is: at most 500, of the last two minutes. Beyond these `missed` is true.
+         * @description The messages since a position, judged as a subscription is: fewer than 1,000, of the last two minutes. Beyond these `missed` is true.
          *
          *     Needs the permission `realtime:auth`.
          */

@@ -5,7 +5,7 @@ import type { MESSAGE_STATUSES } from '../channel/message.store.ts'
 import type { MessageEvent } from '../channel/message.ts'
 
 /** Messages that a replay reads at most, whatever became of them. */
-export const REPLAY_LIMIT = 500
+export const REPLAY_LIMIT = 1_000
 
 /** A message since a position, and the position. */
 export interface ReplayRow extends MessageEvent {

@@ -3,7 +3,7 @@ import type { TestCall } from '../../../test/harness/app/app.ts'
 import { openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
 import type { AccountId, UserId } from '../../base/id.ts'
 import { REPLAY_LIMIT } from './replay.store.ts'
-import { REPLAY_MS } from './replay.ts'
+import { REPLAY_MS, REPLAY_TEXT } from './replay.ts'
 
 const AUTH = '/api/v3/realtime/realtime/auth'
 const RESUME = '/api/v3/realtime/realtime/resume'
@@ -129,6 +129,20 @@ describe('a page that was away', () => {
     await fixture.pass(20_000)
     const [next] = await publish()
     expect(await replay({ since, after: next })).toEqual([next])
+  })
+
+  test('is told that it missed some beyond the limit of text', async () => {
+    const since = ago()
+    const ids = await publish(own, 800)
+    const setUrls = (length: number) =>
+      fixture.t.database.pool.query('update event_occurrence set url = $2 where document_id = any($1)', [
+        ids,
+        'x'.repeat(length),
+      ])
+    await setUrls(REPLAY_TEXT / ids.length)
+    expect(await replay({ since })).toEqual(ids)
+    await setUrls(REPLAY_TEXT / ids.length + 1)
+    expect(await replay({ since })).toBe('missed')
   })
 
   test('gets a message that was published late, though it was recorded long before', async () => {

@@ -9,6 +9,9 @@ import { REPLAY_LIMIT, type ReplayRow, readReplay } from './replay.store.ts'
 /** Age up to which a message is replayed. */
 export const REPLAY_MS = 120_000
 
+/** Characters of the ids and paths of an answer, which other services may choose. */
+export const REPLAY_TEXT = 1_000_000
+
 /** The time by which publishing processes may differ, and in which the messages of one call end. */
 const SKEW_MS = 5_000
 
@@ -51,5 +54,7 @@ function decideReplay(rows: readonly ReplayRow[], now: Date): Replay {
   const isLost = ({ publishedAt, seenAt }: ReplayRow) =>
     publishedAt.getTime() < oldestMs && publishedAt.getTime() > seenAt.getTime() + SKEW_MS
   if (rows.length >= REPLAY_LIMIT || published.some(isLost)) return { messages: [], missed: true }
-  return { messages: published.map(describeMessage), missed: false }
+  const messages = published.map(describeMessage)
+  const length = messages.reduce((sum, { data }) => sum + (data.id?.length ?? 0) + (data.url?.length ?? 0), 0)
+  return length > REPLAY_TEXT ? { messages: [], missed: true } : { messages, missed: false }
 }
