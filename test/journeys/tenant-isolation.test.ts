@@ -109,6 +109,11 @@ const BODIES: Record<string, (victim: Victim) => unknown> = {
   'user.disable': () => ({}),
   'user.revoke-sessions': () => ({}),
   'realtime.auth': ({ account }) => ({ socket_id: '1.1', channel_name: `private-account-${account}` }),
+  'realtime.presence-auth': ({ account }) => ({ socket_id: '1.1', channel_name: `presence-account-${account}` }),
+  'realtime.resume': ({ account }) => ({
+    channel_name: `private-account-${account}`,
+    since: '2026-01-01T00:00:00.000Z',
+  }),
 }
 
 /** Changes of what the stranger itself has, which name nobody else: their bodies are left out, and refused. */

@@ -2260,6 +2260,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/realtime/realtime/presence-auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Authorize a member of a presence channel
+         * @description For client libraries of the Pusher protocol. Who may join the private channel of an account or a contract may join its presence channel, and is shown to its members with id and name.
+         *
+         *     Needs the permission `realtime:auth`.
+         */
+        post: operations["realtimePresenceAuth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/realtime/realtime/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read what a channel published while a page was away
+         * @description The messages since a position, judged as a subscription is: fewer than 1,000, of the last two minutes. Beyond these `missed` is true.
+         *
+         *     Needs the permission `realtime:auth`.
+         */
+        post: operations["realtimeResume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/realtime/realtime/test-event": {
         parameters: {
             query?: never;
@@ -5482,6 +5526,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "realtime.presence-auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.presence-auth
+         * @description Authorize a member of a presence channel
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimePresenceAuth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "realtime.publish-test": {
         parameters: {
             query?: never;
@@ -5498,6 +5564,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onRealtimePublishTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "realtime.resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.resume
+         * @description Read what a channel published while a page was away
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimeResume"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7601,6 +7689,16 @@ export interface components {
             socket_id: string;
             /** @description A private channel, with its UUID in lower case. */
             channel_name: string;
+            /** @description Whether the answer names the `position`. JSON only. */
+            resume?: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        AuthorizeMember: {
+            /** @description The id that the provider gave the connection. */
+            socket_id: string;
+            /** @description A presence channel, with its UUID in lower case. */
+            channel_name: string;
         } & {
             [key: string]: unknown;
         };
@@ -7663,6 +7761,11 @@ export interface components {
         ChannelAuthorization: {
             /** @description `<key>:<hex hmac-sha256>`. */
             auth: string;
+            /**
+             * Format: date-time
+             * @description Where a resume begins; only if asked for by `resume`.
+             */
+            position?: string;
         };
         ConfirmedAuthenticatorApp: {
             /**
@@ -8779,6 +8882,12 @@ export interface components {
         MailAcceptedAnswer: {
             data: components["schemas"]["MailAccepted"];
             message: string;
+        };
+        MemberAuthorization: {
+            /** @description `<key>:<hex hmac-sha256>`. */
+            auth: string;
+            /** @description JSON text with `user_id`, and `user_info` with the `name` of the user and the instant `since`. */
+            channel_data: string;
         };
         MembershipPermissions: {
             /**
@@ -10064,6 +10173,34 @@ export interface components {
             /** @description It may have arrived already; make it again. */
             confirm_duplicate?: boolean;
         };
+        ReplayedMessage: {
+            /**
+             * Format: uuid
+             * @description The id of the event.
+             */
+            id: string;
+            /** @description The event type. */
+            type: string | null;
+            api_version: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            data: components["schemas"]["ReplayedMessageData"];
+        };
+        ReplayedMessageData: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string | null;
+            resource: string | null;
+            action: string | null;
+            /** @description The id of the resource. */
+            id: string | null;
+            url: string | null;
+        };
         ResetPassword: {
             /** @description The `token` of the link. */
             token: string;
@@ -10071,6 +10208,30 @@ export interface components {
             password: string;
             /** @description Whether the user's API keys go on. Default false: they are revoked. */
             keep_api_keys?: boolean;
+        };
+        ResumeChannel: {
+            /** @description A private channel, with its UUID in lower case. */
+            channel_name: string;
+            /**
+             * Format: date-time
+             * @description The `position` of the last complete subscription.
+             */
+            since: string;
+            /**
+             * Format: uuid
+             * @description The id of the last message that arrived since. An unknown one counts as none.
+             */
+            after?: string;
+        };
+        ResumedChannel: {
+            /** @description Whether some can no longer be given: the data has to be read again. */
+            missed: boolean;
+            /** @description In the order of the channel. Some that arrived before may be among them. */
+            messages: components["schemas"]["ReplayedMessage"][];
+        };
+        ResumedChannelAnswer: {
+            data: components["schemas"]["ResumedChannel"];
+            message: string;
         };
         RevokeSession: {
             /** @description Every session of the user. Default false. */
@@ -16895,6 +17056,78 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    realtimePresenceAuth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AuthorizeMember"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberAuthorization"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    realtimeResume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeChannel"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResumedChannelAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     realtimePublishTest: {
         parameters: {
             query?: never;
@@ -22910,6 +23143,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onRealtimePresenceAuth: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.presence-auth";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onRealtimePublishTest: {
         parameters: {
             query?: never;
@@ -22939,6 +23210,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "realtime.publish-test";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onRealtimeResume: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.resume";
                 };
             };
         };

@@ -150,6 +150,8 @@ export const OPERATIONS = {
     realtimeMessageFindAll: { method: 'GET', path: '/api/v3/realtime/message' },
     realtimeAuth: { method: 'POST', path: '/api/v3/realtime/realtime/auth' },
     realtimeConfig: { method: 'GET', path: '/api/v3/realtime/realtime/config' },
+    realtimePresenceAuth: { method: 'POST', path: '/api/v3/realtime/realtime/presence-auth' },
+    realtimeResume: { method: 'POST', path: '/api/v3/realtime/realtime/resume' },
     realtimePublishTest: { method: 'POST', path: '/api/v3/realtime/realtime/test-event', isKeyed: true },
     realtimeUserAuth: { method: 'POST', path: '/api/v3/realtime/realtime/user-auth' },
     realtimeWebhook: { method: 'POST', path: '/api/v3/realtime/realtime/webhook' },

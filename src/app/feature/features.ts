@@ -51,6 +51,7 @@ import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
 import { jobRoutes } from '../../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../../provisioning/ledger/delivery.routes.ts'
 import { targetRoutes } from '../../provisioning/target/target.routes.ts'
+import { realtimePageRoutes } from '../../realtime/page.routes.ts'
 import { realtimeRoutes } from '../../realtime/realtime.routes.ts'
 import { testEventRoutes } from '../../realtime/test-event.routes.ts'
 import { routingExplanationRoutes } from '../../webhook/explanation/routing-explanation.routes.ts'
@@ -196,6 +197,7 @@ export const FEATURES: readonly Feature[] = [
   feature(activityRoutes, () => ({})),
   feature(breakdownRoutes, () => ({})),
   feature(realtimeRoutes, ({ realtime }) => realtime),
+  feature(realtimePageRoutes, ({ realtime }) => realtime),
   feature(testEventRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),
   feature(serviceRoutes, ({ readServiceFacts: readFacts }) => ({ readFacts })),
