@@ -40,6 +40,12 @@ export const OPERATIONS = {
     sessionStepUpOptions: { method: 'POST', path: '/api/v3/auth/session/step-up/options' },
     ssoExchange: { method: 'POST', path: '/api/v3/auth/sso/exchange' },
     ssoHandshake: { method: 'POST', path: '/api/v3/auth/sso/handshake' },
+    userDeleteOwn: { method: 'DELETE', path: '/api/v3/auth/user' },
+    userFindOwn: { method: 'GET', path: '/api/v3/auth/user' },
+    userUpdateOwn: { method: 'PATCH', path: '/api/v3/auth/user', isKeyed: true },
+    userCancelEmailChange: { method: 'DELETE', path: '/api/v3/auth/user/email-change', isKeyed: true },
+    userRequestEmailChange: { method: 'POST', path: '/api/v3/auth/user/email-change' },
+    userConfirmEmailChange: { method: 'POST', path: '/api/v3/auth/user/email-change/confirm' },
   },
   contract: {
     contractFindAll: { method: 'GET', path: '/api/v3/contract/contract' },

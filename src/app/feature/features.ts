@@ -32,6 +32,7 @@ import { buildOpenTarget } from '../../identity/sso/handshake.ts'
 import { ssoRoutes } from '../../identity/sso/sso.routes.ts'
 import { targetOverviewRoutes } from '../../identity/sso/target-overview.routes.ts'
 import { effectiveAccessRoutes } from '../../identity/user/effective-access/effective-access.routes.ts'
+import { ownUserRoutes } from '../../identity/user/own/own-user.routes.ts'
 import { linkRoutes } from '../../identity/user/password/link.routes.ts'
 import { passwordRoutes } from '../../identity/user/password/password.routes.ts'
 import { userRoutes } from '../../identity/user/user.routes.ts'
@@ -157,6 +158,7 @@ export const FEATURES: readonly Feature[] = [
   feature(grantRoutes, ({ engineConsent }) => ({ isManaged: engineConsent !== undefined })),
   feature(passwordRoutes, ({ passwords }) => ({ passwords })),
   feature(linkRoutes, linkDeps),
+  feature(ownUserRoutes, linkDeps),
   feature(userRoutes, ({ ids, passwords }) => ({ ids, passwords })),
   feature(effectiveAccessRoutes, ({ listPermissions, listAccountPermissions }) => ({
     listPermissions,

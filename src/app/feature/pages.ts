@@ -6,6 +6,7 @@ import { accountPageRoutes } from '../../identity/pages/account/account.routes.t
 import { deviceRoutes } from '../../identity/pages/account/device.routes.ts'
 import { invitationPageRoutes } from '../../identity/pages/account/invitation.routes.ts'
 import { linkPageRoutes } from '../../identity/pages/account/link.routes.ts'
+import { profilePageRoutes } from '../../identity/pages/account/profile.routes.ts'
 import type { Brand } from '../../identity/pages/brand/brand.ts'
 import type { PageFile } from '../../identity/pages/brand/page-file.ts'
 import { buildBrowserCookies } from '../../identity/pages/browser/browser-cookie.ts'
@@ -115,6 +116,7 @@ export const PAGES: readonly Feature[] = [
   feature(accountPageRoutes, pageDeps),
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
+  feature(profilePageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
   feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
   feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),

@@ -93,6 +93,7 @@ export const ROWS_OF_A_USER = [
   'recovery_code',
   'factor_challenge',
   'proof_token',
+  'email_change',
   'login_code',
   'user_role',
 ] as const

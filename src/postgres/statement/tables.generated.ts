@@ -188,6 +188,19 @@ export interface DeliveryWorker {
   worker_id: string;
 }
 
+export interface EmailChange {
+  created_at: Timestamp;
+  document_id: string;
+  ended_at: Timestamp | null;
+  expires_at: Timestamp;
+  new_email: string;
+  new_token_hash: Buffer | null;
+  old_email: string;
+  old_token_hash: Buffer | null;
+  session: string;
+  user: string;
+}
+
 export interface EngineGrant {
   client: string;
   client_name: string;
@@ -1069,6 +1082,7 @@ export interface DB {
   catalogue_sync: CatalogueSync;
   contract: Contract;
   delivery_worker: DeliveryWorker;
+  email_change: EmailChange;
   engine_grant: EngineGrant;
   engine_session: EngineSession;
   event: Event;
@@ -1186,6 +1200,10 @@ export interface Narrowed {
     created_by: Id<"user">;
     document_id: Id<"contract">;
     updated_by: Id<"user">;
+  };
+  email_change: {
+    document_id: Id<"email change">;
+    user: Id<"user">;
   };
   engine_grant: {
     document_id: Id<"engine grant">;
