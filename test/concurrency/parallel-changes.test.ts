@@ -13,6 +13,7 @@ import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import { endRows } from '../harness/delivery/ledger-rows.ts'
 import { untilWaiting } from '../harness/plan/lock-waits.ts'
 import { buildFactorCases } from './factor-cases.ts'
+import { buildOwnUserCases } from './own-user-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 import { buildPlatformCases } from './platform-cases.ts'
 import { buildPortalCases } from './portal-cases.ts'
@@ -199,6 +200,14 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
       return { body: { token: await readToken(user.email) }, call: app.anonymous }
     },
   ],
+  ...buildOwnUserCases({
+    signIn: async () => {
+      const user = await makeUser({ password: PASSWORD })
+      return { email: user.email, call: app.callAs((await logIn(user)).jwt) }
+    },
+    readToken,
+    anonymous: () => app.anonymous,
+  }),
   'account-member.update': [
     SAME,
     async () => {

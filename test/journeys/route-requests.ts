@@ -149,7 +149,16 @@ const newIdentity = async () => {
   return { call, params: { id: linked.body.data.document_id as string } }
 }
 
-const users = buildUsersRouteRequests({ created, email, newIdentity, newRole, newUser, signIn })
+const users = buildUsersRouteRequests({
+  created,
+  email,
+  newIdentity,
+  newRole,
+  newUser,
+  signIn,
+  callAs: (token) => fixture.app.callAs(token),
+  tokenOfMail,
+})
 
 const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
@@ -234,6 +243,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     await fixture.app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request')
     return { body: { token: await tokenOfMail(user.email) }, call: fixture.app.anonymous }
   },
+  ...users.ofOneself,
   'user.create': () => ({ body: { email: email() } }),
   'user.find-all': undefined,
   'user.find-one': of(newUser),
@@ -370,6 +380,7 @@ export const FORMS: Record<string, MakeRequest> = {
   }),
   'session.revoke of all': async () => ({ body: { all: true }, call: fixture.app.callAs((await signIn()).jwt) }),
   'password.forgot of an unknown address': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
+  ...users.ofBothLinks,
   'account-member.create with roles': async () => ({
     params: await idOf(newAccount()),
     body: { user: (await newUser()).document_id, roles: [await roleId('account-viewer')] },

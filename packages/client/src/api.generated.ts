@@ -8272,6 +8272,14 @@ export interface components {
             data: components["schemas"]["EmailChangeConfirmed"];
             message: string;
         };
+        EmailChangeWithdrawn: {
+            /** @constant */
+            withdrawn: true;
+        };
+        EmailChangeWithdrawnAnswer: {
+            data: components["schemas"]["EmailChangeWithdrawn"];
+            message: string;
+        };
         EmailVerified: {
             /** @constant */
             verified: true;
@@ -13141,10 +13149,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: null;
-                        message: string;
-                    };
+                    "application/json": components["schemas"]["EmailChangeWithdrawnAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -19,6 +19,7 @@ const OF_OWN = { resource: 'user', accountScope: 'none', access: 'caller' } as c
 const OWN = '/api/v3/auth/user'
 const EMAIL_CHANGE = `${OWN}/email-change`
 
+const Withdrawn = named('EmailChangeWithdrawn', Type.Object({ withdrawn: Type.Literal(true) }))
 const Accepted = named('EmailChangeAccepted', Type.Object({ accepted: Type.Literal(true) }))
 
 /** The caller's own user (docs/contract/identity.md#own-profile). */
@@ -122,13 +123,17 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       path: EMAIL_CHANGE,
       action: 'cancel-email-change',
       summary: 'Withdraw the change of the own e-mail address',
-      data: Type.Null(),
+      data: Withdrawn,
       problems: ['conflict', 'not_found'],
     },
     {
       handle: async (_deps: LinkDeps, { db, caller, now }) => {
         const { userId } = await cancelEmailChange(db, { caller, now })
-        return { data: null, message: 'Change withdrawn.', changed: [{ id: userId, account: null }] }
+        return {
+          data: { withdrawn: true as const },
+          message: 'Change withdrawn.',
+          changed: [{ id: userId, account: null }],
+        }
       },
     },
   ),

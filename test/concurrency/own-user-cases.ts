@@ -1,0 +1,49 @@
+import type { TestCall } from '../harness/app/app.ts'
+import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
+
+const CHANGE = '/api/v3/auth/user/email-change'
+
+/** The cases of what users change of themselves. */
+export function buildOwnUserCases(fixture: {
+  /** A new user, signed in. */
+  signIn: () => Promise<{ email: string; call: TestCall }>
+  readToken: (address: string) => Promise<string>
+  anonymous: () => TestCall
+}): Record<string, [Rule, () => Promise<Calls>]> {
+  const { signIn, readToken, anonymous } = fixture
+  const askForChange = async () => {
+    const { email, call } = await signIn()
+    const next = `new-${email}`
+    await call('POST', CHANGE, { email: next })
+    return { email, next, call }
+  }
+  return {
+    'user.update-own': [
+      SAME,
+      async () => ({ call: (await signIn()).call, body: { name: 'Renamed' }, event: 'user.update' }),
+    ],
+    'user.delete-own': [
+      onceElse(404),
+      async () => {
+        const { email, call } = await signIn()
+        return { call, body: { email }, event: 'user.delete' }
+      },
+    ],
+    'user.request-email-change': [
+      EACH,
+      async () => {
+        const { email, call } = await signIn()
+        return { call, body: { email: `new-${email}` } }
+      },
+    ],
+    'user.cancel-email-change': [onceElse(404), async () => ({ call: (await askForChange()).call })],
+    'user.confirm-email-change': [
+      onceElse(410),
+      async () => {
+        const { email, next } = await askForChange()
+        await anonymous()('POST', `${CHANGE}/confirm`, { token: await readToken(email) })
+        return { call: anonymous(), body: { token: await readToken(next) }, event: 'user.update' }
+      },
+    ],
+  }
+}
