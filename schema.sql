@@ -1088,6 +1088,17 @@ CREATE INDEX user_name_parts_idx ON public."user" USING gin (name gin_trgm_ops);
 CREATE INDEX user_sign_in_idx ON public."user" USING btree (last_sign_in_at);
 CREATE INDEX user_updated_idx ON public."user" USING btree (updated_at);
 
+create table "user_picture" (
+  "user" uuid not null,
+  key text not null,
+  content bytea not null,
+  created_at timestamp(3) with time zone not null,
+  constraint user_picture_content_check CHECK ((octet_length(content) <= 524288)),
+  constraint user_picture_key_key UNIQUE (key),
+  constraint user_picture_pkey PRIMARY KEY ("user"),
+  constraint user_picture_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+
 create table "user_role" (
   "user" uuid not null,
   role uuid not null,

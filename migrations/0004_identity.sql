@@ -528,6 +528,22 @@ create table proof_token (
 create index proof_token_user_idx on proof_token ("user", purpose, created_at);
 create index proof_token_expires_idx on proof_token (expires_at);
 
+-- Pictures that users uploaded, as the service re-encoded them. The key is the end of their address, and new with each.
+create table user_picture (
+  "user" uuid primary key references "user" (document_id) on delete cascade,
+  key text not null unique,
+  content bytea not null check (octet_length(content) <= 524288),
+  created_at timestamptz(3) not null
+);
+
+create function remove_user_picture() returns trigger language plpgsql as $$
+begin
+  delete from user_picture where "user" = new.document_id;
+  return null;
+end $$;
+create trigger remove_picture after update of deleted_at on "user" for each row
+  when (old.deleted_at is null and new.deleted_at is not null) execute function remove_user_picture();
+
 -- Changes of their own address that users asked for. The links to the new and to the present address are hashed; each
 -- hash is erased by its use, and the address changes with the second use.
 create table email_change (

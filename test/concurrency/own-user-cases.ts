@@ -1,4 +1,5 @@
 import type { TestCall } from '../harness/app/app.ts'
+import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 
 const CHANGE = '/api/v3/auth/user/email-change'
@@ -34,6 +35,18 @@ export function buildOwnUserCases(fixture: {
       async () => {
         const { email, call } = await signIn()
         return { call, body: { email: `new-${email}` } }
+      },
+    ],
+    'user.set-picture': [
+      EACH,
+      async () => ({ call: (await signIn()).call, body: { image: TINY_IMAGE }, event: 'user.update' }),
+    ],
+    'user.remove-picture': [
+      SAME,
+      async () => {
+        const { call } = await signIn()
+        await call('PUT', '/api/v3/auth/user/picture', { image: TINY_IMAGE })
+        return { call, event: 'user.update' }
       },
     ],
     'user.cancel-email-change': [onceElse(404), async () => ({ call: (await askForChange()).call })],

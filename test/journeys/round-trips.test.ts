@@ -233,6 +233,7 @@ const STEPS: Record<string, readonly Step[]> = {
   ],
   'email.request-verification': [STRICT_LIMIT, CHANGE],
   'email.verify': [STRICT_LIMIT, CHANGE],
+  'user.set-picture': [STRICT_LIMIT, CHANGE],
   'user.delete-own': [STRICT_LIMIT, OWN_DELETION],
   'user.request-email-change': [STRICT_LIMIT, TWO_MAILS],
   'user.cancel-email-change': [WITHDRAWAL],

@@ -1,5 +1,6 @@
 import type { Json } from '../contract/contract-fixture.ts'
 import type { TestCall } from '../harness/app/app.ts'
+import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
 import type { Request } from './route-requests.ts'
 
 const EMAIL_CHANGE = '/api/v3/auth/user/email-change'
@@ -27,6 +28,11 @@ export function buildUsersRouteRequests({
   const ownCall = async () => {
     const { jwt, user } = await signIn()
     return { call: callAs(jwt), email: user.email as string }
+  }
+  const withPicture = async () => {
+    const { call } = await ownCall()
+    const { avatar_url } = (await call('PUT', '/api/v3/auth/user/picture', { image: TINY_IMAGE })).body.data
+    return { call, key: avatar_url.split('/').at(-1) as string }
   }
   const askForChange = async () => {
     const own = await ownCall()
@@ -60,6 +66,12 @@ export function buildUsersRouteRequests({
       'user.confirm-email-change': async () => {
         const { call, next } = await askForChange()
         return { body: { token: await tokenOfMail(next) }, call }
+      },
+      'user.set-picture': async () => ({ call: (await ownCall()).call, body: { image: TINY_IMAGE } }),
+      'user.remove-picture': async () => ({ call: (await withPicture()).call }),
+      'user.find-picture': async () => {
+        const { call, key } = await withPicture()
+        return { params: { picture: key }, call }
       },
     },
     ofBothLinks: {

@@ -31,6 +31,7 @@ export const OPERATIONS = {
     passwordChange: { method: 'POST', path: '/api/v3/auth/password/change' },
     passwordForgot: { method: 'POST', path: '/api/v3/auth/password/forgot' },
     passwordReset: { method: 'POST', path: '/api/v3/auth/password/reset' },
+    userFindPicture: { method: 'GET', path: '/api/v3/auth/picture/{picture}' },
     portalSessionEnd: { method: 'POST', path: '/api/v3/auth/portal-session/end' },
     portalSessionOpen: { method: 'POST', path: '/api/v3/auth/portal-session/open' },
     sessionFindOne: { method: 'GET', path: '/api/v3/auth/session' },
@@ -46,6 +47,8 @@ export const OPERATIONS = {
     userCancelEmailChange: { method: 'DELETE', path: '/api/v3/auth/user/email-change', isKeyed: true },
     userRequestEmailChange: { method: 'POST', path: '/api/v3/auth/user/email-change' },
     userConfirmEmailChange: { method: 'POST', path: '/api/v3/auth/user/email-change/confirm' },
+    userRemovePicture: { method: 'DELETE', path: '/api/v3/auth/user/picture', isKeyed: true },
+    userSetPicture: { method: 'PUT', path: '/api/v3/auth/user/picture' },
   },
   contract: {
     contractFindAll: { method: 'GET', path: '/api/v3/contract/contract' },

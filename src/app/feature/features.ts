@@ -35,6 +35,7 @@ import { effectiveAccessRoutes } from '../../identity/user/effective-access/effe
 import { ownUserRoutes } from '../../identity/user/own/own-user.routes.ts'
 import { linkRoutes } from '../../identity/user/password/link.routes.ts'
 import { passwordRoutes } from '../../identity/user/password/password.routes.ts'
+import { pictureRoutes } from '../../identity/user/picture/picture.routes.ts'
 import { userRoutes } from '../../identity/user/user.routes.ts'
 import { clientRoutes } from '../../oauth/client/client.routes.ts'
 import { secretListRoutes } from '../../oauth/client/secret-list.routes.ts'
@@ -159,6 +160,7 @@ export const FEATURES: readonly Feature[] = [
   feature(passwordRoutes, ({ passwords }) => ({ passwords })),
   feature(linkRoutes, linkDeps),
   feature(ownUserRoutes, linkDeps),
+  feature(pictureRoutes, ({ random, keys }) => ({ random, baseUrl: keys.issuer })),
   feature(userRoutes, ({ ids, passwords }) => ({ ids, passwords })),
   feature(effectiveAccessRoutes, ({ listPermissions, listAccountPermissions }) => ({
     listPermissions,

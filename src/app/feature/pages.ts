@@ -6,6 +6,7 @@ import { accountPageRoutes } from '../../identity/pages/account/account.routes.t
 import { deviceRoutes } from '../../identity/pages/account/device.routes.ts'
 import { invitationPageRoutes } from '../../identity/pages/account/invitation.routes.ts'
 import { linkPageRoutes } from '../../identity/pages/account/link.routes.ts'
+import { CHOOSE_PICTURE } from '../../identity/pages/account/picture-script.ts'
 import { profilePageRoutes } from '../../identity/pages/account/profile.routes.ts'
 import type { Brand } from '../../identity/pages/brand/brand.ts'
 import type { PageFile } from '../../identity/pages/brand/page-file.ts'
@@ -141,6 +142,7 @@ export function listPageFiles(brand: Brand): PageFile[] {
     brand.style,
     ICON,
     SHOW_PASSWORD,
+    CHOOSE_PICTURE,
     PASSKEY_SCRIPT,
     COPY_SCRIPT,
     CLEAN_ADDRESS,

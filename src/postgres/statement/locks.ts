@@ -94,6 +94,7 @@ export const ROWS_OF_A_USER = [
   'factor_challenge',
   'proof_token',
   'email_change',
+  'user_picture',
   'login_code',
   'user_role',
 ] as const

@@ -858,6 +858,13 @@ export interface User {
   updated_at: Timestamp;
 }
 
+export interface UserPicture {
+  content: Buffer;
+  created_at: Timestamp;
+  key: string;
+  user: string;
+}
+
 export interface UserRole {
   created_at: Timestamp;
   role: string;
@@ -1141,6 +1148,7 @@ export interface DB {
   stranger_row: StrangerRow;
   totp_factor: TotpFactor;
   user: User;
+  user_picture: UserPicture;
   user_role: UserRole;
   webhook: Webhook;
   webhook_attempt: WebhookAttempt;
@@ -1360,6 +1368,9 @@ export interface Narrowed {
   };
   user: {
     document_id: Id<"user">;
+  };
+  user_picture: {
+    user: Id<"user">;
   };
   user_role: {
     role: Id<"role">;

@@ -1,18 +1,20 @@
 import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import type { OpenEmailChange, OwnUser } from '../../user/own/email-change.store.ts'
+import { PICTURE_PATH } from '../../user/picture/picture.ts'
 import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import { renderNavigation } from '../frame/navigation.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { renderText } from '../frame/text.ts'
+import { CHOOSE_PICTURE } from './picture-script.ts'
 
 /** The page on which a user changes its own name and address, and deletes itself. */
 export const PROFILE = '/auth/profile'
 /** The target of the links of a change of the address. */
 export const EMAIL_CHANGE = '/auth/email-change'
 
-type Deps = Pick<PageDeps, 'browserKeys'> & { canSendMail: boolean }
+type Deps = Pick<PageDeps, 'browserKeys' | 'baseUrl'> & { canSendMail: boolean }
 type Page = Omit<PageParts, 'brand'>
 
 /** The typed values of the forms of the page. */
@@ -42,10 +44,18 @@ export function buildProfilePage(deps: Deps, view: ProfileView): Page {
 ${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
 ${renderErrors(texts, errors)}
 ${renderName(deps, view)}
+${renderPicture(deps, view)}
 ${renderEmail(deps, view)}
 ${renderDeletion(deps, view)}`
   const navigation = renderNavigation(deps, { path: PROFILE, browserId, texts })
-  return { texts, title: buildTitle(texts, title, errors), layout: 'wide', navigation, content }
+  return {
+    texts,
+    title: buildTitle(texts, title, errors),
+    layout: 'wide',
+    navigation,
+    content,
+    scripts: [CHOOSE_PICTURE],
+  }
 }
 
 const findError = ({ errors = [] }: ProfileView, name: string) => errors.find(({ field }) => field === name)?.text
@@ -67,6 +77,26 @@ ${renderField(texts, {
 })}
 <div class="actions"><button type="submit">${texts.say('profile.name-save')}</button></div>
 </form>
+</section>`
+}
+
+/** The picture, where the service serves it: a page loads nothing from another server. */
+function renderPicture(deps: Deps, view: ProfileView): Html {
+  const { texts, browserId, user } = view
+  const own = `${deps.baseUrl()}${PICTURE_PATH}/`
+  const path = user.avatarUrl?.startsWith(own) ? `${PICTURE_PATH}/${user.avatarUrl.slice(own.length)}` : undefined
+  const error = findError(view, 'picture')
+  return html`<section class="panel" aria-labelledby="of-picture">
+<h2 id="of-picture">${texts.say('profile.picture')}</h2>
+${path !== undefined && html`<p><img src="${path}" alt="${texts.say('profile.picture')}" width="96" height="96"></p>`}
+${path === undefined && user.avatarUrl !== null && html`<p class="quiet small">${texts.say('profile.picture-foreign')}</p>`}
+<form method="post" action="${PROFILE}/picture" class="narrow" data-picture="${texts.say('profile.picture-unreadable')}" hidden>
+${renderFormToken(deps, browserId)}<input type="hidden" name="image" value="">
+<div class="field"><label for="picture">${texts.say('profile.picture-choose')}</label><p class="hint" id="picture-hint">${texts.say('profile.picture-hint')}</p><input id="picture" type="file" accept="image/png,image/jpeg,image/webp" aria-describedby="picture-hint">
+${error !== undefined && html`<p class="error">${error}</p>`}<p class="error" role="status"></p></div>
+</form>
+<noscript><p class="quiet small">${texts.say('profile.picture-scripts')}</p></noscript>
+${user.avatarUrl !== null && html`<form method="post" action="${PROFILE}/picture/remove" class="actions">${renderFormToken(deps, browserId)}<button class="plain" type="submit">${texts.say('profile.picture-remove')}</button></form>`}
 </section>`
 }
 

@@ -7,6 +7,8 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { cancelEmailChange, confirmByLink, requestEmailChange } from '../../user/own/email-change.ts'
 import { changeOwnName, deleteOwnUser, loadOwnUser } from '../../user/own/own-user.ts'
 import type { LinkDeps } from '../../user/password/password-reset.ts'
+import { IMAGE_LENGTH_LIMIT, PICTURE_BODY_LIMIT_BYTES } from '../../user/picture/picture.routes.ts'
+import { preparePicture, removeOwnPicture, setOwnPicture } from '../../user/picture/picture.ts'
 import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import { findNotice } from '../frame/notice.ts'
 import { buildPage } from '../frame/page.ts'
@@ -28,6 +30,8 @@ type ProfilePageDeps = PageDeps & LinkDeps
 /** The messages of the page, by their name in a redirect. */
 const NOTICES = {
   'name-saved': 'profile.name-saved',
+  'picture-set': 'profile.picture-set',
+  'picture-removed': 'profile.picture-removed',
   'email-sent': 'profile.email-sent',
   'email-cancelled': 'profile.email-cancelled',
 } as const
@@ -37,6 +41,11 @@ const MESSAGES: Readonly<Record<string, TextKey>> = {
   unsafe_character: 'profile.name-unsafe',
   blank: 'profile.name-blank',
   too_long: 'profile.name-long',
+  too_large: 'profile.picture-large',
+  too_many_pixels: 'profile.picture-large',
+  not_an_image: 'profile.picture-unreadable',
+  not_base64: 'profile.picture-unreadable',
+  overloaded: 'profile.picture-later',
   format: 'profile.email-invalid',
   unchanged: 'profile.email-same',
   limit_reached: 'profile.email-limit',
@@ -121,6 +130,55 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
         } catch (error) {
           return refuseForm(deps, db, { error, field: 'name', form: { name: form.name }, user, visitor, now })
         }
+      },
+    },
+  ),
+  defineUserPage(
+    {
+      method: 'POST',
+      path: `${PROFILE}/picture`,
+      resource: 'user',
+      action: 'set-picture',
+      event: 'shared',
+      eventAction: 'update',
+      returnTo: PROFILE,
+      strictRateLimit: true,
+      bodyLimitBytes: PICTURE_BODY_LIMIT_BYTES,
+      summary: 'Set the own picture with the form',
+      fields: { image: IMAGE_LENGTH_LIMIT },
+    },
+    {
+      prepare: async (_deps: ProfilePageDeps, { user, form }): Promise<{ content: Buffer } | { error: unknown }> => {
+        try {
+          return { content: await preparePicture(user.caller, form.image) }
+        } catch (error) {
+          return { error }
+        }
+      },
+      handle: async (deps, { db, user, visitor, prepared, now }) => {
+        if ('error' in prepared)
+          return refuseForm(deps, db, { error: prepared.error, field: 'picture', user, visitor, now })
+        const { content } = prepared
+        const { after } = await setOwnPicture(deps, db, { caller: user.caller, content, now })
+        return { ...returnWith('picture-set'), changed: [{ id: after.id, account: null }] }
+      },
+    },
+  ),
+  defineUserPage(
+    {
+      method: 'POST',
+      path: `${PROFILE}/picture/remove`,
+      resource: 'user',
+      action: 'remove-picture',
+      event: 'shared',
+      eventAction: 'update',
+      returnTo: PROFILE,
+      summary: 'Remove the own picture with the form',
+    },
+    {
+      handle: async (_deps: ProfilePageDeps, { db, user, now }) => {
+        const { after } = await removeOwnPicture(db, { caller: user.caller, now })
+        return { ...returnWith('picture-removed'), changed: after ? [{ id: after.id, account: null }] : [] }
       },
     },
   ),

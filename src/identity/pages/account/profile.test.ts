@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
+import { TINY_IMAGE } from '../../../../test/harness/app/tiny-image.ts'
 import { readMails } from '../../../../test/harness/browser/mailbox.ts'
 import { buildPageVisitor, PAGE_ENV } from '../../../../test/harness/browser/page-visitor.ts'
 
@@ -86,6 +87,35 @@ test('a link that is not valid says so, and a change is withdrawn by its button'
   await reader.get(`/auth/email-change?token=${mail?.token}`)
   expect((await reader.post('/auth/email-change')).status).toBe(410)
   expect((await visitor.post(`${PROFILE}/email/cancel`)).status).toBe(404)
+})
+
+test('the picture is sent by the script of the page, shown, and removed', async () => {
+  const { id, visitor } = await signIn()
+  const page = await visitor.get(PROFILE)
+  expect(page.body).toMatch(/<script src="\/auth\/choose-picture[.]js/)
+  const set = await visitor.post(`${PROFILE}/picture`, { image: TINY_IMAGE })
+  const shown = await visitor.follow(set)
+  expect([set.status, shown.body.includes('Your picture is saved')]).toEqual([303, true])
+  const path = /<img src="(\/api\/v3\/auth\/picture\/[\w-]{22})"/.exec(shown.body)?.[1] ?? ''
+  expect((await app.app.server.inject({ method: 'GET', url: path })).statusCode).toBe(200)
+  const refused = await visitor.post(`${PROFILE}/picture`, { image: 'AAAA' })
+  expect([refused.status, refused.body.includes('cannot be read as an image')]).toEqual([422, true])
+  expect((await visitor.post(`${PROFILE}/picture`, { image: 'A'.repeat(800_000) })).status).toBe(413)
+  await visitor.get(PROFILE)
+  expect((await visitor.post(`${PROFILE}/picture/remove`)).location).toBe(`${PROFILE}?notice=picture-removed`)
+  const { rows } = await app.database.pool.query('select avatar_url from "user" where document_id = $1', [id])
+  expect(rows[0].avatar_url).toBeNull()
+})
+
+test('a picture at a provider is not loaded by the page', async () => {
+  const { id, visitor } = await signIn()
+  await app.database.pool.query('update "user" set avatar_url = $2 where document_id = $1', [
+    id,
+    'https://img.example/a.png',
+  ])
+  const { body } = await visitor.get(PROFILE)
+  expect(body).not.toContain('img.example')
+  expect(body).toContain('Your picture is at the service')
 })
 
 test('the deletion needs the typed address, and signs the browser out', async () => {

@@ -45,6 +45,7 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   event?: 'none' | 'shared'
   /** As in `RouteDeclaration`. */
   eventAction?: string
+  bodyLimitBytes?: number
   /** Of the event. Default `none`. */
   accountScope?: AccountScope
   /** Default: of a form, which a stranger can post, with refusals audited. */
