@@ -5,6 +5,10 @@ import { addAdminCommands } from './admin.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addDoctorCommand } from './doctor.ts'
 import type { Launcher } from './launcher.ts'
+import { addAccountCommands } from './manage/account.ts'
+import { addClientCommands } from './manage/client.ts'
+import { addInviteCommands } from './manage/invite.ts'
+import { addUserCommands } from './manage/user.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addOauthCommands } from './oauth.ts'
 import { printError } from './print/print.ts'
@@ -49,6 +53,10 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addDoctorCommand(program)
   addCatalogueCommands(program)
   addAdminCommands(program)
+  addUserCommands(program)
+  addAccountCommands(program)
+  addInviteCommands(program)
+  addClientCommands(program)
   addOauthCommands(program)
   addSecretsCommands(program)
   addListenCommand(program)
