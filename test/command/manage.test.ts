@@ -198,6 +198,9 @@ test('invite create acts in the name of a user, within its permissions; list and
   await readJson('user', 'create', '--email', stranger)
   const by = (who: string) => ['invite', 'create', '--account', account, '--email', guest, '--by', who]
   expect(await run(...by(stranger))).toMatchObject({ code: 1, stdout: '' })
+  await run('user', 'disable', stranger)
+  expect((await run(...by(stranger))).stderr).toContain('is disabled')
+  expect((await run('invite', 'list', '--account', account, '--limit', 'x')).code).toBe(1)
   const invitation = await readJson(...by(root), '--role', 'account-viewer')
   expect(invitation).toMatchObject({ email: guest, status: 'open' })
   expect(await lastEntry(invitation.document_id)).toMatchObject({ action: 'account-invitation.create', account })

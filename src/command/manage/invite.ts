@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { FatalError } from '../../app/log/fatal.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { print, printJson } from '../print/print.ts'
@@ -66,7 +67,8 @@ function addCreateCommand(invite: Command): void {
 /** The user as a caller, with its present permissions. */
 async function loadInviter(db: Database, named: string): Promise<Caller> {
   const { loadManagedUser } = await import('../../identity/user/user.ts')
-  const { id, holdings } = await loadManagedUser(db, await findUserId(db, named))
+  const { id, holdings, isActived } = await loadManagedUser(db, await findUserId(db, named))
+  if (!isActived) throw new FatalError(`The user ${named} is disabled. Enable it, or take another one.`)
   return { ...OPERATOR, userId: id, ...holdings }
 }
 
