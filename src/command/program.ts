@@ -16,6 +16,7 @@ import { addListenCommand } from './receiver/listen.ts'
 import { addReplayCommand } from './receiver/replay.ts'
 import { addTriggerCommand } from './receiver/trigger.ts'
 import { addVerifyCommand } from './receiver/verify.ts'
+import { buildRecorder, withFixture } from './resources.ts'
 import { addSecretsCommands } from './secrets.ts'
 import { addServeCommand } from './serve.ts'
 
@@ -53,10 +54,8 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addDoctorCommand(program)
   addCatalogueCommands(program)
   addAdminCommands(program)
-  addUserCommands(program)
-  addAccountCommands(program)
-  addInviteCommands(program)
-  addClientCommands(program)
+  for (const add of [addUserCommands, addAccountCommands, addInviteCommands, addClientCommands])
+    add(program, { withFixture, buildRecorder })
   addOauthCommands(program)
   addSecretsCommands(program)
   addListenCommand(program)

@@ -1,4 +1,4 @@
-import type { TestCall } from '../harness/app/app.ts'
+import type { TestApp } from '../harness/app/app.ts'
 import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 
@@ -6,12 +6,16 @@ const CHANGE = '/api/v3/auth/user/email-change'
 
 /** The cases of what users change of themselves. */
 export function buildOwnUserCases(fixture: {
-  /** A new user, signed in. */
-  signIn: () => Promise<{ email: string; call: TestCall }>
+  makeUser: () => Promise<{ id: string; email: string }>
+  logIn: (user: { email: string }) => Promise<{ jwt: string }>
   readToken: (address: string) => Promise<string>
-  anonymous: () => TestCall
+  app: () => Pick<TestApp, 'anonymous' | 'callAs'>
 }): Record<string, [Rule, () => Promise<Calls>]> {
-  const { signIn, readToken, anonymous } = fixture
+  const { makeUser, logIn, readToken, app } = fixture
+  const signIn = async () => {
+    const user = await makeUser()
+    return { email: user.email, call: app().callAs((await logIn(user)).jwt) }
+  }
   const askForChange = async () => {
     const { email, call } = await signIn()
     const next = `new-${email}`
@@ -54,8 +58,8 @@ export function buildOwnUserCases(fixture: {
       onceElse(410),
       async () => {
         const { email, next } = await askForChange()
-        await anonymous()('POST', `${CHANGE}/confirm`, { token: await readToken(email) })
-        return { call: anonymous(), body: { token: await readToken(next) }, event: 'user.update' }
+        await app().anonymous('POST', `${CHANGE}/confirm`, { token: await readToken(email) })
+        return { call: app().anonymous, body: { token: await readToken(next) }, event: 'user.update' }
       },
     ],
   }

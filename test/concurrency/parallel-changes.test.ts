@@ -200,14 +200,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
       return { body: { token: await readToken(user.email) }, call: app.anonymous }
     },
   ],
-  ...buildOwnUserCases({
-    signIn: async () => {
-      const user = await makeUser({ password: PASSWORD })
-      return { email: user.email, call: app.callAs((await logIn(user)).jwt) }
-    },
-    readToken,
-    anonymous: () => app.anonymous,
-  }),
+  ...buildOwnUserCases({ makeUser: () => makeUser({ password: PASSWORD }), logIn, readToken, app: () => app }),
   'account-member.update': [
     SAME,
     async () => {

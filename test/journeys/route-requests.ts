@@ -149,16 +149,7 @@ const newIdentity = async () => {
   return { call, params: { id: linked.body.data.document_id as string } }
 }
 
-const users = buildUsersRouteRequests({
-  created,
-  email,
-  newIdentity,
-  newRole,
-  newUser,
-  signIn,
-  callAs: (token) => fixture.app.callAs(token),
-  tokenOfMail,
-})
+const users = buildUsersRouteRequests({ created, email, newIdentity, newRole, newUser, signIn, app: () => fixture.app })
 
 const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>

@@ -1,6 +1,7 @@
 import type { Json } from '../contract/contract-fixture.ts'
-import type { TestCall } from '../harness/app/app.ts'
+import type { TestApp, TestCall } from '../harness/app/app.ts'
 import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
 import type { Request } from './route-requests.ts'
 
 const EMAIL_CHANGE = '/api/v3/auth/user/email-change'
@@ -13,8 +14,7 @@ export function buildUsersRouteRequests({
   newRole,
   newUser,
   signIn,
-  callAs,
-  tokenOfMail,
+  app,
 }: {
   created: (path: string, body: object) => Promise<Json>
   email: () => string
@@ -22,12 +22,12 @@ export function buildUsersRouteRequests({
   newRole: () => Promise<Json>
   newUser: () => Promise<Json>
   signIn: () => Promise<Json>
-  callAs: (token: string) => TestCall
-  tokenOfMail: (to: string) => Promise<string>
+  app: () => TestApp
 }) {
+  const tokenOfMail = async (to: string): Promise<string> => (await readMails(app(), to))[0]?.token ?? ''
   const ownCall = async () => {
     const { jwt, user } = await signIn()
-    return { call: callAs(jwt), email: user.email as string }
+    return { call: app().callAs(jwt), email: user.email as string }
   }
   const withPicture = async () => {
     const { call } = await ownCall()

@@ -4,6 +4,7 @@ import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
 import type { Engine } from '../../identity/engine/engine.ts'
 import { accountPageRoutes } from '../../identity/pages/account/account.routes.ts'
 import { deviceRoutes } from '../../identity/pages/account/device.routes.ts'
+import { emailChangePageRoutes } from '../../identity/pages/account/email-change.routes.ts'
 import { invitationPageRoutes } from '../../identity/pages/account/invitation.routes.ts'
 import { linkPageRoutes } from '../../identity/pages/account/link.routes.ts'
 import { CHOOSE_PICTURE } from '../../identity/pages/account/picture-script.ts'
@@ -118,6 +119,7 @@ export const PAGES: readonly Feature[] = [
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
   feature(profilePageRoutes, pageDeps),
+  feature(emailChangePageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
   feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
   feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),

@@ -2,7 +2,14 @@ import type { Command } from 'commander'
 import { print, printJson } from '../print/print.ts'
 import { parseIdOption } from '../receiver/client-options.ts'
 import { addListOptions, buildListQuery, type ListOptions } from './list-options.ts'
-import { addJsonOption, type OutputOptions, printRows, type Row, withOperations } from './operation.ts'
+import {
+  addJsonOption,
+  type CommandFixture,
+  type OutputOptions,
+  printRows,
+  type Row,
+  withOperations,
+} from './operation.ts'
 
 const loadRoutes = async () => (await import('../../oauth/client/client.routes.ts')).clientRoutes
 
@@ -17,15 +24,15 @@ function printWithSecret(row: Row, options: OutputOptions): void {
 const CLIENT = 'the client_id of an OAuth client'
 
 /** Adds `signalbox client` (docs/guides/cli.md#oauth-clients). */
-export function addClientCommands(program: Command): void {
+export function addClientCommands(program: Command, fixture: CommandFixture): void {
   const client = program.command('client').description('clients of the OAuth provider')
   addListOptions(client.command('list').description('list clients, the latest first')).action(
     async (options: ListOptions) =>
-      withOperations('client list', async ({ run }) => {
+      withOperations(fixture, 'client list', async ({ run }) => {
         printRows(await run<Row[]>(await loadRoutes(), 'find-all', { query: buildListQuery(options) }), options, toLine)
       }),
   )
-  addCreateCommand(client)
+  addCreateCommand(client, fixture)
   addJsonOption(
     client
       .command('rotate')
@@ -33,7 +40,7 @@ export function addClientCommands(program: Command): void {
       .description('make a new secret, and print it once')
       .option('--overlap <seconds>', 'for this long the secrets before it stay valid', '86400'),
   ).action(async (id: string, options: OutputOptions & { overlap: string }) =>
-    withOperations('client rotate', async ({ run }) => {
+    withOperations(fixture, 'client rotate', async ({ run }) => {
       const body = { overlap_seconds: Number(options.overlap) }
       printWithSecret(await run(await loadRoutes(), 'rotate-secret', { params: { id }, body }), options)
     }),
@@ -44,7 +51,7 @@ export function addClientCommands(program: Command): void {
       .argument('<client>', CLIENT, parseIdOption)
       .description('delete a client with its grants, tokens and sessions'),
   ).action(async (id: string, options: OutputOptions) =>
-    withOperations('client delete', async ({ run }) => {
+    withOperations(fixture, 'client delete', async ({ run }) => {
       const row = await run(await loadRoutes(), 'delete', { params: { id } })
       if (options.json) printJson(row)
       else print(`Client ${row.name} deleted.`)
@@ -52,7 +59,7 @@ export function addClientCommands(program: Command): void {
   )
 }
 
-function addCreateCommand(client: Command): void {
+function addCreateCommand(client: Command, fixture: CommandFixture): void {
   const command = client
     .command('create')
     .description('register a client; the secret of a confidential one is printed once')
@@ -64,7 +71,7 @@ function addCreateCommand(client: Command): void {
     async (
       options: OutputOptions & { name: string; type: string; redirectUri?: string[]; scope?: string[] },
     ): Promise<void> =>
-      withOperations('client create', async ({ run }) => {
+      withOperations(fixture, 'client create', async ({ run }) => {
         const { name, type, redirectUri = [], scope } = options
         const body = { name, type, redirect_uris: redirectUri, ...(scope && { scopes: scope }) }
         printWithSecret(await run(await loadRoutes(), 'create', { body }), options)

@@ -5,7 +5,15 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { print, printJson } from '../print/print.ts'
 import { parseIdOption } from '../receiver/client-options.ts'
 import { addListOptions, buildListQuery, type ListOptions } from './list-options.ts'
-import { addJsonOption, OPERATOR, type OutputOptions, printRows, type Row, withOperations } from './operation.ts'
+import {
+  addJsonOption,
+  type CommandFixture,
+  OPERATOR,
+  type OutputOptions,
+  printRows,
+  type Row,
+  withOperations,
+} from './operation.ts'
 import { findRoleId, findUserId } from './user.ts'
 
 const loadRoutes = async () => (await import('../../identity/account/invitation/invitation.routes.ts')).invitationRoutes
@@ -15,7 +23,7 @@ const toLine = ({ document_id, email, status, expires_at }: Row) => [document_id
 const ACCOUNT = 'the document_id of the account'
 
 /** Adds `signalbox invite` (docs/guides/cli.md#invitations). */
-export function addInviteCommands(program: Command): void {
+export function addInviteCommands(program: Command, fixture: CommandFixture): void {
   const invite = program.command('invite').description('invitations to accounts')
   addListOptions(
     invite
@@ -23,12 +31,12 @@ export function addInviteCommands(program: Command): void {
       .description('list the invitations of an account')
       .requiredOption('--account <id>', ACCOUNT, parseIdOption),
   ).action(async (options: ListOptions & { account: string }) =>
-    withOperations('invite list', async ({ run }) => {
+    withOperations(fixture, 'invite list', async ({ run }) => {
       const input = { params: { id: options.account }, query: buildListQuery(options) }
       printRows(await run<Row[]>(await loadRoutes(), 'find-all', input), options, toLine)
     }),
   )
-  addCreateCommand(invite)
+  addCreateCommand(invite, fixture)
   addJsonOption(
     invite
       .command('revoke')
@@ -36,7 +44,7 @@ export function addInviteCommands(program: Command): void {
       .description('revoke an open invitation')
       .requiredOption('--account <id>', ACCOUNT, parseIdOption),
   ).action(async (invitation: string, options: OutputOptions & { account: string }) =>
-    withOperations('invite revoke', async ({ run }) => {
+    withOperations(fixture, 'invite revoke', async ({ run }) => {
       const row = await run(await loadRoutes(), 'delete', { params: { id: options.account, invitation } })
       if (options.json) printJson(row)
       else print(`Invitation of ${row.email} revoked.`)
@@ -45,7 +53,7 @@ export function addInviteCommands(program: Command): void {
 }
 
 /** Adds `signalbox invite create`. An invitation has an inviter, whose permissions limit it also at its acceptance. */
-function addCreateCommand(invite: Command): void {
+function addCreateCommand(invite: Command, fixture: CommandFixture): void {
   const command = invite
     .command('create')
     .description('invite an e-mail address to an account, in the name of a user')
@@ -55,7 +63,7 @@ function addCreateCommand(invite: Command): void {
     .option('--role <name>', 'name of an account-scoped role of the membership; may be repeated', collect)
   addJsonOption(command).action(
     async (options: OutputOptions & { account: string; email: string; by: string; role?: string[] }): Promise<void> =>
-      withOperations('invite create', async ({ db, run }) => {
+      withOperations(fixture, 'invite create', async ({ db, run }) => {
         const { account, email, by, role: names = [] } = options
         const roles = await Promise.all(names.map((one) => findRoleId(db, one)))
         const input = { params: { id: account }, body: { email, roles }, caller: await loadInviter(db, by) }

@@ -1,6 +1,8 @@
 import type { ErrorObject } from 'ajv'
 import type { Command } from 'commander'
+import type { Config } from '../../app/config/config.ts'
 import { FatalError } from '../../app/log/fatal.ts'
+import type { CommandRecorder } from '../../app/prepare/command-record.ts'
 import type { Resources } from '../../app/prepare/resources.ts'
 import { systemClock } from '../../base/clock.ts'
 import { buildIdMaker, type UserId } from '../../base/id.ts'
@@ -11,7 +13,6 @@ import type { Route, Routes } from '../../http/route/route.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { print, printJson } from '../print/print.ts'
-import { buildRecorder, withFixture } from '../resources.ts'
 
 /**
  * What the operations of the commands need: of users, accounts, invitations, and of clients without a logo, which alone
@@ -19,11 +20,19 @@ import { buildRecorder, withFixture } from '../resources.ts'
  */
 export type OperationDeps = Awaited<ReturnType<typeof buildOperationDeps>>
 
+/** What opens the database of a command, and records its changes. */
+export interface CommandFixture {
+  withFixture(options: { prepare: boolean }, work: (resources: Resources) => Promise<void>): Promise<void>
+  buildRecorder(config: Config): Promise<CommandRecorder>
+}
+
 /** An open database with the operations that change it. */
 export interface Operations {
   db: Database
   now: Date
   deps: OperationDeps
+  /** Records a change that is no operation of the API. */
+  record: CommandRecorder
   /** Runs the operation of an API route, with its validation, its event and its audit entry. Returns its `data`. */
   run<Data = Row>(routes: Routes<never>, action: string, input?: OperationInput): Promise<Data>
 }
@@ -82,19 +91,29 @@ export const OPERATOR: Caller = {
 }
 
 /** Runs `work` with the operations on an open database. A refusal ends the command with its text. */
-export async function withOperations(command: string, work: (operations: Operations) => Promise<void>): Promise<void> {
+export async function withOperations(
+  { withFixture, buildRecorder }: CommandFixture,
+  command: string,
+  work: (operations: Operations) => Promise<void>,
+): Promise<void> {
   await withFixture({ prepare: true }, async (resources) => {
     const now = new Date(systemClock.now())
     const deps = await buildOperationDeps(resources)
     const { db } = resources.database
-    const record = await buildOperationRecord(resources, { command, now })
+    const record = await buildRecorder(resources.config)
+    const recordOperation = await buildOperationRecord(record, { command, now })
     try {
       await work({
         db,
         now,
         deps,
+        record,
         run: (routes, action, input = {}) =>
-          runRoute(findRoute(routes as Routes<OperationDeps>, action), { db, now, deps, record }, input) as never,
+          runRoute(
+            findRoute(routes as Routes<OperationDeps>, action),
+            { db, now, deps, recordOperation },
+            input,
+          ) as never,
       })
     } catch (error) {
       throw error instanceof Problem ? new FatalError(describeProblem(error)) : error
@@ -131,14 +150,13 @@ async function buildOperationDeps({ config, secrets }: Resources) {
 type OperationRecord = (tx: Database, route: Route<never>, outcome: object) => Promise<void>
 
 async function buildOperationRecord(
-  { config }: Resources,
+  record: CommandRecorder,
   { command, now }: { command: string; now: Date },
 ): Promise<OperationRecord> {
-  const [{ buildReadPathFinder, draftEvents }, { describeRowChange }, { ROUTE_TREE }, record] = await Promise.all([
+  const [{ buildReadPathFinder, draftEvents }, { describeRowChange }, { ROUTE_TREE }] = await Promise.all([
     import('../../event/recording/record-change.ts'),
     import('../../event/recording/row-change.ts'),
     import('../../app/feature/route-tree.ts'),
-    buildRecorder(config),
   ])
   const findReadPath = buildReadPathFinder(ROUTE_TREE)
   return async (tx, route, outcome) => {
@@ -171,7 +189,12 @@ function findRoute(routes: Routes<OperationDeps>, action: string): Route<Operati
 /** Validates the input of a route, and runs its operation in one transaction with its records. */
 async function runRoute(
   route: Route<OperationDeps>,
-  { db, now, deps, record }: { db: Database; now: Date; deps: OperationDeps; record: OperationRecord },
+  {
+    db,
+    now,
+    deps,
+    recordOperation,
+  }: { db: Database; now: Date; deps: OperationDeps; recordOperation: OperationRecord },
   { params = {}, query = {}, body, caller = OPERATOR }: OperationInput,
 ): Promise<unknown> {
   const [{ parseListing }, { inTransaction }, { isChange, permissionOf }] = await Promise.all([
@@ -204,7 +227,7 @@ async function runRoute(
     const target = route.row?.neededBy === 'handle' ? await route.row.find(deps, { ...facts, db: tx }) : undefined
     const outcome = await route.handle(deps, { ...facts, db: tx, target, prepared })
     if (outcome.kind === 'refusal') throw outcome.problem
-    if (isChange(route)) await record(tx, route, outcome)
+    if (isChange(route)) await recordOperation(tx, route, outcome)
     return 'data' in outcome ? outcome.data : null
   }
   return isChange(route) ? inTransaction(db, handle) : handle(db)

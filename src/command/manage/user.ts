@@ -4,9 +4,15 @@ import { FatalError } from '../../app/log/fatal.ts'
 import { isUuid } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { print, printJson } from '../print/print.ts'
-import { buildRecorder } from '../resources.ts'
 import { addListOptions, buildListQuery, type ListOptions } from './list-options.ts'
-import { addJsonOption, type OutputOptions, printRows, type Row, withOperations } from './operation.ts'
+import {
+  addJsonOption,
+  type CommandFixture,
+  type OutputOptions,
+  printRows,
+  type Row,
+  withOperations,
+} from './operation.ts'
 
 const loadRoutes = async () => (await import('../../identity/user/user.routes.ts')).userRoutes
 
@@ -18,33 +24,33 @@ const toLine = ({ document_id, email, is_actived, name }: Row) => [
 ]
 
 /** Adds `signalbox user` (docs/guides/cli.md#users). */
-export function addUserCommands(program: Command): void {
+export function addUserCommands(program: Command, fixture: CommandFixture): void {
   const user = program.command('user').description('users')
   addListOptions(user.command('list').description('list users, the latest first')).action(
     async (options: ListOptions) =>
-      withOperations('user list', async ({ run }) => {
+      withOperations(fixture, 'user list', async ({ run }) => {
         const rows = await run<Row[]>(await loadRoutes(), 'find-all', { query: buildListQuery(options) })
         printRows(rows, options, toLine)
       }),
   )
   addJsonOption(user.command('show').argument('<user>', USER).description('show a user')).action(
     async (named: string, options: OutputOptions) =>
-      withOperations('user show', async ({ db, run }) => {
+      withOperations(fixture, 'user show', async ({ db, run }) => {
         const row = await run(await loadRoutes(), 'find-one', { params: { id: await findUserId(db, named) } })
         printRows(row, options, toLine)
       }),
   )
-  addCreateCommand(user)
+  addCreateCommand(user, fixture)
   for (const [action, done, description] of CHANGES)
     addJsonOption(user.command(action).argument('<user>', USER).description(description)).action(
       async (named: string, options: OutputOptions) =>
-        withOperations(`user ${action}`, async ({ db, run }) => {
+        withOperations(fixture, `user ${action}`, async ({ db, run }) => {
           const row = await run(await loadRoutes(), action, { params: { id: await findUserId(db, named) } })
           if (options.json) printJson(row)
           else print(`User ${row.email} ${done}.`)
         }),
     )
-  addResetLinkCommand(user)
+  addResetLinkCommand(user, fixture)
 }
 
 const USER = 'the document_id or the e-mail address of a user'
@@ -57,7 +63,7 @@ const CHANGES = [
 ] as const
 
 /** Adds `signalbox user create`. The password is no option: other users of the machine could read it. */
-function addCreateCommand(user: Command): void {
+function addCreateCommand(user: Command, fixture: CommandFixture): void {
   const command = user
     .command('create')
     .description('create a user; without --password-file it has no password, see reset-link')
@@ -71,7 +77,7 @@ function addCreateCommand(user: Command): void {
     ): Promise<void> => {
       const { email, name, role: names = [], passwordFile } = options
       const password = passwordFile === undefined ? undefined : readSecretFile(passwordFile)
-      await withOperations('user create', async ({ db, run }) => {
+      await withOperations(fixture, 'user create', async ({ db, run }) => {
         const roles = await Promise.all(names.map((one) => findRoleId(db, one)))
         const body = { email, roles, ...(name !== undefined && { name }), ...(password !== undefined && { password }) }
         printRows(await run(await loadRoutes(), 'create', { body }), options, toLine)
@@ -81,19 +87,17 @@ function addCreateCommand(user: Command): void {
 }
 
 /** Adds `signalbox user reset-link`, whose output is a secret. */
-function addResetLinkCommand(user: Command): void {
+function addResetLinkCommand(user: Command, fixture: CommandFixture): void {
   const command = user.command('reset-link').argument('<user>', USER)
   addJsonOption(
     command.description('print a link to a new password; valid for an hour, once. Who has it becomes the user'),
   ).action(async (named: string, options: OutputOptions) =>
-    withOperations('user reset-link', async ({ db, deps, now }) => {
-      const [{ makeResetLink }, { inTransaction }, { readConfig }] = await Promise.all([
+    withOperations(fixture, 'user reset-link', async ({ db, deps, now, record }) => {
+      const [{ makeResetLink }, { inTransaction }] = await Promise.all([
         import('../../identity/user/password/password-reset.ts'),
         import('../../postgres/statement/database.ts'),
-        import('../../app/config/config.ts'),
       ])
       const userId = await findUserId(db, named)
-      const record = await buildRecorder(readConfig())
       const made = await inTransaction(db, async (tx) => {
         const link = await makeResetLink(deps, tx, { userId, now })
         const detail = { command: 'user reset-link' }

@@ -4,7 +4,7 @@ import type { RefusalOutcome, Routes } from '../../../http/route/route.ts'
 import { isLine } from '../../../http/route/schema.ts'
 import { isEmailAddress } from '../../../http/shape/formats.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { cancelEmailChange, confirmByLink, requestEmailChange } from '../../user/own/email-change.ts'
+import { cancelEmailChange, requestEmailChange } from '../../user/own/email-change.ts'
 import { changeOwnName, deleteOwnUser, loadOwnUser } from '../../user/own/own-user.ts'
 import type { LinkDeps } from '../../user/password/password-reset.ts'
 import { IMAGE_LENGTH_LIMIT, PICTURE_BODY_LIMIT_BYTES } from '../../user/picture/picture.routes.ts'
@@ -12,18 +12,10 @@ import { preparePicture, removeOwnPicture, setOwnPicture } from '../../user/pict
 import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import { findNotice } from '../frame/notice.ts'
 import { buildPage } from '../frame/page.ts'
-import { definePage, type PageDeps, refusePage } from '../frame/page-route.ts'
+import { type PageDeps, refusePage } from '../frame/page-route.ts'
 import { buildSignInUrl } from '../frame/page-url.ts'
-import { renderError } from '../frame/problem-page.ts'
 import { defineUserPage } from '../frame/user-page.ts'
-import {
-  buildEmailChangedPage,
-  buildEmailChangePage,
-  buildProfilePage,
-  EMAIL_CHANGE,
-  PROFILE,
-  type ProfileForm,
-} from './profile-page.ts'
+import { buildProfilePage, PROFILE, type ProfileForm } from './profile-page.ts'
 
 type ProfilePageDeps = PageDeps & LinkDeps
 
@@ -89,7 +81,7 @@ async function refuseForm(
 const returnWith = (notice: keyof typeof NOTICES) =>
   ({ kind: 'redirect', status: 303, location: `${PROFILE}?notice=${notice}` }) as const
 
-/** The own profile of a user, and the links of a change of its address (docs/contract/pages.md#profile). */
+/** The own profile of a user (docs/contract/pages.md#profile). */
 export const profilePageRoutes: Routes<ProfilePageDeps> = [
   defineUserPage(
     {
@@ -252,50 +244,6 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
           location: buildSignInUrl(),
           cookies: deps.cookies.signOut(),
           changed: [{ id: user.userId, account: null }],
-        }
-      },
-    },
-  ),
-  definePage(
-    {
-      method: 'GET',
-      path: EMAIL_CHANGE,
-      resource: 'email-change-page',
-      action: 'show',
-      summary: 'The button of a link of a change of the address',
-      query: ['token'],
-    },
-    {
-      handle: async (deps: ProfilePageDeps, { visitor, query }) =>
-        buildPage({ brand: deps.brand, ...buildEmailChangePage(deps, { ...visitor, token: query.token ?? '' }) }),
-    },
-  ),
-  definePage(
-    {
-      method: 'POST',
-      path: EMAIL_CHANGE,
-      resource: 'user',
-      action: 'confirm-email-change',
-      event: 'shared',
-      eventAction: 'update',
-      strictRateLimit: true,
-      summary: 'Confirm one address of a change by a link',
-      fields: { token: 200 },
-    },
-    {
-      handle: async (deps: ProfilePageDeps, { db, visitor, form, requestId, now }) => {
-        const result = await confirmByLink(db, { token: form.token, now })
-        const actor = { userId: result.userId ?? null, sessionId: null, account: null }
-        if ('problem' in result) {
-          const { problem } = result
-          const page = renderError({ code: problem.code, requestId, texts: visitor.texts })
-          return refusePage(deps, { problem, page, target: actor.userId, actor })
-        }
-        const { userId, isChanged } = result
-        return {
-          ...buildPage({ brand: deps.brand, ...buildEmailChangedPage({ ...visitor, isChanged }) }),
-          ...(isChanged && { changed: [{ id: userId, account: null }] }),
-          actor,
         }
       },
     },

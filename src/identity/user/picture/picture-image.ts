@@ -5,7 +5,7 @@ import { invalidField, Problem } from '../../../http/problem/problem.ts'
 export const PICTURE_LIMIT_BYTES = 512 * 1024
 
 /** Width and height of a stored picture, in pixels. */
-export const PICTURE_SIDE = 256
+const PICTURE_SIDE = 256
 
 /** The media type of a stored picture. */
 export const PICTURE_TYPE = 'image/webp'
