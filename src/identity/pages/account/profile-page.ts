@@ -177,13 +177,13 @@ ${renderFormToken(deps, browserId)}
 
 /** The page after the use of a link. */
 export function buildEmailChangedPage({ texts, isChanged }: { texts: Texts; isChanged: boolean }): Page {
-  const name = isChanged ? 'done' : 'half'
+  const title = texts.say(isChanged ? 'email-change.done' : 'email-change.half')
   const content = html`<div class="panel">
 <div class="lead">
-<h1>${texts.say(`email-change.${name}`)}</h1>
-<p class="quiet">${texts.say(`email-change.${name}-text`)}</p>
+<h1>${title}</h1>
+<p class="quiet">${texts.say(isChanged ? 'email-change.done-text' : 'email-change.half-text')}</p>
 </div>
 ${isChanged && html`<a class="button" href="/auth/">${texts.say('email-change.continue')}</a>`}
 </div>`
-  return { texts, title: texts.say(`email-change.${name}`), content }
+  return { texts, title, content }
 }
