@@ -30,7 +30,13 @@ test('a picture chosen in the browser is made small, saved and shown, without a 
   await openProfile(page)
   // Over the limit of an upload: the browser makes it small first.
   const { data, info } = await sharp({
-    create: { width: 1500, height: 1000, channels: 3, noise: { type: 'gaussian', mean: 128, sigma: 60 } },
+    create: {
+      width: 1500,
+      height: 1000,
+      channels: 3,
+      background: '#000',
+      noise: { type: 'gaussian', mean: 128, sigma: 60 },
+    },
   })
     .jpeg({ quality: 95 })
     .toBuffer({ resolveWithObject: true })

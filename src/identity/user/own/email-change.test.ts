@@ -102,6 +102,16 @@ describe('a change of the own address', () => {
     expect(await Promise.all(statuses)).toEqual([200, 401, 200])
   })
 
+  test('does not revive the session that asked, when that signed out meanwhile', async () => {
+    const user = await askFor()
+    const other = await user.session()
+    await user.call('POST', '/api/v3/auth/session/revoke')
+    await confirm(user.toNew)
+    expect((await confirm(user.toOld)).body.data).toEqual({ is_changed: true })
+    const statuses = [user.call, other].map(async (call) => (await call('GET', OWN)).status)
+    expect(await Promise.all(statuses)).toEqual([401, 401])
+  })
+
   test('expires an hour after the request, at the instant', async () => {
     await using own = await openApp()
     const user = await askFor(undefined, own)

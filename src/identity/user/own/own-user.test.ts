@@ -155,6 +155,16 @@ describe('the own deletion', () => {
     })
   })
 
+  test('of the last two administrators at once leaves one', async () => {
+    await using own = await createTestApp()
+    const { body } = await own.admin('GET', `${IDENTITY}/role?filters=name|eq|administrator`)
+    const { call, userId } = await own.signInMember()
+    await own.admin('PATCH', `${IDENTITY}/user/${userId}`, { roles: [body.data[0].document_id] })
+    const addresses = await Promise.all([own.admin, call].map(async (one) => (await one('GET', OWN)).body.data.email))
+    const answers = await Promise.all([own.admin, call].map((one, at) => one('DELETE', OWN, { email: addresses[at] })))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409])
+  })
+
   test('is refused to the only administrator of an account, until another one is', async () => {
     const [one, two] = [await createUser(), await createUser()]
     const account = await createAccount(one)

@@ -2,6 +2,7 @@ import { deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { makePicture } from './picture-image.ts'
 
 const PICTURE = '/api/v3/auth/user/picture'
 
@@ -166,6 +167,14 @@ describe('a refused picture', () => {
     expect((await asKey('PUT', PICTURE, { image })).status).toBe(409)
     expect((await asKey('DELETE', PICTURE)).status).toBe(409)
   })
+})
+
+test('more pictures than may wait are refused, and each other one is made', async () => {
+  const bytes = await draw(300, 300).png().toBuffer()
+  const made = await Promise.allSettled(Array.from({ length: 19 }, () => makePicture(bytes)))
+  const refused = made.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
+  expect(refused.map(({ reason }) => reason.code)).toEqual(['overloaded', 'overloaded'])
+  expect((await makePicture(bytes)).length).toBeGreaterThan(0)
 })
 
 test.each(['x', `${'A'.repeat(22)}`, `${'A'.repeat(23)}`, '..%2F..%2Fetc'])('no picture is at %s', async (key) => {
