@@ -241,7 +241,7 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
         return {
           kind: 'redirect',
           status: 303,
-          location: buildSignInUrl(),
+          location: buildSignInUrl({ notice: 'deleted' }),
           cookies: deps.cookies.signOut(),
           changed: [{ id: user.userId, account: null }],
         }
