@@ -64,10 +64,16 @@ describe('a change of the own address', () => {
   })
 
   test('is recorded as a change of the user, and queued for provisioning, with its second link only', async () => {
-    const target = await app.database.pool.query(
-      `select count(*)::int as queued from event_occurrence where event = 'user.update'`,
-    )
+    const target = await app.admin('POST', '/api/v3/provisioning/target', { url: 'https://target.example.com/' })
+    expect(target.status).toBe(201)
     const user = await askFor()
+    const queued = async () =>
+      (
+        await app.database.pool.query(
+          'select type, email, name from provisioning_delivery where target = $1 and user_id = $2 order by position desc',
+          [target.body.data.document_id, user.id],
+        )
+      ).rows[0]
     const events = async () =>
       (
         await app.database.pool.query(
@@ -78,9 +84,10 @@ describe('a change of the own address', () => {
     expect(await events()).toBe('user.request-email-change')
     await confirm(user.toNew)
     expect(await events()).toBe('user.request-email-change')
+    expect(await queued()).toMatchObject({ email: user.email })
     await confirm(user.toOld)
     expect(await events()).toBe('user.update')
-    expect(target.rows[0].queued).toBeGreaterThanOrEqual(0)
+    expect(await queued()).toMatchObject({ type: 'user.updated', email: user.next })
     const { body } = await app.admin('GET', `/api/v3/audit/log?filters=user|eq|${user.id}&sort=-created_at`)
     const actions = body.data.map((row: { action: string }) => row.action)
     expect(actions.slice(0, 3)).toEqual([
@@ -89,6 +96,11 @@ describe('a change of the own address', () => {
       'user.request-email-change',
     ])
     expect(JSON.stringify(body.data)).not.toContain(user.toNew)
+    await user.call('PATCH', OWN, { name: 'Ada' })
+    expect(await queued()).toMatchObject({ type: 'user.updated', name: 'Ada' })
+    await user.call('DELETE', OWN, { email: user.next })
+    expect(await queued()).toMatchObject({ type: 'user.deprovisioned' })
+    await app.admin('DELETE', `/api/v3/provisioning/target/${target.body.data.document_id}`)
   })
 
   test('ends the other sessions and keeps the one that asked, and the API keys', async () => {
