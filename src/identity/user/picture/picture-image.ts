@@ -1,11 +1,15 @@
 import { buildMutex } from '../../../base/semaphore.ts'
 import { invalidField, Problem } from '../../../http/problem/problem.ts'
+import { readPixels } from './picture-size.ts'
 
 /** Limit of an uploaded picture, in bytes. */
 export const PICTURE_LIMIT_BYTES = 512 * 1024
 
 /** Width and height of a stored picture, in pixels. */
 const PICTURE_SIDE = 256
+
+/** Quality of a stored picture, of 100. */
+const QUALITY = 82
 
 /** The media type of a stored picture. */
 export const PICTURE_TYPE = 'image/webp'
@@ -16,39 +20,8 @@ const PIXELS_LIMIT = 4096 * 4096
 /** Pictures that wait in this process; each is short, and one is decoded at a time. */
 const WAITING_LIMIT = 16
 
-/** Longest time of one picture, in seconds. */
-const TIME_LIMIT_S = 5
-
-/** The first bytes of each format, with the offset where they stand. */
-const HEADS = [
-  { at: 0, bytes: Buffer.from('\x89PNG\r\n\x1a\n', 'latin1') },
-  { at: 0, bytes: Buffer.from('\xff\xd8\xff', 'latin1') },
-  { at: 8, bytes: Buffer.from('WEBP', 'latin1') },
-]
-
-/** The decoders of these formats; the library has others, which foreign bytes must not reach. */
-const LOADERS = ['VipsForeignLoadPngBuffer', 'VipsForeignLoadJpegBuffer', 'VipsForeignLoadWebpBuffer']
-
-const hasKnownHead = (bytes: Buffer) =>
-  HEADS.some((head) => bytes.subarray(head.at, head.at + head.bytes.length).equals(head.bytes))
-
-const loadLibrary = buildOnce(async () => {
-  const { default: sharp } = await import('sharp')
-  sharp.cache(false)
-  sharp.concurrency(1)
-  sharp.block({ operation: ['VipsForeignLoad'] })
-  sharp.unblock({ operation: LOADERS })
-  return sharp
-})
-
-/** Computes a value at its first use: a service without pictures never loads the library. */
-function buildOnce<Value>(compute: () => Promise<Value>): () => Promise<Value> {
-  let kept: Promise<Value> | undefined
-  return () => {
-    kept ??= compute()
-    return kept
-  }
-}
+/** Loaded with the first picture: a service without pictures does not pay for it. */
+const loadLibrary = () => import('@napi-rs/image')
 
 const mutex = buildMutex()
 
@@ -61,7 +34,9 @@ const refuse = (code: string, message: string) => invalidField('image', code, me
 export async function makePicture(bytes: Buffer): Promise<Buffer> {
   if (bytes.length > PICTURE_LIMIT_BYTES)
     throw refuse('too_large', `is over ${PICTURE_LIMIT_BYTES / 1024} KiB. Shrink it`)
-  if (!hasKnownHead(bytes)) throw refuse('not_an_image', 'is no PNG, JPEG or WebP')
+  const pixels = readPixels(bytes)
+  if (!pixels) throw refuse('not_an_image', 'is no PNG, JPEG or WebP')
+  if (pixels > PIXELS_LIMIT) throw refuse('too_many_pixels', 'has over 16 million pixels. Shrink it')
   if (mutex.waiting() >= WAITING_LIMIT)
     throw new Problem('overloaded', 'Too many pictures wait. Try again in a moment.', {
       headers: { 'retry-after': '5' },
@@ -75,20 +50,12 @@ export async function makePicture(bytes: Buffer): Promise<Buffer> {
 }
 
 async function render(bytes: Buffer): Promise<Buffer> {
-  const sharp = await loadLibrary()
+  const { ResizeFit, Transformer } = await loadLibrary()
   try {
-    const image = sharp(bytes, { limitInputPixels: PIXELS_LIMIT, failOn: 'error', sequentialRead: true, pages: 1 })
-    return await image
-      .timeout({ seconds: TIME_LIMIT_S })
-      .autoOrient()
-      .resize(PICTURE_SIDE, PICTURE_SIDE, { fit: 'cover' })
-      .webp({ quality: 82 })
-      .toBuffer()
-  } catch (error) {
+    const size = { width: PICTURE_SIDE, height: PICTURE_SIDE, fit: ResizeFit.Cover }
+    return await new Transformer(bytes).rotate().resize(size).webp(QUALITY)
+  } catch {
     // The library has no classes of errors. Whatever it says, the bytes are the caller's.
-    const isLarge = error instanceof Error && error.message.includes('pixel limit')
-    throw isLarge
-      ? refuse('too_many_pixels', 'has over 16 million pixels. Shrink it')
-      : refuse('not_an_image', 'cannot be read as an image. Save it again as PNG, JPEG or WebP')
+    throw refuse('not_an_image', 'cannot be read as an image. Save it again as PNG, JPEG or WebP')
   }
 }

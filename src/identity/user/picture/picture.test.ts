@@ -47,6 +47,20 @@ function buildBomb(width: number, height: number): Buffer {
   ])
 }
 
+/** A WebP of a canvas of one pixel around a frame of 268 million. */
+function buildHiddenFrame(): Buffer {
+  const bytes = Buffer.alloc(60)
+  bytes.write('RIFF', 0, 'latin1')
+  bytes.writeUInt32LE(52, 4)
+  bytes.write('WEBPVP8X', 8, 'latin1')
+  bytes.writeUInt32LE(10, 16)
+  bytes.write('VP8L', 30, 'latin1')
+  bytes.writeUInt32LE(16, 34)
+  bytes.writeUInt8(0x2f, 38)
+  bytes.writeUInt32LE(0x0fffffff, 39)
+  return bytes
+}
+
 function crc(bytes: Buffer): number {
   let sum = 0xffffffff
   for (const byte of bytes) {
@@ -141,8 +155,22 @@ describe('a refused picture', () => {
     ['PNG with a pixel too many', buildBomb(4096, 4097), 'too_many_pixels'],
     ['PNG whose data ends early', buildBomb(4000, 4000), 'not_an_image'],
     ['PNG of no width', buildBomb(0, 1), 'not_an_image'],
+    ['WebP whose small canvas holds a large frame', buildHiddenFrame(), 'too_many_pixels'],
+    [
+      'JPEG with a frame behind garbage',
+      Buffer.from('\xff\xd8\xff\xe0\x00\x02garbage\xff\xc0', 'latin1'),
+      'not_an_image',
+    ],
   ])('is a %s', async (_name, bytes, code) => {
     expect(fault(await upload(bytes))).toEqual([422, 'image', code])
+  })
+
+  test('is a JPEG of many scans, each of which would be a pass over all pixels', async () => {
+    const photo = await draw(200, 100).jpeg({ progressive: true }).toBuffer()
+    expect((await upload(photo)).answer.status).toBe(200)
+    const scan = photo.subarray(photo.lastIndexOf(Buffer.from([0xff, 0xda])), -2)
+    const many = Buffer.concat([photo.subarray(0, -2), ...Array(40).fill(scan), photo.subarray(-2)])
+    expect(fault(await upload(many))).toEqual([422, 'image', 'not_an_image'])
   })
 
   test('is over 512 KiB', async () => {
