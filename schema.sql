@@ -187,6 +187,25 @@ create table "delivery_worker" (
   constraint delivery_worker_pkey PRIMARY KEY (worker_id)
 );
 
+create table "email_change" (
+  document_id uuid not null,
+  "user" uuid not null,
+  session uuid not null,
+  new_email text not null,
+  old_email text not null,
+  new_token_hash bytea,
+  old_token_hash bytea,
+  expires_at timestamp(3) with time zone not null,
+  ended_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint email_change_new_token_hash_key UNIQUE (new_token_hash),
+  constraint email_change_old_token_hash_key UNIQUE (old_token_hash),
+  constraint email_change_pkey PRIMARY KEY (document_id),
+  constraint email_change_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX email_change_created_idx ON public.email_change USING btree (created_at);
+CREATE INDEX email_change_user_idx ON public.email_change USING btree ("user", created_at);
+
 create table "engine_grant" (
   document_id uuid not null,
   "user" uuid not null,
@@ -1070,6 +1089,17 @@ CREATE INDEX user_inactive_idx ON public."user" USING btree (created_at) WHERE (
 CREATE INDEX user_name_parts_idx ON public."user" USING gin (name gin_trgm_ops);
 CREATE INDEX user_sign_in_idx ON public."user" USING btree (last_sign_in_at);
 CREATE INDEX user_updated_idx ON public."user" USING btree (updated_at);
+
+create table "user_picture" (
+  "user" uuid not null,
+  key text not null,
+  content bytea not null,
+  created_at timestamp(3) with time zone not null,
+  constraint user_picture_content_check CHECK ((octet_length(content) <= 524288)),
+  constraint user_picture_key_key UNIQUE (key),
+  constraint user_picture_pkey PRIMARY KEY ("user"),
+  constraint user_picture_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
 
 create table "user_role" (
   "user" uuid not null,

@@ -528,6 +528,42 @@ create table proof_token (
 create index proof_token_user_idx on proof_token ("user", purpose, created_at);
 create index proof_token_expires_idx on proof_token (expires_at);
 
+-- Pictures that users uploaded, as the service re-encoded them. The key is the end of their address, and new with each.
+create table user_picture (
+  "user" uuid primary key references "user" (document_id) on delete cascade,
+  key text not null unique,
+  content bytea not null check (octet_length(content) <= 524288),
+  created_at timestamptz(3) not null
+);
+
+create function remove_user_picture() returns trigger language plpgsql as $$
+begin
+  delete from user_picture where "user" = new.document_id;
+  return null;
+end $$;
+create trigger remove_picture after update of deleted_at on "user" for each row
+  when (old.deleted_at is null and new.deleted_at is not null) execute function remove_user_picture();
+
+-- Changes of their own address that users asked for. The links to the new and to the present address are hashed; each
+-- hash is erased by its use, and the address changes with the second use.
+create table email_change (
+  document_id uuid primary key,
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  -- The session that asked, which stays open when the address changes. It has no foreign key: sessions are swept earlier.
+  session uuid not null,
+  new_email text not null,
+  -- The address at the request. With another one the request is void.
+  old_email text not null,
+  new_token_hash bytea unique,
+  old_token_hash bytea unique,
+  expires_at timestamptz(3) not null,
+  -- When it was made, replaced, withdrawn or ended with all access of the user.
+  ended_at timestamptz(3),
+  created_at timestamptz(3) not null
+);
+create index email_change_user_idx on email_change ("user", created_at);
+create index email_change_created_idx on email_change (created_at);
+
 -- Reads behind locks --------------------------------------------------------------------------------------------------
 
 -- A change reads the rows it depends on behind the locks that protect them. A statement reads as of its own start, and
@@ -745,6 +781,22 @@ begin
     perform from "user" u where u.document_id = holder for no key update;
   end loop;
   return recent;
+end $$;
+
+-- Number of changes of the own address that a locked user asked for after an instant.
+create function count_email_changes(holder uuid, since timestamptz) returns integer language plpgsql volatile as $$
+begin
+  return (select count(*)::int from email_change c where c."user" = holder and c.created_at > since);
+end $$;
+
+-- The change of the address of a locked user that a link belongs to, if it is neither ended nor expired and the link is
+-- unused: of two uses at once, one finds it.
+create function email_change_of(holder uuid, hash bytea, at timestamptz) returns setof email_change
+language plpgsql volatile rows 1 as $$
+begin
+  return query select c.* from email_change c
+    where c."user" = holder and c.ended_at is null and c.expires_at > at
+      and (c.new_token_hash = hash or c.old_token_hash = hash);
 end $$;
 
 -- The identities of a user.

@@ -16,12 +16,16 @@ const KINDS = [
 const ids = Object.fromEntries(KINDS.map((kind) => [kind, `id of ${kind}`]))
 const config = renderSchemathesisConfig(ids as Parameters<typeof renderSchemathesisConfig>[0], 'http://sink.test/')
 
-/** A user has an identity only after a sign-in with a provider; an invitation, a passkey and a grant are only deleted by id. */
+/**
+ * A user has an identity only after a sign-in with a provider; an invitation, a passkey and a grant are only deleted by
+ * id; a picture is read by a key that its upload makes.
+ */
 const WITHOUT_ROW = [
   '/api/v3/identity/identity/{id}',
   '/api/v3/identity/account/{id}/invitation/{invitation}',
   '/api/v3/auth/factor/passkey/{id}',
   '/api/v3/oauth/grant/{id}',
+  '/api/v3/auth/picture/{picture}',
 ]
 
 test('every path with an id is called with the id of a row that exists', () => {

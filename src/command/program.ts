@@ -5,6 +5,10 @@ import { addAdminCommands } from './admin.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addDoctorCommand } from './doctor.ts'
 import type { Launcher } from './launcher.ts'
+import { addAccountCommands } from './manage/account.ts'
+import { addClientCommands } from './manage/client.ts'
+import { addInviteCommands } from './manage/invite.ts'
+import { addUserCommands } from './manage/user.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addOauthCommands } from './oauth.ts'
 import { printError } from './print/print.ts'
@@ -12,6 +16,7 @@ import { addListenCommand } from './receiver/listen.ts'
 import { addReplayCommand } from './receiver/replay.ts'
 import { addTriggerCommand } from './receiver/trigger.ts'
 import { addVerifyCommand } from './receiver/verify.ts'
+import { buildRecorder, withFixture } from './resources.ts'
 import { addSecretsCommands } from './secrets.ts'
 import { addServeCommand } from './serve.ts'
 
@@ -49,6 +54,8 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addDoctorCommand(program)
   addCatalogueCommands(program)
   addAdminCommands(program)
+  for (const add of [addUserCommands, addAccountCommands, addInviteCommands, addClientCommands])
+    add(program, { withFixture, buildRecorder })
   addOauthCommands(program)
   addSecretsCommands(program)
   addListenCommand(program)

@@ -10,6 +10,8 @@ import { deleteExpiredFlows } from './social-login/flow/login-flow.store.ts'
 import { deleteExpiredNonces } from './sso/exchange.store.ts'
 import { deleteForgottenThrottles } from './throttle/login-throttle.store.ts'
 import { FORGET_AFTER_MS } from './throttle/login-throttle.ts'
+import { deleteOldEmailChanges } from './user/own/email-change.store.ts'
+import { EMAIL_CHANGES_WINDOW_MS } from './user/own/email-change.ts'
 import { deleteExpiredProofTokens } from './user/proof/proof-token.store.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -36,6 +38,7 @@ export const identitySweeps: readonly Sweep[] = [
   sweepOld('ssoNonces', NONCE_KEPT_MS, deleteExpiredNonces),
   sweepOld('mails', MAIL_KEPT_MS, deleteEndedMails),
   sweepOld('proofTokens', 0, deleteExpiredProofTokens),
+  sweepOld('emailChanges', EMAIL_CHANGES_WINDOW_MS, deleteOldEmailChanges),
   sweepOld('engineSessions', 0, deleteExpiredEngineSessions),
   sweepOld('loginFlows', 0, deleteExpiredFlows),
   sweepOld('loginCodes', 0, deleteExpiredLoginCodes),

@@ -12,6 +12,7 @@ import {
 } from './console-browser.ts'
 
 const VIEWER = { email: 'viewer@example.test', name: 'Vera Viewer' }
+const RENAMED = { email: 'renamed@example.test', name: 'Rina Old' }
 
 let c: ConsoleBrowser
 let d: DeliveryApp
@@ -22,6 +23,7 @@ beforeAll(async () => {
   d = c.d
   await d.call('POST', '/api/v3/identity/role', { name: 'viewer', permissions: ['webhook:dashboard'] })
   await c.addUser(VIEWER, 'viewer')
+  await c.addUser(RENAMED, 'viewer')
   account = (await d.call('POST', '/api/v3/identity/account', { name: 'Example' })).body.data.document_id
 })
 afterAll(() => c?.[Symbol.asyncDispose]())
@@ -283,6 +285,21 @@ describe('the frame', () => {
     await page.getByText(/UTC$/).first().waitFor()
     const stored = await page.evaluate('JSON.stringify({ ...localStorage })')
     expect(stored).not.toMatch(/eyJ|sbx_|whsec_/)
+    expect(complaints).toEqual([])
+  })
+
+  test('changes the own name and asks for another own address, which can be withdrawn', async () => {
+    await using opened = await c.open('/console/settings', RENAMED)
+    const { page, complaints } = opened
+    await waitForHeading(page, 'Settings')
+    await page.getByLabel('Name', { exact: true }).fill('Rina New')
+    await button(page, 'Save').click()
+    await page.getByText('Rina New').first().waitFor()
+    await page.getByLabel('New e-mail address').fill('rina@elsewhere.test')
+    await button(page, 'Send both links').click()
+    await page.getByText('Your address is about to change to rina@elsewhere.test.').waitFor()
+    await button(page, 'Withdraw the change').click()
+    await page.getByLabel('New e-mail address').waitFor()
     expect(complaints).toEqual([])
   })
 

@@ -13,9 +13,11 @@ import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import { endRows } from '../harness/delivery/ledger-rows.ts'
 import { untilWaiting } from '../harness/plan/lock-waits.ts'
 import { buildFactorCases } from './factor-cases.ts'
+import { buildOwnUserCases } from './own-user-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 import { buildPlatformCases } from './platform-cases.ts'
 import { buildPortalCases } from './portal-cases.ts'
+import { buildProvisioningCases } from './provisioning-cases.ts'
 
 const PROVIDER_KEY = makeKey('key-1')
 const IDENTITY = '/api/v3/identity'
@@ -75,21 +77,6 @@ const makeDispatch = async () => {
 const makeJob = async () => {
   const { id } = await makeDispatch()
   return idOf('/api/v3/webhook/dispatch/replay', { filters: [`document_id|eq|${id}`] })
-}
-
-const makeTarget = () => idOf('/api/v3/provisioning/target', { url: 'https://target.example.com/' })
-const makeProvisioningJob = async () => idOf(`/api/v3/provisioning/target/${(await makeTarget()).id}/sync`, {})
-const makeProvisioningDelivery = async () => {
-  const { id: target } = await makeTarget()
-  await makeUser()
-  const { rows } = await app.database.pool.query(
-    `with d as (
-       update provisioning_delivery set status = 'failed', ended_at = created_at where target = $1 returning *
-     ), s as (update provisioning_stream set waiting = 0, due_at = null where target = $1)
-     select document_id from d`,
-    [target],
-  )
-  return { id: rows[0].document_id as string }
 }
 
 const PASSWORD = 'correct horse battery'
@@ -204,6 +191,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
       return { body: { token: await readToken(user.email) }, call: app.anonymous }
     },
   ],
+  ...buildOwnUserCases({ makeUser: () => makeUser({ password: PASSWORD }), logIn, readToken, app: () => app }),
   'account-member.update': [
     SAME,
     async () => {
@@ -357,25 +345,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     },
   ],
   'replay-job.cancel': [onceElse(409), makeJob],
-  'provisioning-target.create': [EACH, async () => ({ body: { url: 'https://target.example.com/' } })],
-  'provisioning-target.update': [SAME, async () => ({ ...(await makeTarget()), body: { name: 'Renamed' } })],
-  'provisioning-target.delete': [onceElse(404), makeTarget],
-  'provisioning-target.active': [SAME, async () => ({ ...(await makeTarget()), body: { is_actived: false } })],
-  'provisioning-target.rotate-secret': [EACH, makeTarget],
-  'provisioning-target.sync': [onceElse(409), makeTarget],
-  'provisioning-target.reconcile': [onceElse(409), makeTarget],
-  'provisioning-target.redrive': [onceElse(409), makeTarget],
-  'provisioning-delivery.replay': [onceElse(409), makeProvisioningDelivery],
-  'provisioning-job.pause': [onceElse(409), makeProvisioningJob],
-  'provisioning-job.resume': [
-    onceElse(409),
-    async () => {
-      const { id } = await makeProvisioningJob()
-      await make(`/api/v3/provisioning/job/${id}/pause`)
-      return { id }
-    },
-  ],
-  'provisioning-job.cancel': [onceElse(409), makeProvisioningJob],
+  ...buildProvisioningCases({ make, makeUser, app: () => app }),
 }
 
 const CHANGES = (ROUTE_TREE as readonly RouteDeclaration[]).filter(({ method }) => method !== 'GET')

@@ -68,6 +68,18 @@ const resetByMail: Act = async ({ user }) => {
   return fixture.app.anonymous('POST', '/api/v3/auth/password/reset', { token: mail?.token, password: NEW })
 }
 
+const changeOwnAddress: Act = async ({ user, call }) => {
+  const change = '/api/v3/auth/user/email-change'
+  const next = `new-${user.email}`
+  await call('POST', change, { email: next })
+  const answers = []
+  for (const address of [next, user.email]) {
+    const [mail] = await readMails(fixture.app, address)
+    answers.push(await fixture.app.anonymous('POST', `${change}/confirm`, { token: mail?.token }))
+  }
+  return answers[1] as TestAnswer
+}
+
 const onTheCommandLine: Act = async ({ user }) => {
   const passwords = { hash: async () => 'a hash', isCorrect: async () => false } as never
   const input = { email: user.email, password: NEW, now: new Date(fixture.app.clock.now()) }
@@ -98,6 +110,8 @@ const ROWS: readonly (readonly [string, Act, readonly Column[]])[] = [
   ['removal of factors that keeps keys', byAdministrator('remove-factors', { keep_api_keys: true }), ['API key']],
   ['disabling', byAdministrator('disable'), []],
   ['deletion', remove, []],
+  ['the own deletion', ({ user, call }) => call('DELETE', '/api/v3/auth/user', { email: user.email }), []],
+  ['a change of the own address', changeOwnAddress, ['API key']],
   ['a change of the own password', changeOwn(), []],
   [
     'a change of the own password that keeps apps and keys',

@@ -44,6 +44,11 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
   ],
   'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],
+  'manage.md': [
+    ['user create', /^User vera@example\.com enabled\.$/m],
+    ['account create', /^[0-9a-f-]{36} {2}Acme$/m],
+    ['client create', /^secret {2}sbcs_/m],
+  ],
   'cli.md': [['signalbox trigger', /^contract +[0-9a-f-]{36}/m]],
 }
 

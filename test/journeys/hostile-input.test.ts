@@ -88,6 +88,7 @@ const SAMPLES = [
   'ticket.open',
   'correct horse battery',
   'v'.repeat(43),
+  'v'.repeat(22),
   '1.1',
   'private-account-01890000-0000-7000-8000-000000000001',
   'presence-account-01890000-0000-7000-8000-000000000001',

@@ -151,6 +151,19 @@ const END_OF_ACCESS: Step = [
   2,
 ]
 
+/** Who administers the accounts of the user is read behind their locks and that of the user. */
+const OWN_DELETION: Step = [
+  'begin; locks the accounts that the user administers; locks the user; reads their other administrators; ends what was opened; closes; commit',
+  7,
+  4,
+]
+const TWO_MAILS: Step = [
+  'begin; locks the user and counts its changes; replaces the change and writes the first mail; closes; commit',
+  5,
+  3,
+]
+const WITHDRAWAL: Step = ['begin; locks the user; ends the change, if there is one; closes; commit', 5, 3]
+
 /** Requests that take more steps than `CHANGE`, with the reason. */
 const LONGER: readonly Step[] = [
   SELECTION,
@@ -163,6 +176,9 @@ const LONGER: readonly Step[] = [
   CODE_IDENTITY,
   INVITATION,
   ACCEPTANCE,
+  OWN_DELETION,
+  TWO_MAILS,
+  WITHDRAWAL,
   ...OF_FACTORS,
 ]
 
@@ -217,6 +233,12 @@ const STEPS: Record<string, readonly Step[]> = {
   ],
   'email.request-verification': [STRICT_LIMIT, CHANGE],
   'email.verify': [STRICT_LIMIT, CHANGE],
+  'user.set-picture': [STRICT_LIMIT, CHANGE],
+  'user.delete-own': [STRICT_LIMIT, OWN_DELETION],
+  'user.request-email-change': [STRICT_LIMIT, TWO_MAILS],
+  'user.cancel-email-change': [WITHDRAWAL],
+  'user.confirm-email-change': [STRICT_LIMIT, CHANGE],
+  'user.confirm-email-change of the second link': [STRICT_LIMIT, END_OF_ACCESS],
   'account-invitation.create': [INVITATION],
   'account-invitation.accept': [
     STRICT_LIMIT,

@@ -31,6 +31,7 @@ import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts
 import { buildPublishForms } from './publish-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
 import { buildUsersRouteRequests } from './users-route-requests.ts'
+import { buildWebhookRouteRequests } from './webhook-route-requests.ts'
 
 /** Input of one request beyond the route itself. */
 export interface Request {
@@ -155,7 +156,7 @@ const newIdentity = async () => {
   return { call, params: { id: linked.body.data.document_id as string } }
 }
 
-const users = buildUsersRouteRequests({ created, email, newIdentity, newRole, newUser, signIn })
+const users = buildUsersRouteRequests({ created, email, newIdentity, newRole, newUser, signIn, app: () => fixture.app })
 
 const of =
   (make: () => Promise<Json>, rest: Omit<Request, 'params'> = {}) =>
@@ -164,6 +165,12 @@ const of =
 const factors = buildFactorRequests(() => ({ ...fixture.app, newUser: newPasswordUser }), {
   origin: 'https://service.test',
   rpId: 'service.test',
+})
+
+const webhooks = buildWebhookRouteRequests({
+  ...{ of, created, newWebhook, newSignedWebhook, newDispatch, newJob },
+  account: () => account,
+  receiver: () => fixture.receiver.origin,
 })
 
 /** Input of a successful request to each route; undefined for none. */
@@ -240,6 +247,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     await fixture.app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request')
     return { body: { token: await tokenOfMail(user.email) }, call: fixture.app.anonymous }
   },
+  ...users.ofOneself,
   'user.create': () => ({ body: { email: email() } }),
   'user.find-all': undefined,
   'user.find-one': of(newUser),
@@ -294,18 +302,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'api-key.delete': of(newKey),
   'audit-log.find-all': undefined,
   ...buildPlatformRouteRequests({ created, account: () => account }),
-  'webhook.export': () => ({ query: '?format=json' }),
-  'webhook-dispatch.export': () => ({ query: '?format=csv' }),
-  'webhook.create': () => ({ body: { url: `${fixture.receiver.origin}/new`, account, events: ['contract.create'] } }),
-  'webhook.find-all': undefined,
-  'webhook.find-one': of(newWebhook),
-  'webhook.update': of(newWebhook, { body: { name: 'Renamed' } }),
-  'webhook.delete': of(newWebhook),
-  'webhook.purge': of(newWebhook),
-  'webhook.active': of(newWebhook, { body: { is_actived: false } }),
-  'webhook.rotate-secret': of(newWebhook),
-  'webhook.rotate-key': of(newSignedWebhook),
-  'webhook.find-keys': of(newSignedWebhook),
+  ...webhooks.ofRegistry,
   'webhook-event.find-set': of(newWebhook),
   'webhook-event.set': async () => ({
     params: await idOf(newWebhook()),
@@ -338,24 +335,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'event-occurrence.routing': async () => ({ params: { id: (await newDispatch()).event } }),
   'event.routing': async () => ({ params: { id: await eventId('contract.create') }, query: `?account=${account}` }),
   'webhook.test': of(newWebhook),
-  'webhook-dispatch.find-all': undefined,
-  'webhook-dispatch.find-one': async () => ({ params: { id: (await newDispatch()).dispatch } }),
-  'webhook-dispatch.replay': async () => ({
-    params: { id: (await newDispatch()).dispatch },
-    body: { confirm_duplicate: true },
-  }),
-  'webhook-dispatch.replay-all': async () => ({
-    body: { filters: [`document_id|eq|${(await newDispatch()).dispatch}`], confirm_duplicate: true },
-  }),
-  'replay-job.find-all': undefined,
-  'replay-job.find-one': of(newJob),
-  'replay-job.pause': of(newJob),
-  'replay-job.resume': async () => {
-    const params = await idOf(newJob())
-    await created(`/api/v3/webhook/replay-job/${params.id}/pause`, {})
-    return { params }
-  },
-  'replay-job.cancel': of(newJob),
+  ...webhooks.ofLedger,
   ...buildProvisioningRouteRequests(() => fixture, { created, name, newUser }),
   ...DASHBOARD_REQUESTS,
   'webhook.dashboard-breakdown': of(newWebhook),
@@ -378,6 +358,7 @@ export const FORMS: Record<string, MakeRequest> = {
   }),
   'session.revoke of all': async () => ({ body: { all: true }, call: fixture.app.callAs((await signIn()).jwt) }),
   'password.forgot of an unknown address': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
+  ...users.ofBothLinks,
   'account-member.create with roles': async () => ({
     params: await idOf(newAccount()),
     body: { user: (await newUser()).document_id, roles: [await roleId('account-viewer')] },

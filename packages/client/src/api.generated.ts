@@ -475,6 +475,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/auth/picture/{picture}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the picture of a user */
+        get: operations["userFindPicture"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/auth/portal-session/end": {
         parameters: {
             query?: never;
@@ -644,6 +661,96 @@ export interface paths {
          */
         post: operations["ssoHandshake"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/auth/user": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the own user */
+        get: operations["userFindOwn"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete the own user
+         * @description Ends all that the user opened, as a deletion by an administrator. `email` is the address of the user, as confirmation. The last administrator of the service, and the only administrator of an account, cannot delete themselves.
+         *
+         *     The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.
+         */
+        delete: operations["userDeleteOwn"];
+        options?: never;
+        head?: never;
+        /** Change the own name */
+        patch: operations["userUpdateOwn"];
+        trace?: never;
+    };
+    "/api/v3/auth/user/email-change": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for another own e-mail address
+         * @description Sends a link to the new address and one to the present address, valid for one hour. The address changes when both were used. The answer is the same for an address that another user has. At most 5 requests in 24 hours.
+         *
+         *     The user must have signed in, or proven its second factor if it has one, in the last 10 minutes.
+         */
+        post: operations["userRequestEmailChange"];
+        /** Withdraw the change of the own e-mail address */
+        delete: operations["userCancelEmailChange"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/auth/user/email-change/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm one address of a change by the link of a mail
+         * @description With the second link the address changes, and every session of the user ends but the one that asked for it.
+         */
+        post: operations["userConfirmEmailChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/auth/user/picture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set the own picture
+         * @description Stored as a square of 256 pixels without metadata. `avatar_url` is its address, which anybody may read, and which ends with the next picture and with the user.
+         *
+         *     The body is at most 768 KiB.
+         */
+        put: operations["userSetPicture"];
+        post?: never;
+        /** Remove the own picture */
+        delete: operations["userRemovePicture"];
         options?: never;
         head?: never;
         patch?: never;
@@ -6208,6 +6315,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "user.cancel-email-change": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * user.cancel-email-change
+         * @description Withdraw the change of the own e-mail address
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onUserCancelEmailChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "user.create": {
         parameters: {
             query?: never;
@@ -6362,6 +6491,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "user.find-own": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * user.find-own
+         * @description Read the own user
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onUserFindOwn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "user.find-sign-ins": {
         parameters: {
             query?: never;
@@ -6400,6 +6551,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onUserRemoveFactors"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "user.request-email-change": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * user.request-email-change
+         * @description Ask for another own e-mail address
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onUserRequestEmailChange"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7767,6 +7940,10 @@ export interface components {
              */
             position?: string;
         };
+        ConfirmEmailChange: {
+            /** @description The `token` of the link. */
+            token: string;
+        };
         ConfirmedAuthenticatorApp: {
             /**
              * Format: uuid
@@ -8071,6 +8248,10 @@ export interface components {
             data: components["schemas"]["DashboardSummary"];
             message: string;
         };
+        DeleteOwnUser: {
+            /** @description The user's own address, as confirmation. */
+            email: string;
+        };
         DeliveryBucket: {
             /**
              * Format: date-time
@@ -8267,6 +8448,48 @@ export interface components {
         EffectivePermission: {
             permission: string;
             reasons: components["schemas"]["PermissionReason"][];
+        };
+        EmailChange: {
+            /** @description The new address. */
+            email: string;
+            /** @description Whether the link to the new address was used. */
+            is_new_confirmed: boolean;
+            /** @description Whether the link to the present address was used. */
+            is_present_confirmed: boolean;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            expires_at: string;
+        };
+        EmailChangeAccepted: {
+            /** @constant */
+            accepted: true;
+        };
+        EmailChangeAcceptedAnswer: {
+            data: components["schemas"]["EmailChangeAccepted"];
+            message: string;
+        };
+        EmailChangeConfirmed: {
+            /** @description False while the link to the other address is unused. */
+            is_changed: boolean;
+        };
+        EmailChangeConfirmedAnswer: {
+            data: components["schemas"]["EmailChangeConfirmed"];
+            message: string;
+        };
+        EmailChangeWithdrawn: {
+            /** @constant */
+            withdrawn: true;
+        };
+        EmailChangeWithdrawnAnswer: {
+            data: components["schemas"]["EmailChangeWithdrawn"];
+            message: string;
         };
         EmailVerified: {
             /** @constant */
@@ -9186,6 +9409,50 @@ export interface components {
             subscriptions: number | null;
             published_per_minute: number | null;
             replays_per_minute: number | null;
+        };
+        OwnUser: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            email: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            email_verified_at: string | null;
+            name: string | null;
+            avatar_url: string | null;
+            /** @description Whether the user can sign in with a password. */
+            has_password: boolean;
+            is_actived: boolean;
+            /**
+             * Format: date-time
+             * @description Null before the first sign-in.
+             */
+            last_sign_in_at: string | null;
+            roles: string[];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            deleted_at: string | null;
+            email_change: components["schemas"]["EmailChange"] | null;
+        };
+        OwnUserAnswer: {
+            data: components["schemas"]["OwnUser"];
+            message: string;
         };
         Pagination: {
             page_size: number;
@@ -10201,6 +10468,10 @@ export interface components {
             id: string | null;
             url: string | null;
         };
+        RequestEmailChange: {
+            /** Format: email */
+            email: string;
+        };
         ResetPassword: {
             /** @description The `token` of the link. */
             token: string;
@@ -10546,6 +10817,10 @@ export interface components {
         SetActive: {
             is_actived: boolean;
         };
+        SetPicture: {
+            /** @description A PNG, JPEG or WebP of at most 512 KiB and 16 million pixels, in base64. */
+            image: string;
+        };
         SetTenantVisible: {
             is_tenant_visible: boolean;
         };
@@ -10841,6 +11116,10 @@ export interface components {
             jwks_uri?: string | null;
             /** @description Whether each authorization request is pushed. */
             require_pushed_authorization_requests?: boolean;
+        };
+        UpdateOwnUser: {
+            /** @description Not blank; no control characters. */
+            name: string | null;
         };
         UpdateProvisioningTarget: {
             /** @description HTTPS, a public host, at most 2048 characters. http:// only in development. Of a SCIM service its base, without /Users. */
@@ -12690,6 +12969,36 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    userFindPicture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                picture: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/webp": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     portalSessionEnd: {
         parameters: {
             query?: never;
@@ -12993,6 +13302,303 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HandshakeAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userFindOwn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnUserAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userDeleteOwn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeleteOwnUser"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userUpdateOwn: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateOwnUser"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userRequestEmailChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RequestEmailChange"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmailChangeAcceptedAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userCancelEmailChange: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmailChangeWithdrawnAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userConfirmEmailChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfirmEmailChange"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmailChangeConfirmedAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userSetPicture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetPicture"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    userRemovePicture: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -24321,6 +24927,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onUserCancelEmailChange: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "user.cancel-email-change";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onUserCreate: {
         parameters: {
             query?: never;
@@ -24587,6 +25231,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onUserFindOwn: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "user.find-own";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onUserFindSignIns: {
         parameters: {
             query?: never;
@@ -24654,6 +25336,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "user.remove-factors";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onUserRequestEmailChange: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "user.request-email-change";
                 };
             };
         };

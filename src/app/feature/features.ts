@@ -32,8 +32,10 @@ import { buildOpenTarget } from '../../identity/sso/handshake.ts'
 import { ssoRoutes } from '../../identity/sso/sso.routes.ts'
 import { targetOverviewRoutes } from '../../identity/sso/target-overview.routes.ts'
 import { effectiveAccessRoutes } from '../../identity/user/effective-access/effective-access.routes.ts'
+import { ownUserRoutes } from '../../identity/user/own/own-user.routes.ts'
 import { linkRoutes } from '../../identity/user/password/link.routes.ts'
 import { passwordRoutes } from '../../identity/user/password/password.routes.ts'
+import { pictureRoutes } from '../../identity/user/picture/picture.routes.ts'
 import { userRoutes } from '../../identity/user/user.routes.ts'
 import { clientRoutes } from '../../oauth/client/client.routes.ts'
 import { secretListRoutes } from '../../oauth/client/secret-list.routes.ts'
@@ -159,6 +161,8 @@ export const FEATURES: readonly Feature[] = [
   feature(grantRoutes, ({ engineConsent }) => ({ isManaged: engineConsent !== undefined })),
   feature(passwordRoutes, ({ passwords }) => ({ passwords })),
   feature(linkRoutes, linkDeps),
+  feature(ownUserRoutes, linkDeps),
+  feature(pictureRoutes, ({ random, keys }) => ({ random, baseUrl: keys.issuer })),
   feature(userRoutes, ({ ids, passwords }) => ({ ids, passwords })),
   feature(effectiveAccessRoutes, ({ listPermissions, listAccountPermissions }) => ({
     listPermissions,

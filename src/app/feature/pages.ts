@@ -4,8 +4,11 @@ import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
 import type { Engine } from '../../identity/engine/engine.ts'
 import { accountPageRoutes } from '../../identity/pages/account/account.routes.ts'
 import { deviceRoutes } from '../../identity/pages/account/device.routes.ts'
+import { emailChangePageRoutes } from '../../identity/pages/account/email-change.routes.ts'
 import { invitationPageRoutes } from '../../identity/pages/account/invitation.routes.ts'
 import { linkPageRoutes } from '../../identity/pages/account/link.routes.ts'
+import { CHOOSE_PICTURE } from '../../identity/pages/account/picture-script.ts'
+import { profilePageRoutes } from '../../identity/pages/account/profile.routes.ts'
 import type { Brand } from '../../identity/pages/brand/brand.ts'
 import type { PageFile } from '../../identity/pages/brand/page-file.ts'
 import { buildBrowserCookies } from '../../identity/pages/browser/browser-cookie.ts'
@@ -115,6 +118,8 @@ export const PAGES: readonly Feature[] = [
   feature(accountPageRoutes, pageDeps),
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
+  feature(profilePageRoutes, pageDeps),
+  feature(emailChangePageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
   feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
   feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
@@ -139,6 +144,7 @@ export function listPageFiles(brand: Brand): PageFile[] {
     brand.style,
     ICON,
     SHOW_PASSWORD,
+    CHOOSE_PICTURE,
     PASSKEY_SCRIPT,
     COPY_SCRIPT,
     CLEAN_ADDRESS,

@@ -1,6 +1,8 @@
 import { userInfo } from 'node:os'
+import type { AccountId } from '../../base/id.ts'
 import { type EventDeps, recordEvents } from '../../event/occurrence/event.ts'
 import { recordAudit } from '../../event/recording/audit.ts'
+import type { AccountScope } from '../../http/route/route.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 
 /** Actor of a change without a caller. */
@@ -20,6 +22,9 @@ export interface CommandChange {
   target: string | null
   /** Path of the resource. */
   url: string | null
+  /** Of a resource that an account owns: this account. Default: the event has none. */
+  account?: AccountId | null
+  accountScope?: AccountScope
   /** Details of the audit entry. Never a secret. */
   detail: Record<string, unknown>
 }
@@ -41,7 +46,7 @@ export function findSystemUser(): string {
  * (docs/contract/identity.md#command-line).
  */
 export function buildCommandRecorder(deps: EventDeps, actor: CommandActor): CommandRecorder {
-  return async (tx, { resource, action, target, url, detail }, now) => {
+  return async (tx, { resource, action, target, url, account = null, accountScope = 'none', detail }, now) => {
     const type = `${resource}.${action}`
     await recordAudit(
       tx,
@@ -50,16 +55,12 @@ export function buildCommandRecorder(deps: EventDeps, actor: CommandActor): Comm
         action: type,
         outcome: 'success',
         userId: null,
+        account,
         target,
         detail: { ...detail, actor: actor.kind, system_user: actor.systemUser },
       },
     )
-    await recordEvents(
-      deps,
-      tx,
-      [{ type, accountScope: 'none', account: null, resource, action, resourceId: target, url }],
-      now,
-    )
+    await recordEvents(deps, tx, [{ type, accountScope, account, resource, action, resourceId: target, url }], now)
   }
 }
 

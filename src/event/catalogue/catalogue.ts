@@ -38,9 +38,12 @@ export function buildCatalogue(routes: readonly RouteDeclaration[]): CatalogueEn
     entries.set(entry.internal, entry)
   }
   for (const entry of SYNTHETIC_ENTRIES) add(entry)
-  for (const route of routes) if (route.event !== 'none' && route.event !== 'shared') add(toEntry(route))
+  for (const route of routes) if (hasOwnType(route)) add(toEntry(route))
   return [...entries.values()].sort((a, b) => (a.internal < b.internal ? -1 : 1))
 }
+
+const hasOwnType = ({ event, eventAction }: RouteDeclaration) =>
+  event !== 'none' && event !== 'shared' && eventAction === undefined
 
 /** Resources whose events concern deliveries, not data of an account. */
 const INTERNAL_RESOURCES = /^(?:webhook|webhook-event|webhook-dispatch|event|event-occurrence)[.]/

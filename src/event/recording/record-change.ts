@@ -31,7 +31,7 @@ export function buildReadPathFinder(routes: readonly RouteDeclaration[]): ReadPa
   )
   return (route, changed) => {
     if (changed.url !== undefined) return changed.url
-    if (changed.id === null || ENDING_ACTIONS.includes(route.action)) return null
+    if (changed.id === null || ENDING_ACTIONS.includes(route.eventAction ?? route.action)) return null
     return templates.get(route.resource)?.replace('{id}', changed.id) ?? null
   }
 }
@@ -43,12 +43,13 @@ export function draftEvents(
 ): EventDraft[] {
   const { route, changed = [], trace } = source
   if (route.event === 'none' || route.event === 'operation') return []
+  const { resource, accountScope, action, eventAction = action } = route
   return changed.map((change) => ({
-    type: eventNameOf(route),
-    accountScope: route.accountScope,
+    type: eventNameOf({ resource, action: eventAction }),
+    accountScope,
     account: change.account,
-    resource: route.resource,
-    action: route.action,
+    resource,
+    action: eventAction,
     resourceId: change.id,
     url: findReadPath(route, change),
     trace,

@@ -100,6 +100,11 @@ export interface RouteDeclaration {
    */
   event?: 'pipeline' | 'operation' | 'none' | 'shared'
   /**
+   * The action of its events, where another route of the resource changes the same: the own change of a user is a
+   * `user.update`. Such a route has no event type of its own; its audit entries have its own action.
+   */
+  eventAction?: string
+  /**
    * Whether a browser shows the answer: its problems are pages too (docs/contract/pages.md#frame). `asked`: only for a
    * browser that opens the path, by `Accept: text/html`.
    */

@@ -17,6 +17,7 @@ const DECLARED: Record<keyof RouteDeclaration, true> = {
   ownAccounts: true,
   fresh: true,
   event: true,
+  eventAction: true,
   page: true,
   writes: true,
   status: true,

@@ -139,6 +139,9 @@ describe('an app cannot leave its ceiling', () => {
   test.each([
     ['POST', '/api/v3/auth/sso/handshake', { target_url: TARGET }],
     ['POST', '/api/v3/auth/password/change', { current_password: 'x', new_password: 'correct horse battery' }],
+    ['PATCH', '/api/v3/auth/user', { name: 'Taken' }],
+    ['DELETE', '/api/v3/auth/user', { email: 'a@example.com' }],
+    ['POST', '/api/v3/auth/user/email-change', { email: 'a@example.com' }],
     ['POST', '/api/v3/identity/api-key', { name: 'key', permissions: ['contract:find-all'] }],
     ['POST', '/api/v3/auth/session/revoke', { all: true }],
     ['POST', '/api/v3/identity/identity/link/google', {}],

@@ -10,7 +10,7 @@ export const ADMINISTRATOR_ROLE = 'administrator'
 export const MEMBER_ROLE = 'member'
 
 /** May do everything in its accounts. Role of a membership (docs/contract/identity.md#account-roles), as the next three. */
-const ACCOUNT_ADMIN_ROLE = 'account-admin'
+export const ACCOUNT_ADMIN_ROLE = 'account-admin'
 const ACCOUNT_DEVELOPER_ROLE = 'account-developer'
 const ACCOUNT_VIEWER_ROLE = 'account-viewer'
 const ACCOUNT_PUBLISHER_ROLE = 'account-publisher'
@@ -165,5 +165,7 @@ export function checkAdministratorRemains({
 }): void {
   if (otherHolders === null) throw new Error('the user was loaded without its question for the last administrator')
   if (isActived && otherHolders === 0)
-    throw new Problem('conflict', 'This is the last active administrator. Create another one first.')
+    throw new Problem('conflict', 'This is the last active administrator. Create another one first.', {
+      reason: 'last_administrator',
+    })
 }

@@ -33,7 +33,8 @@ const HAS_PASSWORD = 'u.password_hash is not null'
 /** The columns above of the user `u`, as SQL. */
 export const OF_USER = `${user.members('u')}, ${HAS_PASSWORD} as "hasPassword"`
 
-const rolesOfUser = (column: string) => `
+/** An array of one column of the roles of the user `u`, in the order of their names. */
+export const rolesOfUser = (column: string) => `
   array(select r.${column} from user_role ur join role r on r.document_id = ur.role
     where ur."user" = u.document_id order by r.name)`
 

@@ -5,7 +5,10 @@ import { NewPasswordSchema } from '../password/password.schema.ts'
 import { ACCOUNTS_SHOWN, type ListedUser, type UserWithRoles, user } from '../user-record/user.store.ts'
 
 /** 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3). */
-const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
+export const EmailSchema = Type.String({ format: 'email', maxLength: 254 })
+
+/** The token of a link. Anything else of this length is an unknown one. */
+export const LinkTokenSchema = Type.String({ minLength: 1, maxLength: 200, description: 'The `token` of the link.' })
 
 /** Whether API keys survive a change that revokes them (docs/contract/identity.md#key-revocation). */
 export const KeepApiKeysSchema = Type.Boolean({
@@ -30,7 +33,8 @@ export const TokensRevoked = named(
 
 const RolesSchema = Type.Array(UuidSchema, { maxItems: 100, uniqueItems: true, description: 'Role ids.' })
 
-const userMembers = {
+/** The members of a user on the wire. */
+export const userMembers = {
   document_id: UuidSchema,
   email: Type.String(),
   email_verified_at: nullable(TimestampSchema),

@@ -93,6 +93,8 @@ export const ROWS_OF_A_USER = [
   'recovery_code',
   'factor_challenge',
   'proof_token',
+  'email_change',
+  'user_picture',
   'login_code',
   'user_role',
 ] as const

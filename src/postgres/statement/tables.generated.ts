@@ -188,6 +188,19 @@ export interface DeliveryWorker {
   worker_id: string;
 }
 
+export interface EmailChange {
+  created_at: Timestamp;
+  document_id: string;
+  ended_at: Timestamp | null;
+  expires_at: Timestamp;
+  new_email: string;
+  new_token_hash: Buffer | null;
+  old_email: string;
+  old_token_hash: Buffer | null;
+  session: string;
+  user: string;
+}
+
 export interface EngineGrant {
   client: string;
   client_name: string;
@@ -845,6 +858,13 @@ export interface User {
   updated_at: Timestamp;
 }
 
+export interface UserPicture {
+  content: Buffer;
+  created_at: Timestamp;
+  key: string;
+  user: string;
+}
+
 export interface UserRole {
   created_at: Timestamp;
   role: string;
@@ -1082,6 +1102,7 @@ export interface DB {
   catalogue_sync: CatalogueSync;
   contract: Contract;
   delivery_worker: DeliveryWorker;
+  email_change: EmailChange;
   engine_grant: EngineGrant;
   engine_session: EngineSession;
   event: Event;
@@ -1140,6 +1161,7 @@ export interface DB {
   stranger_row: StrangerRow;
   totp_factor: TotpFactor;
   user: User;
+  user_picture: UserPicture;
   user_role: UserRole;
   webhook: Webhook;
   webhook_attempt: WebhookAttempt;
@@ -1200,6 +1222,10 @@ export interface Narrowed {
     created_by: Id<"user">;
     document_id: Id<"contract">;
     updated_by: Id<"user">;
+  };
+  email_change: {
+    document_id: Id<"email change">;
+    user: Id<"user">;
   };
   engine_grant: {
     document_id: Id<"engine grant">;
@@ -1356,6 +1382,9 @@ export interface Narrowed {
   };
   user: {
     document_id: Id<"user">;
+  };
+  user_picture: {
+    user: Id<"user">;
   };
   user_role: {
     role: Id<"role">;

@@ -24,6 +24,7 @@ import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { SessionList } from '../sessions/session-list.tsx'
+import { OwnProfile } from './own-profile.tsx'
 
 /** The choices of this browser, and what an operator cannot change here: rules of the contract and the environment. */
 export function SettingsScreen() {
@@ -153,6 +154,7 @@ function User() {
           [t('prefs.permissions'), permissions.join(', ') || t('users.no-role')],
         ]}
       />
+      <OwnProfile />
     </Part>
   )
 }

@@ -43,6 +43,9 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   /** The parameters of its query. Others are ignored. */
   query?: readonly Name[]
   event?: 'none' | 'shared'
+  /** As in `RouteDeclaration`. */
+  eventAction?: string
+  bodyLimitBytes?: number
   /** Of the event. Default `none`. */
   accountScope?: AccountScope
   /** Default: of a form, which a stranger can post, with refusals audited. */

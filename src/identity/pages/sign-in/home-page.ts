@@ -58,6 +58,7 @@ ${renderPassword(view)}${LINKS.map((link) => renderLink(texts, link))}</ul>
 
 /** The pages that the account page leads to. */
 const LINKS = [
+  { name: 'profile', href: '/auth/profile' },
   { name: 'factors', href: '/auth/security' },
   { name: 'connections', href: '/auth/connections' },
   { name: 'apps', href: '/auth/apps' },

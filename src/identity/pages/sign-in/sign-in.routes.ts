@@ -20,6 +20,7 @@ type PasswordPageDeps = SignInPageDeps & PasswordDeps
 const NOTICES: Readonly<Record<string, TextKey>> = {
   'signed-out': 'sign-in.signed-out',
   'session-ended': 'sign-in.session-ended',
+  deleted: 'sign-in.deleted',
 }
 
 /** A sign-in by form: the two fields, where to continue, and the check of the password. */

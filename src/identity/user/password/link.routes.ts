@@ -4,12 +4,9 @@ import { named } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { NewPasswordSchema } from '../../password/password.schema.ts'
 import type { PasswordDeps } from '../../password/password.ts'
-import { KeepApiKeysSchema, TokensRevoked } from '../user.schema.ts'
+import { KeepApiKeysSchema, LinkTokenSchema, TokensRevoked } from '../user.schema.ts'
 import { requestVerification, verifyByLink } from './email-verification.ts'
 import { type LinkDeps, prepareReset, requestReset, resetByLink } from './password-reset.ts'
-
-/** The token of a link. Anything else of this length is an unknown one. */
-const LinkTokenSchema = Type.String({ minLength: 1, maxLength: 200, description: 'The `token` of the link.' })
 
 const Accepted = named(
   'MailAccepted',

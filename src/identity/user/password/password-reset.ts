@@ -68,6 +68,26 @@ export async function requestReset(
   return { result, userId }
 }
 
+/** Links that no limit counts: the operator of the machine asks for them. */
+const NO_LIMIT = 2 ** 31 - 1
+
+/**
+ * Makes a reset link for a user without a mail, for `signalbox user reset-link`, in the caller's transaction. Returns
+ * its URL; undefined for a user who is disabled or deleted.
+ */
+export async function makeResetLink(
+  { random, baseUrl }: Pick<LinkDeps, 'random' | 'baseUrl'>,
+  tx: Database,
+  { userId, now }: { userId: UserId; now: Date },
+): Promise<{ url: string; expiresAt: Date } | undefined> {
+  const user = await findProofCandidate(tx, { userId }, { purpose: 'reset', since: now, limit: NO_LIMIT })
+  if (!user) return undefined
+  const { token, tokenHash } = createProofToken(random)
+  const expiresAt = new Date(now.getTime() + RESET_LIFETIME_MS)
+  await insertProofToken(tx, { tokenHash, purpose: 'reset', userId, email: user.email, expiresAt, now })
+  return { url: `${baseUrl()}/auth/reset?token=${token}`, expiresAt }
+}
+
 /** Whether a reset link is valid at this time; does not spend it. Pages check it before the user chooses a password. */
 export async function isResetLink(db: Database, { token, now }: { token: string; now: Date }): Promise<boolean> {
   return (await findProvenUser(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })) !== undefined

@@ -1,6 +1,7 @@
 import type { Texts } from '../../../base/language/texts.ts'
 import type { MailContent } from '../../mail/mail.ts'
 import { composeMail } from '../../mail/mail-template.ts'
+import { quoteName } from '../../mail/quoted-name.ts'
 
 /** Text of a mail of the service. */
 interface MailFacts {
@@ -33,5 +34,39 @@ export function buildVerificationMail({ texts, link, serviceName: service }: Mai
     link,
     button: texts.say('mail.verification.button'),
     after: [texts.say('mail.ignore')],
+  })
+}
+
+/** The mail with the link by which the owner of a new address agrees to its use. Pure. */
+export function buildNewAddressMail({ texts, link, serviceName: service }: MailFacts): MailContent {
+  return composeMail({
+    texts,
+    service,
+    subject: texts.say('mail.new-address.subject', { service }),
+    before: [texts.say('mail.new-address.text', { service }), texts.say('mail.new-address.use')],
+    link,
+    button: texts.say('mail.verification.button'),
+    after: [texts.say('mail.ignore')],
+  })
+}
+
+/** The mail to the present address, with the link that agrees to its replacement. Pure. */
+export function buildOldAddressMail({
+  texts,
+  link,
+  serviceName: service,
+  newEmail,
+}: MailFacts & { newEmail: string }): MailContent {
+  return composeMail({
+    texts,
+    service,
+    subject: texts.say('mail.old-address.subject', { service }),
+    before: [
+      texts.say('mail.old-address.text', { service, email: quoteName(newEmail) }),
+      texts.say('mail.old-address.use'),
+    ],
+    link,
+    button: texts.say('mail.old-address.button'),
+    after: [texts.say('mail.old-address.stranger')],
   })
 }

@@ -1,0 +1,189 @@
+import { type Html, html } from '../../../base/html.ts'
+import type { Texts } from '../../../base/language/texts.ts'
+import type { OpenEmailChange, OwnUser } from '../../user/own/email-change.store.ts'
+import { PICTURE_PATH } from '../../user/picture/picture.ts'
+import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { renderNavigation } from '../frame/navigation.ts'
+import type { PageParts } from '../frame/page.ts'
+import type { PageDeps } from '../frame/page-route.ts'
+import { renderText } from '../frame/text.ts'
+import { CHOOSE_PICTURE } from './picture-script.ts'
+
+/** The page on which a user changes its own name and address, and deletes itself. */
+export const PROFILE = '/auth/profile'
+/** The target of the links of a change of the address. */
+export const EMAIL_CHANGE = '/auth/email-change'
+
+type Deps = Pick<PageDeps, 'browserKeys' | 'baseUrl'> & { canSendMail: boolean }
+type Page = Omit<PageParts, 'brand'>
+
+/** The typed values of the forms of the page. */
+export interface ProfileForm {
+  name?: string
+  email?: string
+}
+
+/** Contents of the page. */
+export interface ProfileView {
+  user: OwnUser
+  browserId: string
+  texts: Texts
+  notice?: string | undefined
+  errors?: readonly FormError[]
+  form?: ProfileForm
+}
+
+/** Builds the page of the own profile. */
+export function buildProfilePage(deps: Deps, view: ProfileView): Page {
+  const { texts, browserId, notice, errors = [] } = view
+  const title = texts.say('profile.title')
+  const content = html`<div class="lead">
+<h1>${title}</h1>
+<p class="quiet">${texts.say('profile.text')}</p>
+</div>
+${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
+${renderErrors(texts, errors)}
+${renderName(deps, view)}
+${renderPicture(deps, view)}
+${renderEmail(deps, view)}
+${renderDeletion(deps, view)}`
+  const navigation = renderNavigation(deps, { path: PROFILE, browserId, texts })
+  return {
+    texts,
+    title: buildTitle(texts, title, errors),
+    layout: 'wide',
+    navigation,
+    content,
+    scripts: [CHOOSE_PICTURE],
+  }
+}
+
+const findError = ({ errors = [] }: ProfileView, name: string) => errors.find(({ field }) => field === name)?.text
+
+function renderName(deps: Deps, view: ProfileView): Html {
+  const { texts, browserId, user, form } = view
+  return html`<section class="panel" aria-labelledby="of-name">
+<h2 id="of-name">${texts.say('profile.name')}</h2>
+<form method="post" action="${PROFILE}/name" class="narrow" novalidate>
+${renderFormToken(deps, browserId)}
+${renderField(texts, {
+  name: 'name',
+  label: texts.say('profile.name'),
+  type: 'text',
+  autocomplete: 'name',
+  hint: texts.say('profile.name-hint'),
+  value: form?.name ?? user.name ?? '',
+  error: findError(view, 'name'),
+})}
+<div class="actions"><button type="submit">${texts.say('profile.name-save')}</button></div>
+</form>
+</section>`
+}
+
+/** The picture, where the service serves it: a page loads nothing from another server. */
+function renderPicture(deps: Deps, view: ProfileView): Html {
+  const { texts, browserId, user } = view
+  const own = `${deps.baseUrl()}${PICTURE_PATH}/`
+  const path = user.avatarUrl?.startsWith(own) ? `${PICTURE_PATH}/${user.avatarUrl.slice(own.length)}` : undefined
+  const error = findError(view, 'picture')
+  return html`<section class="panel" aria-labelledby="of-picture">
+<h2 id="of-picture">${texts.say('profile.picture')}</h2>
+${path !== undefined && html`<p><img src="${path}" alt="${texts.say('profile.picture')}" width="96" height="96"></p>`}
+${path === undefined && user.avatarUrl !== null && html`<p class="quiet small">${texts.say('profile.picture-foreign')}</p>`}
+<form method="post" action="${PROFILE}/picture" class="narrow" data-picture="${texts.say('profile.picture-unreadable')}" hidden>
+${renderFormToken(deps, browserId)}<input type="hidden" name="image" value="">
+<div class="field"><label for="picture">${texts.say('profile.picture-choose')}</label><p class="hint" id="picture-hint">${texts.say('profile.picture-hint')}</p><input id="picture" type="file" accept="image/png,image/jpeg,image/webp" aria-describedby="picture-hint">
+${error !== undefined && html`<p class="error">${error}</p>`}<p class="error" role="status"></p></div>
+</form>
+<noscript><p class="quiet small">${texts.say('profile.picture-scripts')}</p></noscript>
+${user.avatarUrl !== null && html`<form method="post" action="${PROFILE}/picture/remove" class="actions">${renderFormToken(deps, browserId)}<button class="plain" type="submit">${texts.say('profile.picture-remove')}</button></form>`}
+</section>`
+}
+
+function renderEmail(deps: Deps, view: ProfileView): Html {
+  const { texts, browserId, user, form } = view
+  const ask = html`<p class="quiet small">${texts.say('profile.email-text')}</p>
+<form method="post" action="${PROFILE}/email" class="narrow" novalidate>
+${renderFormToken(deps, browserId)}
+${renderField(texts, {
+  name: 'email',
+  label: texts.say('profile.email-new'),
+  type: 'email',
+  autocomplete: 'email',
+  value: form?.email ?? '',
+  error: findError(view, 'email'),
+})}
+<div class="actions"><button type="submit">${texts.say('profile.email-send')}</button></div>
+</form>`
+  return html`<section class="panel" aria-labelledby="of-email">
+<h2 id="of-email">${texts.say('profile.email')}</h2>
+<p>${renderText(texts, 'profile.email-present', { email: html`<strong>${user.email}</strong>` })}</p>
+${user.emailChange && renderPending(deps, view, user.emailChange)}
+${deps.canSendMail ? ask : html`<p class="quiet small">${texts.say('profile.email-no-mail')}</p>`}
+</section>`
+}
+
+function renderPending(deps: Deps, { texts, browserId }: ProfileView, change: OpenEmailChange): Html {
+  const { newEmail, isNewConfirmed, isOldConfirmed } = change
+  const waits = isNewConfirmed
+    ? 'profile.email-waits-present'
+    : isOldConfirmed
+      ? 'profile.email-waits-new'
+      : 'profile.email-waits-both'
+  return html`<div class="notice"><p>${renderText(texts, 'profile.email-pending', { email: html`<strong>${newEmail}</strong>` })} ${texts.say(waits)}</p>
+<form method="post" action="${PROFILE}/email/cancel" class="actions">${renderFormToken(deps, browserId)}<button class="plain" type="submit">${texts.say('profile.email-cancel')}</button></form></div>`
+}
+
+function renderDeletion(deps: Deps, view: ProfileView): Html {
+  const { texts, browserId } = view
+  const error = findError(view, 'confirmation')
+  return html`<section class="panel" aria-labelledby="of-deletion">
+<h2 id="of-deletion">${texts.say('profile.delete')}</h2>
+<p class="quiet small">${texts.say('profile.delete-text')}</p>
+<details${error !== undefined && html` open`}><summary>${texts.say('profile.delete-open')}</summary>
+<form method="post" action="${PROFILE}/delete" class="narrow" novalidate>
+${renderFormToken(deps, browserId)}
+${renderField(texts, {
+  name: 'confirmation',
+  label: texts.say('profile.delete-email'),
+  type: 'email',
+  autocomplete: 'off',
+  error,
+})}
+<div class="actions"><button type="submit">${texts.say('profile.delete-submit')}</button></div>
+</form>
+</details>
+</section>`
+}
+
+/** Builds the page of a link. It has a button, because mail filters open links. */
+export function buildEmailChangePage(
+  deps: Pick<PageDeps, 'browserKeys'>,
+  { browserId, texts, token }: { browserId: string; texts: Texts; token: string },
+): Page {
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${texts.say('email-change.title')}</h1>
+<p class="quiet">${texts.say('email-change.text')}</p>
+</div>
+<form method="post" action="${EMAIL_CHANGE}">
+${renderFormToken(deps, browserId)}
+<input type="hidden" name="token" value="${token}">
+<button type="submit">${texts.say('email-change.submit')}</button>
+</form>
+</div>`
+  return { texts, title: texts.say('email-change.title'), content }
+}
+
+/** The page after the use of a link. */
+export function buildEmailChangedPage({ texts, isChanged }: { texts: Texts; isChanged: boolean }): Page {
+  const title = texts.say(isChanged ? 'email-change.done' : 'email-change.half')
+  const content = html`<div class="panel">
+<div class="lead">
+<h1>${title}</h1>
+<p class="quiet">${texts.say(isChanged ? 'email-change.done-text' : 'email-change.half-text')}</p>
+</div>
+${isChanged && html`<a class="button" href="/auth/">${texts.say('email-change.continue')}</a>`}
+</div>`
+  return { texts, title, content }
+}

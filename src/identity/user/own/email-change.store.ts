@@ -1,0 +1,167 @@
+import type { SessionId, UserId } from '../../../base/id.ts'
+import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { changeStatement, closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { OF_USER, rolesOfUser, type UserWithRoles } from '../../user-record/user.store.ts'
+
+/** A change of the own address that is to be. */
+export interface NewEmailChange {
+  id: string
+  userId: UserId
+  /** The session that asks. */
+  session: SessionId
+  newEmail: string
+  oldEmail: string
+  newTokenHash: Buffer
+  oldTokenHash: Buffer
+  expiresAt: Date
+  now: Date
+}
+
+const count = countBehindLock<{ email: string; recent: number }, { userId: UserId; since: Date }>({
+  counts: 'changes of the own address in a day',
+  lock: 'user',
+  rows: 'select u.document_id, u.email from "user" u where u.document_id = $userId and u.deleted_at is null',
+  read: 'select l.email, count_email_changes(l.document_id, $since) as recent from locked l',
+})
+
+/** Locks a user, and reads its address and the number of changes of it that it asked for after `since`. */
+export async function lockForEmailChange(
+  db: Database,
+  { userId, since }: { userId: UserId; since: Date },
+): Promise<{ email: string; recent: number } | undefined> {
+  const [row] = await count(db, { userId, since })
+  return row
+}
+
+const replace = closingStatement<NewEmailChange>(`
+  replaced_email_change as (update email_change set ended_at = $now where "user" = $userId and ended_at is null),
+  new_email_change as (
+    insert into email_change (document_id, "user", session, new_email, old_email, new_token_hash, old_token_hash,
+      expires_at, created_at)
+    values ($id, $userId, $session, $newEmail, $oldEmail, $newTokenHash, $oldTokenHash, $expiresAt, $now))`)
+
+/** Replaces the open change of a locked user, with the last statement of the transaction. */
+export async function replaceEmailChange(db: Database, row: NewEmailChange): Promise<void> {
+  await replace(db, row)
+}
+
+/** A change that waits for the confirmation of one address, or of both. */
+export interface OpenEmailChange {
+  newEmail: string
+  isNewConfirmed: boolean
+  isOldConfirmed: boolean
+  askedAt: Date
+  validUntil: Date
+}
+
+/** The user with its open change. */
+export interface OwnUser extends UserWithRoles {
+  emailChange: OpenEmailChange | null
+}
+
+type OwnRow = UserWithRoles & Omit<OpenEmailChange, 'newEmail'> & { newEmail: string | null }
+
+const selectOwn = statement<OwnRow, { id: string; now: Date }>(`
+  select ${OF_USER}, ${rolesOfUser('document_id')} as roles, c.new_email as "newEmail",
+    c.new_token_hash is null as "isNewConfirmed", c.old_token_hash is null as "isOldConfirmed",
+    c.created_at as "askedAt", c.expires_at as "validUntil"
+  from "user" u
+  left join lateral (
+    select x.* from email_change x
+    where x."user" = u.document_id and x.ended_at is null and ${isAfter('x.expires_at', '$now')}
+      and email_key(x.old_email) = email_key(u.email)
+    order by x.created_at desc limit 1) c on true
+  where u.document_id = $id and u.deleted_at is null`)
+
+/** The user with this id, not deleted, with its open change of the address. */
+export async function findOwnUser(db: Database, id: UserId, now: Date): Promise<OwnUser | undefined> {
+  const [row] = await selectOwn(db, { id, now })
+  if (!row) return undefined
+  const { newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil, ...user } = row
+  if (newEmail === null) return { ...user, emailChange: null }
+  return { ...user, emailChange: { newEmail, isNewConfirmed, isOldConfirmed, askedAt, validUntil } }
+}
+
+/** A change that one of its links confirms, behind the lock of its user. */
+export interface ConfirmedEmailChange {
+  id: string
+  userId: UserId
+  session: SessionId
+  newEmail: string
+  /** Whether the link was sent to the new address. */
+  isNew: boolean
+  /** Whether the other link was used. */
+  isOtherConfirmed: boolean
+  /** Whether another user has the new address. */
+  isTaken: boolean
+}
+
+/** A presented link. */
+interface PresentedLink {
+  tokenHash: Buffer
+  now: Date
+}
+
+const lockConfirmed = statement<ConfirmedEmailChange, PresentedLink>(`
+  with u as (
+    select * from "user"
+    where document_id = coalesce(
+        (select c."user" from email_change c where c.new_token_hash = $tokenHash),
+        (select c."user" from email_change c where c.old_token_hash = $tokenHash))
+      and is_actived and deleted_at is null
+    for no key update
+  )
+  select c.document_id as id, u.document_id as "userId", c.session, c.new_email as "newEmail",
+    (c.new_token_hash = $tokenHash) is true as "isNew",
+    case when c.new_token_hash = $tokenHash then c.old_token_hash else c.new_token_hash end is null as "isOtherConfirmed",
+    exists (select from "user" o where email_key(o.email) = email_key(c.new_email) and o.deleted_at is null
+      and not o.is_email_shadowed and o.document_id <> u.document_id) as "isTaken"
+  from u cross join lateral email_change_of(u.document_id, $tokenHash, $now) c
+  where email_key(c.old_email) = email_key(u.email)`)
+
+/**
+ * Locks the active user of a link until the transaction ends, and reads the change behind the lock. Undefined when the
+ * link is unknown, used or expired, or the change was ended.
+ */
+export async function lockConfirmedChange(
+  db: Database,
+  link: PresentedLink,
+): Promise<ConfirmedEmailChange | undefined> {
+  const [row] = await lockConfirmed(db, link)
+  return row
+}
+
+const confirm = closingStatement<{ id: string; isNew: boolean }>(`
+  confirmed_email_change as (
+    update email_change
+    set new_token_hash = case when $isNew then null else new_token_hash end,
+      old_token_hash = case when $isNew then old_token_hash else null end
+    where document_id = $id)`)
+
+/** Uses up one link of a change, whose user is locked, with the last statement of the transaction. */
+export async function confirmEmailChange(
+  db: Database,
+  { id, isNew }: Pick<ConfirmedEmailChange, 'id' | 'isNew'>,
+): Promise<void> {
+  await confirm(db, { id, isNew })
+}
+
+const end = changeStatement<{ userId: UserId; now: Date }>(
+  'update email_change set ended_at = $now where "user" = $userId and ended_at is null and expires_at > $now',
+)
+
+/** Ends the open change of a locked user. Returns whether there was one. */
+export async function endEmailChange(db: Database, userId: UserId, now: Date): Promise<boolean> {
+  return (await end(db, { userId, now })) > 0
+}
+
+const removeOld = changeStatement<{ before: Date; limit: number }>(`
+  delete from email_change where document_id = any(array(
+    select document_id from email_change where created_at <= $before
+    order by created_at limit $limit for update skip locked))`)
+
+/** Deletes up to `limit` changes that were asked for by `before`. Returns their number. For maintenance. */
+export async function deleteOldEmailChanges(db: Database, before: Date, limit: number): Promise<number> {
+  return removeOld(db, { before, limit })
+}
