@@ -24,6 +24,10 @@ alter table webhook
   -- The subscriber's own headers: names in lower case, and all of them sealed like the secret.
   add column header_names text[] not null default '{}',
   add column headers_encrypted text,
+  -- Attempts that may start in a second, over all processes; null for any number.
+  add column max_per_second integer,
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_max_per_second check (max_per_second between 1 and 1000),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_headers_number check (cardinality(header_names) <= 10),
   -- squawk-ignore constraint-missing-not-valid
@@ -470,10 +474,13 @@ create table webhook_queue (
   webhook uuid primary key,
   visit_at timestamptz(3) not null,
   -- Its webhook is inactive: its rows rest.
-  is_held boolean not null default false
+  is_held boolean not null default false,
+  -- When the throttle of its webhook lets the next attempt start; null while it lets one start now, and without a limit.
+  free_at timestamptz(3)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 create index webhook_queue_visit_idx on webhook_queue (visit_at) where not is_held;
+create index webhook_queue_free_idx on webhook_queue (webhook) where free_at is not null;
 
 create function release_webhook_queue() returns trigger language plpgsql as $$
 begin
@@ -482,6 +489,65 @@ begin
 end $$;
 create trigger release_queue after update of is_actived on webhook
   for each row when (new.is_actived and not old.is_actived) execute function release_webhook_queue();
+
+-- Claims of the last second of webhooks with a limit a second, the oldest first: their times and numbers of attempts. A row
+-- is written by a claim that has locked the row of the webhook in `webhook_queue`, so no two claims count at once.
+create table webhook_throttle (
+  webhook uuid primary key,
+  claimed_at timestamptz(3)[] not null,
+  counts integer[] not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0);
+
+-- The claims of a webhook that count at `now_at`: those of the second that ends with it. One that lies more than a second
+-- ahead was made before the clock of the database was set back.
+create function counted_claims(subscriber uuid, now_at timestamptz) returns table (claimed_at timestamptz, attempts integer)
+language plpgsql volatile rows 100 as $$
+begin
+  return query select c.claimed_at, c.attempts
+  from webhook_throttle t cross join lateral unnest(t.claimed_at, t.counts) as c (claimed_at, attempts)
+  where t.webhook = subscriber and c.claimed_at > now_at - interval '1 second'
+    and c.claimed_at <= now_at + interval '1 second';
+end $$;
+
+-- Attempts that a webhook with this limit may still start at `now_at`.
+create function throttle_room(subscriber uuid, per_second integer, now_at timestamptz) returns integer
+language plpgsql volatile as $$
+begin
+  return (select greatest(per_second - coalesce(sum(c.attempts), 0), 0) from counted_claims(subscriber, now_at) c);
+end $$;
+
+-- Counts the `taken` attempts that were claimed at `now_at`. Returns when the next one may start; null for now. Claims of
+-- 10 ms are one entry, with the time of the last of them, so that a webhook has a hundred entries at most.
+create function take_throttle(subscriber uuid, per_second integer, now_at timestamptz, taken integer) returns timestamptz
+language plpgsql volatile as $$
+declare
+  times timestamptz[];
+  numbers integer[];
+begin
+  select array_agg(e.claimed_at order by e.claimed_at), array_agg(e.attempts order by e.claimed_at) into times, numbers
+  from (
+    select max(c.claimed_at) as claimed_at, sum(c.attempts)::integer as attempts
+    from (
+      select k.claimed_at, k.attempts from counted_claims(subscriber, now_at) k
+      union all
+      select now_at, taken where taken > 0
+    ) c
+    group by date_bin(interval '10 milliseconds', c.claimed_at, timestamptz 'epoch')
+  ) e;
+  if taken > 0 then
+    insert into webhook_throttle (webhook, claimed_at, counts) values (subscriber, times, numbers)
+    on conflict (webhook) do update set claimed_at = excluded.claimed_at, counts = excluded.counts;
+  end if;
+  -- The first claim without which the later ones are below the limit.
+  return (
+    select min(e.claimed_at) + interval '1 second' from (
+      select c.claimed_at, sum(c.attempts) over () as all_attempts,
+        sum(c.attempts) over (order by c.claimed_at desc) - c.attempts as later
+      from unnest(times, numbers) as c (claimed_at, attempts)
+    ) e where e.all_attempts >= per_second and e.later < per_second
+  );
+end $$;
 
 -- Rows that other workers post, by webhook. The lock is held until the transaction ends, and a volatile function reads
 -- what was committed when it runs: so claims of all processes count each other.

@@ -55,6 +55,7 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
     resourceIds: null,
     headerNames: [],
     headersEncrypted: null,
+    maxPerSecond: null,
     secretEncrypted,
     subscriptions: { ids: [], names: ['webhook.test'], links: [simulation.ids.next<'subscription'>()] },
     by: null,

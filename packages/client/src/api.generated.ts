@@ -7853,6 +7853,8 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /** @description Most attempts that start in any second; further deliveries wait. Null for no limit. */
+            max_per_second?: number | null;
             events?: string[];
         };
         CreatedPasskey: {
@@ -10667,6 +10669,8 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /** @description Most attempts that start in any second; further deliveries wait. Null for no limit. */
+            max_per_second?: number | null;
         };
         UsedAccountLimits: {
             webhooks: number;
@@ -10782,6 +10786,8 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /** @description Most attempts that start in any second; null for no limit. */
+            max_per_second: number | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -10958,6 +10964,8 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /** @description Most attempts that start in any second; null for no limit. */
+            max_per_second: number | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**

@@ -6,6 +6,14 @@
 import type { Id } from '../../base/id.ts';
 import type { ColumnType } from "kysely";
 
+export type ArrayType<T> = ArrayTypeImpl<T> extends (infer U)[]
+  ? U[]
+  : ArrayTypeImpl<T>;
+
+export type ArrayTypeImpl<T> = T extends ColumnType<infer S, infer I, infer U>
+  ? ColumnType<S[], I[], U[]>
+  : T[];
+
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
   ? ColumnType<S, I | undefined, U>
   : ColumnType<T, T | undefined, T>;
@@ -865,6 +873,7 @@ export interface Webhook {
   headers_encrypted: string | null;
   is_actived: Generated<boolean>;
   is_global: Generated<boolean>;
+  max_per_second: number | null;
   name: string | null;
   ordinal: Generated<number>;
   resource_ids: string[] | null;
@@ -1050,8 +1059,15 @@ export interface WebhookOutcomeHour {
 }
 
 export interface WebhookQueue {
+  free_at: Timestamp | null;
   is_held: Generated<boolean>;
   visit_at: Timestamp;
+  webhook: string;
+}
+
+export interface WebhookThrottle {
+  claimed_at: ArrayType<Timestamp>;
+  counts: number[];
   webhook: string;
 }
 
@@ -1143,6 +1159,7 @@ export interface DB {
   webhook_outcome_batch: WebhookOutcomeBatch;
   webhook_outcome_hour: WebhookOutcomeHour;
   webhook_queue: WebhookQueue;
+  webhook_throttle: WebhookThrottle;
 }
 
 /** The types of columns that keys and checks of the schema narrow. */

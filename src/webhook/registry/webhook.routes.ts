@@ -71,9 +71,10 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         const { url, name = null, description = null, is_global: isGlobal = false, account = null, events = [] } = body
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
-        const { resource_ids: resourceIds = null } = body
+        const { resource_ids: resourceIds = null, max_per_second: maxPerSecond = null } = body
         const headers = readHeaders(body.headers ?? {})
-        const input = { url, name, description, isGlobal, account, resourceIds, headers, events, caller, now }
+        const limited = { resourceIds, headers, maxPerSecond }
+        const input = { url, name, description, isGlobal, account, ...limited, events, caller, now }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
         room?.check('webhooks', 1)
@@ -135,11 +136,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       },
       handle: async (deps, { db, params, scope, body, caller, now }) => {
         const room = body.account && (await lockRoom(deps, db, { scope, account: body.account }))
-        const { is_global: isGlobal, resource_ids: resourceIds, headers, ...rest } = body
+        const { is_global: isGlobal, resource_ids: resourceIds, headers, max_per_second: maxPerSecond, ...rest } = body
         const changed = {
           ...(isGlobal !== undefined && { isGlobal }),
           ...(resourceIds !== undefined && { resourceIds }),
           ...(headers !== undefined && { headers: readHeaders(headers) }),
+          ...(maxPerSecond !== undefined && { maxPerSecond }),
         }
         const input = { ...rest, ...changed, caller, now }
         const { webhook, before, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)

@@ -37,6 +37,15 @@ const HeadersSchema = Type.Record(
   },
 )
 
+/** Attempts that may start in a second (docs/contract/webhooks.md#throttle). */
+const MaxPerSecondSchema = nullable(
+  Type.Integer({
+    minimum: 1,
+    maximum: 1000,
+    description: 'Most attempts that start in any second; further deliveries wait. Null for no limit.',
+  }),
+)
+
 /** Entries of an event set (docs/contract/webhooks.md#event-set). */
 const EventEntriesSchema = Type.Array(
   Type.String({
@@ -59,6 +68,9 @@ const webhookMembers = {
     Type.Array(Type.String(), { description: 'The only resources whose events it receives; null for all.' }),
   ),
   header_names: Type.Array(Type.String(), { description: 'Names of its own headers, whose values are never shown.' }),
+  max_per_second: nullable(
+    Type.Integer({ description: 'Most attempts that start in any second; null for no limit.' }),
+  ),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
@@ -91,6 +103,7 @@ export const CreateWebhookBody = named(
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
+      max_per_second: Type.Optional(MaxPerSecondSchema),
       events: Type.Optional(EventEntriesSchema),
     },
     { additionalProperties: false },
@@ -108,6 +121,7 @@ export const UpdateWebhookBody = named(
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
+      max_per_second: Type.Optional(MaxPerSecondSchema),
     },
     { additionalProperties: false, minProperties: 1 },
   ),

@@ -86,6 +86,7 @@ test('a webhook is made in a living account alone, which is kept from being dele
         resourceIds: null,
         headerNames: [],
         headersEncrypted: null,
+        maxPerSecond: null,
         secretEncrypted: 'sealed',
         by: null,
         now: t.ledger.now(),

@@ -48,6 +48,7 @@ interface NewWebhook {
   resourceIds: readonly string[] | null
   headerNames: readonly string[]
   headersEncrypted: string | null
+  maxPerSecond: number | null
   secretEncrypted: string
   /** Ids and names of event types, and as many ids of links. */
   subscriptions: { ids: readonly string[]; names: readonly string[]; links: readonly Id<'subscription'>[] }
@@ -64,9 +65,9 @@ const insert = statement<
     select from account where document_id = $account and deleted_at is null for share
   ), w as (
     insert into webhook (document_id, url, name, description, is_global, account, resource_ids, header_names, headers_encrypted,
-      secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
+      max_per_second, secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
     select $id, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $headerNames::text[],
-      $headersEncrypted, $secretEncrypted, true, $by, $by, $now, $now
+      $headersEncrypted, $maxPerSecond::int, $secretEncrypted, true, $by, $by, $now, $now
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
   ), wanted as (
@@ -139,6 +140,7 @@ export interface WebhookChange {
   resourceIds?: string[] | null
   headerNames?: string[]
   headersEncrypted?: string | null
+  maxPerSecond?: number | null
   isActived?: boolean
   consecutiveFailures?: number
   disabledAt?: Date | null
@@ -156,6 +158,7 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   resourceIds: 'resource_ids = $resourceIds',
   headerNames: 'header_names = $headerNames',
   headersEncrypted: 'headers_encrypted = $headersEncrypted',
+  maxPerSecond: 'max_per_second = $maxPerSecond',
   isActived: 'is_actived = $isActived',
   consecutiveFailures: 'consecutive_failures = $consecutiveFailures',
   disabledAt: 'disabled_at = $disabledAt',
@@ -172,7 +175,15 @@ export async function updateWebhook(db: Database, id: WebhookId, change: Webhook
 
 type LockedChange = Pick<
   WebhookChange,
-  'url' | 'name' | 'description' | 'isGlobal' | 'account' | 'resourceIds' | 'headerNames' | 'headersEncrypted'
+  | 'url'
+  | 'name'
+  | 'description'
+  | 'isGlobal'
+  | 'account'
+  | 'resourceIds'
+  | 'headerNames'
+  | 'headersEncrypted'
+  | 'maxPerSecond'
 > & { by: UserId }
 
 /** Changes a locked webhook with the last statement of the transaction. Returns the row behind the change. */

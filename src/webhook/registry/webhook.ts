@@ -98,6 +98,8 @@ export interface CreateWebhookInput {
   resourceIds: readonly string[] | null
   /** The subscriber's own headers, as `readHeaders` returns them. */
   headers: OwnHeaders
+  /** Most attempts that start in a second; null for no limit. */
+  maxPerSecond: number | null
   /** Ids and names of event types that it subscribes to, beside `webhook.test`. */
   events: readonly string[]
   caller: Pick<Caller, 'userId'> | null
@@ -125,6 +127,7 @@ export async function createWebhook(
     account: checkScope(input),
     resourceIds: input.resourceIds,
     ...sealHeaders(deps.keyring, id, input.headers),
+    maxPerSecond: input.maxPerSecond,
     secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
     subscriptions: {
       ids,
@@ -155,6 +158,7 @@ export interface ChangeWebhookInput {
   resourceIds?: string[] | null
   /** As `readHeaders` returns them. They replace those before. */
   headers?: OwnHeaders
+  maxPerSecond?: number | null
   caller: Caller
   now: Date
 }
@@ -210,13 +214,13 @@ function findHeaderChange(
 /** The columns of an update that differ. */
 function findChange(
   current: WebhookRecord,
-  wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description' | 'resourceIds'> & {
+  wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description' | 'resourceIds' | 'maxPerSecond'> & {
     isGlobal: boolean
     account: AccountId | null
   },
 ): WebhookChange {
   const { url = current.url, name = current.name, description = current.description, isGlobal, account } = wanted
-  const { resourceIds = current.resourceIds } = wanted
+  const { resourceIds = current.resourceIds, maxPerSecond = current.maxPerSecond } = wanted
   return {
     ...(url !== current.url && { url }),
     ...(name !== current.name && { name }),
@@ -224,6 +228,7 @@ function findChange(
     ...(isGlobal !== current.isGlobal && { isGlobal }),
     ...(account !== current.account && { account }),
     ...(!isDeepStrictEqual(resourceIds, current.resourceIds) && { resourceIds }),
+    ...(maxPerSecond !== current.maxPerSecond && { maxPerSecond }),
   }
 }
 
