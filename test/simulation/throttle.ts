@@ -40,5 +40,7 @@ export async function compareClaims({ db, faults }: Simulation): Promise<void> {
     ) o
     where o.n > c.per_second`.execute(db)
   for (const row of rows)
-    faults.push(`webhook ${row.webhook}: ${row.n} attempts in the second of ${row.claimed_at.toISOString()}, not ${row.per_second}`)
+    faults.push(
+      `webhook ${row.webhook}: ${row.n} attempts in the second of ${row.claimed_at.toISOString()}, not ${row.per_second}`,
+    )
 }

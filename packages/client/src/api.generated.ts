@@ -7977,6 +7977,11 @@ export interface components {
              */
             next_attempt_at: string | null;
             /**
+             * @description Why a due attempt waits. `throttled`: for `max_per_second` of its webhook.
+             * @enum {string|null}
+             */
+            waiting_reason: "throttled" | null;
+            /**
              * Format: date-time
              * @description ISO 8601, UTC, milliseconds.
              */
@@ -8048,6 +8053,11 @@ export interface components {
              * @description ISO 8601, UTC, milliseconds.
              */
             next_attempt_at: string | null;
+            /**
+             * @description Why a due attempt waits. `throttled`: for `max_per_second` of its webhook.
+             * @enum {string|null}
+             */
+            waiting_reason: "throttled" | null;
             /**
              * Format: date-time
              * @description ISO 8601, UTC, milliseconds.

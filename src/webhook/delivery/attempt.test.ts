@@ -27,6 +27,7 @@ function claimed(secretEncrypted: string | null, headersEncrypted: string | null
     trigger: 'schedule',
     isTest: false,
     keepsSchedule: false,
+    isLimited: false,
     createdAt: new Date(0),
     webhook: { id: WEBHOOK, url: 'https://subscriber.example.com/hook', secretEncrypted, headersEncrypted },
     event: {

@@ -47,7 +47,8 @@ const CLAIM = `
   visited as materialized (
     select h.webhook, coalesce(w.is_actived and w.deleted_at is null, false) as is_live,
       ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($slowGroups::uuid[]) as is_slow, h.visit_at,
-      w.max_per_second, case when w.max_per_second is not null then throttle_room(h.webhook, w.max_per_second, $now) end as room
+      w.max_per_second, case when w.max_per_second is not null and w.is_actived and w.deleted_at is null then
+        throttle_room(h.webhook, w.max_per_second, $now) end as room
     from unnest($visited::uuid[], $visitTimes::timestamptz[]) as h (webhook, visit_at)
     left join lateral (select * from webhook w where w.document_id = h.webhook offset 0) w on true
   ),
