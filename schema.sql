@@ -1315,15 +1315,16 @@ create table "webhook_queue" (
   visit_at timestamp(3) with time zone not null,
   is_held boolean not null default false,
   free_at timestamp(3) with time zone,
+  visitor text,
   constraint webhook_queue_pkey PRIMARY KEY (webhook)
 );
-CREATE INDEX webhook_queue_free_idx ON public.webhook_queue USING btree (webhook) WHERE (free_at IS NOT NULL);
 CREATE INDEX webhook_queue_visit_idx ON public.webhook_queue USING btree (visit_at) WHERE (NOT is_held);
 
 create table "webhook_throttle" (
   webhook uuid not null,
   claimed_at timestamp(3) with time zone[] not null,
   counts integer[] not null,
+  next_at timestamp with time zone not null,
   constraint webhook_throttle_pkey PRIMARY KEY (webhook)
 );
 

@@ -476,11 +476,12 @@ create table webhook_queue (
   -- Its webhook is inactive: its rows rest.
   is_held boolean not null default false,
   -- When the throttle of its webhook lets the next attempt start; null while it lets one start now, and without a limit.
-  free_at timestamptz(3)
+  free_at timestamptz(3),
+  -- The worker that visits a throttled webhook; others do so when it is late, so that not all of them come for each attempt.
+  visitor text
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 create index webhook_queue_visit_idx on webhook_queue (visit_at) where not is_held;
-create index webhook_queue_free_idx on webhook_queue (webhook) where free_at is not null;
 
 create function release_webhook_queue() returns trigger language plpgsql as $$
 begin
@@ -490,12 +491,15 @@ end $$;
 create trigger release_queue after update of is_actived on webhook
   for each row when (new.is_actived and not old.is_actived) execute function release_webhook_queue();
 
--- Claims of the last second of webhooks with a limit a second, the oldest first: their times and numbers of attempts. A row
--- is written by a claim that has locked the row of the webhook in `webhook_queue`, so no two claims count at once.
+-- The claims of webhooks with a limit a second. A row is written by a claim that has locked the row of the webhook in
+-- `webhook_queue`, so no two claims count at once.
 create table webhook_throttle (
   webhook uuid primary key,
+  -- Those of the last second, the oldest first: their times and numbers of attempts.
   claimed_at timestamptz(3)[] not null,
-  counts integer[] not null
+  counts integer[] not null,
+  -- When the next attempt is due, so that they are spread over the second.
+  next_at timestamptz not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 
@@ -510,20 +514,44 @@ begin
     and c.claimed_at <= now_at + interval '1 second';
 end $$;
 
--- Attempts that a webhook with this limit may still start at `now_at`.
-create function throttle_room(subscriber uuid, per_second integer, now_at timestamptz) returns integer
-language plpgsql volatile as $$
+-- When the next attempt of a webhook is due. What a late visit missed is made up for, up to a second; a webhook for which
+-- nothing waited gets up to 100 ms of the past, so that it does not start with all attempts of a second at once.
+create function throttle_due(subscriber uuid, now_at timestamptz) returns timestamptz language plpgsql volatile as $$
+declare
+  earliest timestamptz := now_at - case
+    when exists (select from webhook_queue q where q.webhook = subscriber and q.free_at is not null) then interval '1 second'
+    else interval '100 milliseconds' end;
 begin
-  return (select greatest(per_second - coalesce(sum(c.attempts), 0), 0) from counted_claims(subscriber, now_at) c);
+  return coalesce(
+    (select greatest(t.next_at, earliest) from webhook_throttle t
+      where t.webhook = subscriber and t.next_at <= now_at + interval '1 second'),
+    now_at - interval '100 milliseconds');
 end $$;
 
--- Counts the `taken` attempts that were claimed at `now_at`. Returns when the next one may start; null for now. Claims of
--- 10 ms are one entry, with the time of the last of them, so that a webhook has a hundred entries at most.
+-- Attempts that a webhook with this limit may start at `now_at`: those that are due, while no second has more than the limit.
+create function throttle_room(subscriber uuid, per_second integer, now_at timestamptz) returns integer
+language plpgsql volatile as $$
+declare
+  due_at timestamptz := throttle_due(subscriber, now_at);
+begin
+  if due_at > now_at then
+    return 0;
+  end if;
+  return least(
+    floor(extract(epoch from now_at - due_at) * per_second) + 1,
+    (select greatest(per_second - coalesce(sum(c.attempts), 0), 0) from counted_claims(subscriber, now_at) c));
+end $$;
+
+-- Counts the `taken` attempts that were claimed at `now_at`. Returns when to claim again; null for now. Attempts that become
+-- due within 100 ms are claimed together, and those of all webhooks at the same instants, so that a process claims for limits
+-- ten times a second, whatever they are. Claims of 10 ms are one entry, with the time of the last of them: a hundred at most.
 create function take_throttle(subscriber uuid, per_second integer, now_at timestamptz, taken integer) returns timestamptz
 language plpgsql volatile as $$
 declare
+  due_at timestamptz := throttle_due(subscriber, now_at) + taken * interval '1 second' / per_second;
   times timestamptz[];
   numbers integer[];
+  free_at timestamptz;
 begin
   select array_agg(e.claimed_at order by e.claimed_at), array_agg(e.attempts order by e.claimed_at) into times, numbers
   from (
@@ -536,17 +564,21 @@ begin
     group by date_bin(interval '10 milliseconds', c.claimed_at, timestamptz 'epoch')
   ) e;
   if taken > 0 then
-    insert into webhook_throttle (webhook, claimed_at, counts) values (subscriber, times, numbers)
-    on conflict (webhook) do update set claimed_at = excluded.claimed_at, counts = excluded.counts;
+    insert into webhook_throttle (webhook, claimed_at, counts, next_at) values (subscriber, times, numbers, due_at)
+    on conflict (webhook) do update
+      set claimed_at = excluded.claimed_at, counts = excluded.counts, next_at = excluded.next_at;
   end if;
-  -- The first claim without which the later ones are below the limit.
-  return (
-    select min(e.claimed_at) + interval '1 second' from (
-      select c.claimed_at, sum(c.attempts) over () as all_attempts,
-        sum(c.attempts) over (order by c.claimed_at desc) - c.attempts as later
-      from unnest(times, numbers) as c (claimed_at, attempts)
-    ) e where e.all_attempts >= per_second and e.later < per_second
-  );
+  -- The end of the second of the first claim without which the later ones are below the limit.
+  select min(e.claimed_at) + interval '1 second' into free_at from (
+    select c.claimed_at, sum(c.attempts) over () as all_attempts,
+      sum(c.attempts) over (order by c.claimed_at desc) - c.attempts as later
+    from unnest(times, numbers) as c (claimed_at, attempts)
+  ) e where e.all_attempts >= per_second and e.later < per_second;
+  if due_at > now_at then
+    free_at := greatest(free_at,
+      date_bin(interval '100 milliseconds', due_at + interval '99999 microseconds', timestamptz 'epoch'));
+  end if;
+  return free_at;
 end $$;
 
 -- Rows that other workers post, by webhook. The lock is held until the transaction ends, and a volatile function reads

@@ -13,7 +13,7 @@ const ROUNDS = 12
 const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 1_000)
 
 /** Seconds in which the longest backlog of a webhook with a limit is delivered. */
-const LONGEST_BACKLOG_S = 100
+const LONGEST_BACKLOG_S = 600
 
 const FAULTS: readonly Fault[] = [
   'none',

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import type { ClaimRequest, Room } from '../policy.ts'
+import type { ClaimRequest, WorkerRoom } from '../policy.ts'
 import { LATE_AFTER_MS, type Lanes, LOOK_MS } from './lanes.ts'
 
 /** Maximum sleep of the dispatcher without a notification. */
@@ -10,7 +10,7 @@ export interface WaitingDeps {
   clock: Clock
   lanes: Lanes
   /** Due time of the next claimable row (`DeliveryQueue.nextDueAt`). */
-  nextDueAt: (room: Room) => Promise<Date | null>
+  nextDueAt: (room: WorkerRoom) => Promise<Date | null>
 }
 
 /** The waits of a dispatcher between its rounds. */

@@ -1062,12 +1062,14 @@ export interface WebhookQueue {
   free_at: Timestamp | null;
   is_held: Generated<boolean>;
   visit_at: Timestamp;
+  visitor: string | null;
   webhook: string;
 }
 
 export interface WebhookThrottle {
   claimed_at: ArrayType<Timestamp>;
   counts: number[];
+  next_at: Timestamp;
   webhook: string;
 }
 

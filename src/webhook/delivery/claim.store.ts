@@ -22,6 +22,12 @@ import { queueWebhooks } from './queue-head.ts'
 /** Maximum number of tests of inactive webhooks in one claim. */
 const TESTS_AT_ONCE = 16
 
+/** Time after which a throttled webhook is visited by any worker, not only by the one that visited it last. */
+const LATE_VISIT = `interval '200 milliseconds'`
+
+/** Webhooks at the head of the queue whose visits are compared: those of other workers come later. */
+const HEADS_COMPARED = 16
+
 /**
  * The lock of claims, which `claims_of_others` takes exclusively, taken before the rows of the queue, as in the router,
  * to avoid a deadlock. Claims share it, since each locks the webhooks that it visits and skips those of others; so no
@@ -88,11 +94,14 @@ const CLAIM = `
     from visited v
   ),
   revisited as (
-    insert into webhook_queue (webhook, visit_at, is_held, free_at)
-    select webhook, greatest(due_at, served_at, free_at), not is_live, free_at from next
+    insert into webhook_queue (webhook, visit_at, is_held, free_at, visitor)
+    select webhook, greatest(due_at, served_at, free_at), not is_live, free_at,
+      case when free_at is not null then $workerId end
+    from next
     where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at, free_at))
     on conflict (webhook) do update
-      set visit_at = excluded.visit_at, is_held = excluded.is_held, free_at = excluded.free_at
+      set visit_at = excluded.visit_at, is_held = excluded.is_held, free_at = excluded.free_at,
+        visitor = excluded.visitor
   ),
   removed as (
     delete from webhook_queue where webhook = any(array(select webhook from next where due_at is null))
@@ -107,7 +116,7 @@ const claim = fragment<BusyParams & VisitParams & Omit<ClaimRequest, 'inFlight' 
 const visiting = buildVisitingClaim<ClaimedDispatch>({
   queue: 'webhook_queue',
   group: 'webhook',
-  isOpen: 'not is_held and',
+  isOpen: `not is_held and (visitor is null or visitor = $workerId or visit_at <= $now::timestamptz - ${LATE_VISIT}) and`,
   build: (request, visits) => claim({ ...request, ...listBusy(request), ...visits }),
   read: readClaimedDispatch,
 })
@@ -164,8 +173,11 @@ export const findLostClaims = lostStatement<LostClaim>(`
 /** Due time of the next unclaimed dispatch whose webhook is not blocked; null when none waits. */
 export const findNextDueAt = nextDueStatement(`
   select least(
-    (select visit_at from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
-      order by visit_at limit 1),
+    (select min(case when visitor is null or visitor = coalesce($workerId, visitor) then visit_at else visit_at + ${LATE_VISIT} end)
+      from (
+        select visit_at, visitor from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
+        order by visit_at limit ${HEADS_COMPARED}
+      ) q),
     (select min(d.next_attempt_at) from (
       select d.next_attempt_at, d.webhook from webhook_dispatch_open d
       where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit ${TESTS_AT_ONCE}

@@ -37,27 +37,48 @@ async function openLedger() {
     }
     return counts
   }
+  /** Claims every `stepMs` for so long; returns how many were claimed each time. */
+  const claimEach = (stepMs: number, forMs: number) =>
+    claimAt(...Array.from({ length: forMs / stepMs }, (_, step) => step * stepMs))
   const setLimit = (webhook: WebhookId, maxPerSecond: number | null) =>
     db.updateTable('webhook').set({ max_per_second: maxPerSecond }).where('document_id', '=', webhook).execute()
   const readThrottle = async () => (await sql<{ counts: number[] }>`select * from webhook_throttle`.execute(db)).rows
   return {
-    ...{ database, db, clock, ledger, later, claim, claimAt, setLimit, readThrottle },
+    ...{ database, db, clock, ledger, later, claim, claimAt, claimEach, setLimit, readThrottle },
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 }
 
 describe('a webhook with a limit a second', () => {
-  test('gets so many attempts, and the next ones exactly a second later', async () => {
+  test('gets its attempts spread over the second, each when it is due', async () => {
     await using t = await openLedger()
-    await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 5 }), { count: 12 })
-    expect(await t.claimAt(0, 1, 999, 1_000, 1_999, 2_000, 3_000)).toEqual([5, 0, 0, 5, 0, 2, 0])
+    await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 4 }), { count: 12 })
+    expect(await t.claimAt(0, 100, 199, 200, 399, 400, 699, 700, 999, 1_000)).toEqual([1, 0, 0, 1, 0, 1, 0, 1, 0, 1])
   })
 
-  test('gets each attempt back a second after it was claimed, not all with the first', async () => {
+  test('gets at most so many in any second, however they came', async () => {
     await using t = await openLedger()
-    await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 4 }), { count: 30 })
-    expect((await t.claim({ perGroup: 1 })).length).toBe(1)
-    expect(await t.claimAt(400, 999, 1_000, 1_399, 1_400, 2_000)).toEqual([3, 0, 1, 0, 3, 1])
+    await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 40 }), { count: 1_000 })
+    const counts = await t.claimEach(5, 4_000)
+    for (const [start] of counts.entries())
+      expect(counts.slice(start, start + 200).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(40)
+    expect(counts.slice(200, 800).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(3 * 39)
+  })
+
+  test('gets what a late visit missed, as far as the second has room', async () => {
+    await using t = await openLedger()
+    await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 100 }), { count: 1_000 })
+    expect(await t.claimAt(0, 99, 100, 200, 950, 999, 1_000)).toEqual([11, 0, 10, 10, 69, 0, 11])
+  })
+
+  test('starts with a tenth of a second of attempts when nothing waited, not with all of a second', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ maxPerSecond: 100 })
+    for (let round = 0; round < 2; round += 1) {
+      await t.ledger.addDispatches(webhook, { count: 20 })
+      expect(await t.claimAt(0, 100)).toEqual([11, 9])
+      t.clock.advance(60_000)
+    }
   })
 
   test('is not visited before an attempt may start, and the dispatcher sleeps until then', async () => {
@@ -65,8 +86,24 @@ describe('a webhook with a limit a second', () => {
     const webhook = await t.ledger.addWebhook({ maxPerSecond: 2 })
     await t.ledger.addDispatches(webhook, { count: 100 })
     await t.claim()
-    expect(await findNextDueAt(t.db)).toEqual(t.later(1_000))
-    expect((await t.ledger.readHeads()).get(webhook)).toMatchObject({ visitAt: t.later(1_000) })
+    expect(await findNextDueAt(t.db)).toEqual(t.later(400))
+    expect((await t.ledger.readHeads()).get(webhook)).toMatchObject({ visitAt: t.later(400) })
+  })
+
+  test('with a high limit is visited for as many attempts as are due in 100 ms', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook({ maxPerSecond: 1_000 })
+    await t.ledger.addDispatches(webhook, { count: 300 })
+    expect(await t.claimAt(0, 99, 100, 199, 200)).toEqual([101, 0, 100, 0, 99])
+  })
+
+  test('is visited at whole milliseconds, never too soon', async () => {
+    await using t = await openLedger()
+    await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 7 }), { count: 300 })
+    await t.claimAt(0)
+    const nextAt = await findNextDueAt(t.db)
+    t.clock.advance(nextAt!.getTime() - t.clock.now())
+    expect(await t.claim()).toHaveLength(1)
   })
 
   test('delays no other webhook, however long its backlog', async () => {
@@ -95,7 +132,7 @@ describe('a webhook with a limit a second', () => {
 
   test('counts retries, replays and tests like first attempts', async () => {
     await using t = await openLedger()
-    const webhook = await t.ledger.addWebhook({ maxPerSecond: 3 })
+    const webhook = await t.ledger.addWebhook({ maxPerSecond: 20 })
     await t.ledger.addDispatches(webhook, { status: 'retrying', attempts: 2, dueAt: t.later(-30) })
     await t.ledger.addDispatches(webhook, { status: 'retrying', trigger: 'replay', dueAt: t.later(-20) })
     await t.ledger.addDispatches(webhook, { isTest: true, trigger: 'test', dueAt: t.later(-10) })
@@ -112,76 +149,91 @@ describe('a webhook with a limit a second', () => {
     expect(await t.readThrottle()).toEqual([])
   })
 
-  test('leaves a token that found no slot for the next claim', async () => {
+  test('leaves an attempt that found no slot for the next claim', async () => {
     await using t = await openLedger()
-    await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 5 }), { count: 9 })
+    await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 40 }), { count: 9 })
     expect(await t.claim({ fastSlots: 2 })).toHaveLength(2)
     expect(await t.claim()).toHaveLength(3)
     expect(await t.claim()).toEqual([])
   })
 
-  test('follows a changed limit from the next visit on', async () => {
+  test('follows a changed limit within a second', async () => {
     await using t = await openLedger()
-    const webhook = await t.ledger.addWebhook({ maxPerSecond: 10 })
+    const webhook = await t.ledger.addWebhook({ maxPerSecond: 1 })
     await t.ledger.addDispatches(webhook, { count: 100 })
-    expect(await t.claimAt(0)).toEqual([10])
-    await t.setLimit(webhook, 3)
-    expect(await t.claimAt(1_000, 1_500)).toEqual([3, 0])
-    await t.setLimit(webhook, 7)
-    // The visit that was scheduled under the old limit.
-    expect(await t.claimAt(499, 500)).toEqual([0, 7])
+    expect(await t.claimAt(0, 899)).toEqual([1, 0])
+    await t.setLimit(webhook, 1_000)
+    // The visit that was scheduled under the old limit; the claims under it count on.
+    expect(await t.claimAt(0, 100, 101)).toEqual([0, 0, 99])
     await t.setLimit(webhook, null)
-    expect(await t.claimAt(1_000)).toEqual([80])
-    expect((await t.db.selectFrom('webhook_queue').selectAll().execute()).map((row) => row.free_at)).toEqual([])
+    await t.ledger.addDispatches(webhook, { count: 500 })
+    expect(await t.claimAt(1_000)).toEqual([500])
+    expect(await t.db.selectFrom('webhook_queue').selectAll().execute()).toEqual([])
   })
 
   test('a lowered limit holds for what was claimed under the higher one', async () => {
     await using t = await openLedger()
-    const webhook = await t.ledger.addWebhook({ maxPerSecond: 10 })
+    const webhook = await t.ledger.addWebhook({ maxPerSecond: 100 })
     await t.ledger.addDispatches(webhook, { count: 100 })
-    await t.claim({ perGroup: 4 })
-    await t.setLimit(webhook, 2)
-    expect(await t.claimAt(500, 999, 1_000)).toEqual([0, 0, 2])
+    expect(await t.claimAt(0)).toEqual([11])
+    await t.setLimit(webhook, 10)
+    expect(await t.claimAt(500, 999, 1_000)).toEqual([0, 0, 10])
   })
 
   test('keeps its count when nothing waits any more', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ maxPerSecond: 2 })
-    await t.ledger.addDispatches(webhook, { count: 2 })
-    expect(await t.claimAt(0)).toEqual([2])
+    await t.ledger.addDispatches(webhook)
+    expect(await t.claimAt(0)).toEqual([1])
     expect(await t.ledger.readHeads()).toEqual(new Map())
     await t.ledger.addDispatches(webhook, { count: 2 })
-    expect(await t.claimAt(1, 999, 1_000)).toEqual([0, 0, 2])
+    expect(await t.claimAt(1, 399, 400)).toEqual([0, 0, 1])
   })
 
   test('is not blocked by counts from before the clock of the database was set back', async () => {
     await using t = await openLedger()
     const webhook = await t.ledger.addWebhook({ maxPerSecond: 2 })
-    await t.ledger.addDispatches(webhook, { count: 2 })
-    expect(await t.claimAt(0)).toEqual([2])
+    await t.ledger.addDispatches(webhook)
+    expect(await t.claimAt(0)).toEqual([1])
     await t.ledger.addDispatches(webhook, { count: 2, dueAt: t.later(-3_600_000) })
-    expect(await t.claim({ now: t.later(-3_600_000) })).toHaveLength(2)
-    expect(await t.claim({ now: t.later(-3_599_500) })).toEqual([])
+    expect(await t.claim({ now: t.later(-3_600_000) })).toHaveLength(1)
+    expect(await t.claim({ now: t.later(-3_599_700) })).toEqual([])
   })
 })
 
-test('claims of a thousand milliseconds are a hundred entries at most, and never more than the limit', async () => {
+test('claims of every millisecond are a hundred entries a second at most', async () => {
   await using t = await openLedger()
   const webhook = await t.ledger.addWebhook({ maxPerSecond: 1_000 })
   await t.ledger.addDispatches(webhook, { count: 400 })
+  let claimed = 0
   for (let ms = 0; ms < 300; ms += 1) {
-    await t.claim({ perGroup: 1 })
+    claimed += (await t.claim({ perGroup: 1 })).length
     t.clock.advance(1)
   }
   const [row] = await t.readThrottle()
   expect(row!.counts.length).toBeLessThanOrEqual(31)
-  expect(row!.counts.reduce((sum, count) => sum + count, 0)).toBe(300)
+  expect(row!.counts.reduce((sum, count) => sum + count, 0)).toBe(claimed)
 })
 
-test('of two workers that claim at once, together they get the limit', async () => {
+test('a webhook that waits for its limit is visited by the worker that did so before, by others when that one is late', async () => {
+  await using t = await openLedger()
+  await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 20 }), { count: 50 })
+  await t.claim()
+  t.clock.advance(299)
+  const other = { workerId: 'worker-b', hasPeers: true }
+  expect(await t.claim(other)).toEqual([])
+  const room = { fastSlots: 1, slowSlots: 1, slowGroups: [], lateGroups: [], inFlight: new Map(), perGroup: 9 }
+  const askAs = (workerId: string) => findNextDueAt(t.db, { ...room, hasPeers: true, workerId })
+  expect([await askAs('worker-a'), await askAs('worker-b')]).toEqual([t.later(-199), t.later(1)])
+  t.clock.advance(1)
+  expect(await t.claim(other)).not.toEqual([])
+  expect([await askAs('worker-a'), await askAs('worker-b')]).toEqual([t.later(300), t.later(100)])
+})
+
+test('workers that claim at once get what is due, together', async () => {
   await using t = await openLedger()
   for (let round = 0; round < 5; round += 1) {
-    const webhook = await t.ledger.addWebhook({ maxPerSecond: 10 })
+    const webhook = await t.ledger.addWebhook({ maxPerSecond: 90 })
     await t.ledger.addDispatches(webhook, { count: 50 })
     const workers = ['worker-a', 'worker-b', 'worker-c', 'worker-d']
     const claims = await Promise.all(workers.map((workerId) => t.claim({ workerId, hasPeers: true })))

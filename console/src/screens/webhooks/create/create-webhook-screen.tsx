@@ -16,6 +16,8 @@ import { NoPermission } from '../../../parts/problem.tsx'
 import { StepForm } from '../../../parts/step-form.tsx'
 import { EventPicker } from '../event-picker.tsx'
 import { type HeaderRow, toHeaders, withoutValues } from '../header-rows.ts'
+import { isMaxPerSecond, toMaxPerSecond } from '../max-per-second.ts'
+import { MaxPerSecondInput } from '../max-per-second.tsx'
 import { HeaderFields } from '../own-headers.tsx'
 import { listLines } from '../resource-ids.ts'
 import { ResourceIdsInput } from '../resource-ids.tsx'
@@ -31,6 +33,8 @@ interface Draft {
   /** One id a line. */
   resources: string
   headers: readonly HeaderRow[]
+  /** Empty for no limit. */
+  maxPerSecond: string
   events: ReadonlySet<string>
 }
 
@@ -45,10 +49,12 @@ function toBody({
   account,
   resources,
   headers: rows,
+  maxPerSecond,
   events,
 }: Draft): Schemas['CreateWebhook'] {
   const ids = listLines(resources)
   const headers = toHeaders(rows)
+  const limit = toMaxPerSecond(maxPerSecond)
   return {
     url: url.trim(),
     is_global: isGlobal,
@@ -57,6 +63,7 @@ function toBody({
     ...(description.trim() && { description: description.trim() }),
     ...(ids.length > 0 && { resource_ids: ids }),
     ...(Object.keys(headers).length > 0 && { headers }),
+    ...(limit !== null && { max_per_second: limit }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -78,15 +85,15 @@ const STEPS = ['endpoint', 'scope', 'events', 'review'] as const
 type Step = (typeof STEPS)[number]
 
 /** The first step that lacks something; none may be passed. Pure. */
-function findMissing({ url, isGlobal, account, events }: Draft): Step | undefined {
-  if (!URL.canParse(url.trim())) return 'endpoint'
+function findMissing({ url, isGlobal, account, maxPerSecond, events }: Draft): Step | undefined {
+  if (!URL.canParse(url.trim()) || !isMaxPerSecond(maxPerSecond)) return 'endpoint'
   if (!isGlobal && account === '') return 'scope'
   return events.size === 0 ? 'events' : undefined
 }
 
 const EMPTY: Omit<Draft, 'isGlobal'> = {
   ...{ url: '', name: '', description: '', account: '', resources: '' },
-  ...{ headers: [], events: new Set<string>() },
+  ...{ headers: [], maxPerSecond: '', events: new Set<string>() },
 }
 
 function WebhookForm() {
@@ -178,6 +185,7 @@ function Review({ draft }: { draft: Draft }) {
             [t('webhooks.scope'), draft.isGlobal ? t('webhooks.global') : t('webhooks.of-account')],
             ids.length === 0 ? undefined : [t('webhooks.resources'), ids.join(', ')],
             names.length === 0 ? undefined : [t('headers.title'), names.join(', ')],
+            draft.maxPerSecond.trim() === '' ? undefined : [t('webhooks.max-per-second'), draft.maxPerSecond.trim()],
             [t('create.events'), [...draft.events].sort().join(', ')],
           ]}
         />
@@ -235,6 +243,7 @@ function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange 
         value={draft.description}
         onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
       />
+      <MaxPerSecondInput value={draft.maxPerSecond} onChange={(maxPerSecond) => onChange({ maxPerSecond })} />
       <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
     </Stack>
   )

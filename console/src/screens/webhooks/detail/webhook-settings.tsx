@@ -12,6 +12,8 @@ import { Facts } from '../../../parts/facts.tsx'
 import { Form } from '../../../parts/form.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { Instant } from '../../../parts/time.tsx'
+import { isMaxPerSecond } from '../max-per-second.ts'
+import { MaxPerSecondInput } from '../max-per-second.tsx'
 import { OwnHeaders } from '../own-headers.tsx'
 import { ResourceIdsInput } from '../resource-ids.tsx'
 import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
@@ -50,6 +52,7 @@ const LABELS = {
   name: 'webhooks.name',
   description: 'create.description',
   resource_ids: 'webhooks.resources',
+  max_per_second: 'webhooks.max-per-second',
 } as const
 
 /** Settings of one line. */
@@ -129,11 +132,20 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
           value={draft.resource_ids}
           onChange={(value) => setDraft((before) => ({ ...before, resource_ids: value }))}
         />
+        <MaxPerSecondInput
+          isReadOnly={isReadOnly}
+          value={draft.max_per_second}
+          onChange={(value) => setDraft((before) => ({ ...before, max_per_second: value }))}
+        />
         {save.isError && <ProblemCard error={save.error} />}
         {save.data && mine.length === 0 && <Text role="status">{t('settings.saved')}</Text>}
         {!isReadOnly && (
           <Group>
-            <Button type="submit" loading={save.isPending} disabled={mine.length === 0 || isConflict}>
+            <Button
+              type="submit"
+              loading={save.isPending}
+              disabled={mine.length === 0 || isConflict || !isMaxPerSecond(draft.max_per_second)}
+            >
               {t('settings.save')}
             </Button>
           </Group>
