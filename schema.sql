@@ -1319,6 +1319,7 @@ create table "webhook_queue" (
   constraint webhook_queue_pkey PRIMARY KEY (webhook)
 );
 CREATE INDEX webhook_queue_visit_idx ON public.webhook_queue USING btree (visit_at) WHERE (NOT is_held);
+CREATE INDEX webhook_queue_visitor_idx ON public.webhook_queue USING btree (visit_at) WHERE (visitor IS NOT NULL);
 
 create table "webhook_throttle" (
   webhook uuid not null,

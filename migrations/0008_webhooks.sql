@@ -482,6 +482,7 @@ create table webhook_queue (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 create index webhook_queue_visit_idx on webhook_queue (visit_at) where not is_held;
+create index webhook_queue_visitor_idx on webhook_queue (visit_at) where visitor is not null;
 
 create function release_webhook_queue() returns trigger language plpgsql as $$
 begin

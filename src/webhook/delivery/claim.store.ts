@@ -25,9 +25,6 @@ const TESTS_AT_ONCE = 16
 /** Time after which a throttled webhook is visited by any worker, not only by the one that visited it last. */
 const LATE_VISIT = `interval '200 milliseconds'`
 
-/** Webhooks at the head of the queue whose visits are compared: those of other workers come later. */
-const HEADS_COMPARED = 16
-
 /**
  * The lock of claims, which `claims_of_others` takes exclusively, taken before the rows of the queue, as in the router,
  * to avoid a deadlock. Claims share it, since each locks the webhooks that it visits and skips those of others; so no
@@ -173,11 +170,10 @@ export const findLostClaims = lostStatement<LostClaim>(`
 /** Due time of the next unclaimed dispatch whose webhook is not blocked; null when none waits. */
 export const findNextDueAt = nextDueStatement(`
   select least(
-    (select min(case when visitor is null or visitor = coalesce($workerId, visitor) then visit_at else visit_at + ${LATE_VISIT} end)
-      from (
-        select visit_at, visitor from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
-        order by visit_at limit ${HEADS_COMPARED}
-      ) q),
+    (select visit_at from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
+      and (visitor is null or visitor = coalesce($workerId, visitor)) order by visit_at limit 1),
+    (select visit_at + ${LATE_VISIT} from webhook_queue where visitor <> $workerId and not is_held
+      and webhook <> all($blocked::uuid[]) order by visit_at limit 1),
     (select min(d.next_attempt_at) from (
       select d.next_attempt_at, d.webhook from webhook_dispatch_open d
       where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit ${TESTS_AT_ONCE}

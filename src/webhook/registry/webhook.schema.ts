@@ -68,9 +68,7 @@ const webhookMembers = {
     Type.Array(Type.String(), { description: 'The only resources whose events it receives; null for all.' }),
   ),
   header_names: Type.Array(Type.String(), { description: 'Names of its own headers, whose values are never shown.' }),
-  max_per_second: nullable(
-    Type.Integer({ description: 'Most attempts that start in any second; null for no limit.' }),
-  ),
+  max_per_second: nullable(Type.Integer({ description: 'Most attempts that start in any second; null for no limit.' })),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
