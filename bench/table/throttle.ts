@@ -1,6 +1,6 @@
 import { EVENT_TYPE } from '../api-case.ts'
 import { call } from '../api-client.ts'
-import type { Pace } from '../publisher.ts'
+import type { EventLoad, Pace } from '../publisher.ts'
 import { findQuantile } from '../quantile.ts'
 import { compareArrivals, type DeliveryOutcome } from './delivery-outcome.ts'
 import { makeSubscribers, openStage, type Stage } from './stage.ts'
@@ -38,7 +38,7 @@ export const throttle: TableRow = {
     await call(stage.origin, { jwt, method: 'PATCH', path, body: { max_per_second: PER_SECOND } })
     await load(stage, others, { batch: BATCH, count: WARM_UP_COUNT })
     const limited = await load(stage, [account], { batch: PER_SECOND, count: SECONDS * PER_SECOND })
-    await publish(stage, [account], { batch: BATCH, count: BACKLOG })
+    await publish(stage, { accounts: [account], pace: { batch: BATCH, count: BACKLOG }, run: testbed.nextRun() })
     const [alone, beside] = [openPart(), openPart()]
     for (let round = 0; round < ROUNDS; round += 1)
       for (const part of [alone, beside]) {
@@ -115,19 +115,14 @@ async function load(stage: Stage, accounts: readonly string[], pace: Pace): Prom
   const { sink } = stage.testbed
   const run = stage.testbed.nextRun()
   await sink.ask({ do: 'begin', run, numberedBy: 'event' })
-  const sent = await publish(stage, accounts, pace, run)
+  const sent = await publish(stage, { accounts, pace, run })
   const arrivals = await sink.ask({ do: 'wait', arrivals: sent.accepted, repeats: 0, stallMs: STALL_MS })
   const arrivedAtMs = [...arrivals.firstAtMs].filter((at) => at > 0).sort((a, b) => a - b)
   return { ...compareArrivals(sent, arrivals, () => true), arrivedAtMs }
 }
 
-async function publish(
-  { testbed, origin, jwt }: Stage,
-  accounts: readonly string[],
-  pace: Pace,
-  run = testbed.nextRun(),
-) {
-  const sent = await testbed.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts, run, pace })
+async function publish({ testbed, origin, jwt }: Stage, load: Pick<EventLoad, 'accounts' | 'pace' | 'run'>) {
+  const sent = await testbed.publisher.ask({ origin, jwt, eventType: EVENT_TYPE, ...load })
   if (sent.firstError !== undefined) throw new Error(`${sent.refused} requests were refused: ${sent.firstError}`)
   return sent
 }

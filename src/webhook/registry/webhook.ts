@@ -117,17 +117,13 @@ export async function createWebhook(
 ): Promise<{ webhook: WebhookRecord; secret: string; warnings: SubscriptionWarning[]; subscribed: number }> {
   const id = deps.ids.next<'webhook'>()
   const { ids, names } = splitEntries(input.events)
+  const { url, name, description, isGlobal, resourceIds, maxPerSecond, now } = input
   const secret = createSecret(deps.random)
   const inserted = await insertWebhook(db, {
     id,
-    url: input.url,
-    name: input.name,
-    description: input.description,
-    isGlobal: input.isGlobal,
+    ...{ url, name, description, isGlobal, resourceIds, maxPerSecond, now },
     account: checkScope(input),
-    resourceIds: input.resourceIds,
     ...sealHeaders(deps.keyring, id, input.headers),
-    maxPerSecond: input.maxPerSecond,
     secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
     subscriptions: {
       ids,
@@ -136,7 +132,6 @@ export async function createWebhook(
       links: Array.from({ length: ids.length + names.length + 1 }, () => deps.ids.next<'subscription'>()),
     },
     by: input.caller?.userId ?? null,
-    now: input.now,
   })
   if (!inserted)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')

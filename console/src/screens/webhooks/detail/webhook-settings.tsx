@@ -116,26 +116,10 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
             />
           </Conflict>
         )}
-        {LINES.map((name) => (
-          <TextInput
-            key={name}
-            label={t(LABELS[name])}
-            required={name === 'url'}
-            readOnly={isReadOnly}
-            maxLength={LIMITS[name]}
-            value={draft[name]}
-            onChange={({ currentTarget: { value } }) => setDraft((before) => ({ ...before, [name]: value }))}
-          />
-        ))}
-        <ResourceIdsInput
+        <SettingsFields
+          draft={draft}
           isReadOnly={isReadOnly}
-          value={draft.resource_ids}
-          onChange={(value) => setDraft((before) => ({ ...before, resource_ids: value }))}
-        />
-        <MaxPerSecondInput
-          isReadOnly={isReadOnly}
-          value={draft.max_per_second}
-          onChange={(value) => setDraft((before) => ({ ...before, max_per_second: value }))}
+          onChange={(members) => setDraft((before) => ({ ...before, ...members }))}
         />
         {save.isError && <ProblemCard error={save.error} />}
         {save.data && mine.length === 0 && <Text role="status">{t('settings.saved')}</Text>}
@@ -152,6 +136,41 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
         )}
       </Stack>
     </Form>
+  )
+}
+
+interface SettingsFieldsProps {
+  draft: Settings
+  isReadOnly: boolean
+  onChange: (members: Partial<Settings>) => void
+}
+
+function SettingsFields({ draft, isReadOnly, onChange }: SettingsFieldsProps) {
+  const { t } = useTranslation()
+  return (
+    <>
+      {LINES.map((name) => (
+        <TextInput
+          key={name}
+          label={t(LABELS[name])}
+          required={name === 'url'}
+          readOnly={isReadOnly}
+          maxLength={LIMITS[name]}
+          value={draft[name]}
+          onChange={({ currentTarget: { value } }) => onChange({ [name]: value })}
+        />
+      ))}
+      <ResourceIdsInput
+        isReadOnly={isReadOnly}
+        value={draft.resource_ids}
+        onChange={(ids) => onChange({ resource_ids: ids })}
+      />
+      <MaxPerSecondInput
+        isReadOnly={isReadOnly}
+        value={draft.max_per_second}
+        onChange={(limit) => onChange({ max_per_second: limit })}
+      />
+    </>
   )
 }
 
