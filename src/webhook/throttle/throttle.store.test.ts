@@ -230,6 +230,22 @@ test('a webhook that waits for its limit is visited by the worker that did so be
   expect([await askAs('worker-a'), await askAs('worker-b')]).toEqual([t.later(300), t.later(100)])
 })
 
+test('workers whose clocks are 20 ms apart exceed the limit in no second, whoever visits', async () => {
+  await using t = await openLedger()
+  await t.ledger.addDispatches(await t.ledger.addWebhook({ maxPerSecond: 30 }), { count: 500 })
+  const times: number[] = []
+  for (let step = 0; step < 300; step += 1) {
+    t.clock.advance(13)
+    await sql`update webhook_queue set visitor = null`.execute(t.db)
+    const offsetMs = step % 3 === 0 ? -20 : 0
+    const claimed = await t.claim({ workerId: `worker-${step % 3}`, now: t.later(offsetMs) })
+    times.push(...claimed.map(() => t.clock.now() + offsetMs))
+  }
+  const countFrom = (start: number) => times.filter((time) => time >= start && time < start + 1_000).length
+  expect(Math.max(...times.map(countFrom))).toBeLessThanOrEqual(30)
+  expect(times.length).toBeGreaterThan(3 * 29)
+})
+
 test('workers that claim at once get what is due, together', async () => {
   await using t = await openLedger()
   for (let round = 0; round < 5; round += 1) {
