@@ -1136,11 +1136,13 @@ create table "webhook" (
   public_key text,
   previous_public_key text,
   previous_public_key_until timestamp(3) with time zone,
+  max_per_second integer,
   constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint webhook_description_length CHECK ((char_length(description) <= 500)),
   constraint webhook_headers_number CHECK ((cardinality(header_names) <= 10)),
   constraint webhook_headers_sealed CHECK (((headers_encrypted IS NULL) = (cardinality(header_names) = 0))),
+  constraint webhook_max_per_second CHECK (((max_per_second >= 1) AND (max_per_second <= 1000))),
   constraint webhook_pkey PRIMARY KEY (document_id),
   constraint webhook_previous_key CHECK ((((previous_public_key IS NULL) = (previous_public_key_until IS NULL)) AND ((public_key IS NOT NULL) OR (previous_public_key IS NULL)))),
   constraint webhook_resource_ids_number CHECK (((cardinality(resource_ids) >= 1) AND (cardinality(resource_ids) <= 100))),
@@ -1362,9 +1364,20 @@ create table "webhook_queue" (
   webhook uuid not null,
   visit_at timestamp(3) with time zone not null,
   is_held boolean not null default false,
+  free_at timestamp(3) with time zone,
+  visitor text,
   constraint webhook_queue_pkey PRIMARY KEY (webhook)
 );
 CREATE INDEX webhook_queue_visit_idx ON public.webhook_queue USING btree (visit_at) WHERE (NOT is_held);
+CREATE INDEX webhook_queue_visitor_idx ON public.webhook_queue USING btree (visit_at) WHERE (visitor IS NOT NULL);
+
+create table "webhook_throttle" (
+  webhook uuid not null,
+  claimed_at timestamp(3) with time zone[] not null,
+  counts integer[] not null,
+  next_at timestamp with time zone not null,
+  constraint webhook_throttle_pkey PRIMARY KEY (webhook)
+);
 
 create view "audit_entry" as
  SELECT audit_log.document_id,

@@ -197,6 +197,14 @@ program
     if (!isMeasured) process.exitCode = 1
   })
 
+program
+  .command('throttle')
+  .description('a webhook with a limit a second in two processes, and others beside its backlog: a row of the table')
+  .argument('[seconds]', 'seconds at a steady rate', readSeconds, 10)
+  .action(async (seconds: number) => {
+    if (!(await measureTable(['throttle'], { seconds, isFull: false }))) process.exitCode = 1
+  })
+
 try {
   await program.parseAsync()
 } catch (error) {

@@ -14,6 +14,7 @@ import { subscribers } from './table/subscribers.ts'
 import { formatFigures, formatRemarks, type NamedResult } from './table/table-report.ts'
 import type { TableRow } from './table/table-row.ts'
 import { openTestbed, type TableOptions } from './table/testbed.ts'
+import { throttle } from './table/throttle.ts'
 
 /** Every row, in the order they run. */
 const ROWS: readonly TableRow[] = [
@@ -21,6 +22,7 @@ const ROWS: readonly TableRow[] = [
   steady,
   hang,
   isolation,
+  throttle,
   subscribers,
   batches,
   fanOut,

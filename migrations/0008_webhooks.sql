@@ -30,6 +30,10 @@ alter table webhook
   -- The public key before the last rotation, and until when it is listed beside the present one.
   add column previous_public_key text,
   add column previous_public_key_until timestamptz(3),
+  -- Attempts that may start in a second, over all processes; null for any number.
+  add column max_per_second integer,
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_max_per_second check (max_per_second between 1 and 1000),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_headers_number check (cardinality(header_names) <= 10),
   -- squawk-ignore constraint-missing-not-valid
@@ -495,10 +499,15 @@ create table webhook_queue (
   webhook uuid primary key,
   visit_at timestamptz(3) not null,
   -- Its webhook is inactive: its rows rest.
-  is_held boolean not null default false
+  is_held boolean not null default false,
+  -- When the throttle of its webhook lets the next attempt start; null while it lets one start now, and without a limit.
+  free_at timestamptz(3),
+  -- The worker that visits a throttled webhook; others do so when it is late, so that not all of them come for each attempt.
+  visitor text
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 create index webhook_queue_visit_idx on webhook_queue (visit_at) where not is_held;
+create index webhook_queue_visitor_idx on webhook_queue (visit_at) where visitor is not null;
 
 create function release_webhook_queue() returns trigger language plpgsql as $$
 begin
@@ -507,6 +516,96 @@ begin
 end $$;
 create trigger release_queue after update of is_actived on webhook
   for each row when (new.is_actived and not old.is_actived) execute function release_webhook_queue();
+
+-- The claims of webhooks with a limit a second. A row is written by a claim that has locked the row of the webhook in
+-- `webhook_queue`, so no two claims count at once.
+create table webhook_throttle (
+  webhook uuid primary key,
+  -- Those of the last second, the oldest first: their times and numbers of attempts.
+  claimed_at timestamptz(3)[] not null,
+  counts integer[] not null,
+  -- When the next attempt is due, so that they are spread over the second.
+  next_at timestamptz not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0);
+
+-- The claims of a webhook that count at `now_at`: those of the second that ends with it. One that lies more than a second
+-- ahead was made before the clock of the database was set back.
+create function counted_claims(subscriber uuid, now_at timestamptz) returns table (claimed_at timestamptz, attempts integer)
+language plpgsql volatile rows 100 as $$
+begin
+  return query select c.claimed_at, c.attempts
+  from webhook_throttle t cross join lateral unnest(t.claimed_at, t.counts) as c (claimed_at, attempts)
+  where t.webhook = subscriber and c.claimed_at > now_at - interval '1 second'
+    and c.claimed_at <= now_at + interval '1 second';
+end $$;
+
+-- When the next attempt of a webhook is due. What a late visit missed is made up for, up to a second; a webhook for which
+-- nothing waited gets up to 100 ms of the past, so that it does not start with all attempts of a second at once.
+create function throttle_due(subscriber uuid, now_at timestamptz) returns timestamptz language plpgsql volatile as $$
+declare
+  earliest timestamptz := now_at - case
+    when exists (select from webhook_queue q where q.webhook = subscriber and q.free_at is not null) then interval '1 second'
+    else interval '100 milliseconds' end;
+begin
+  return coalesce(
+    (select greatest(t.next_at, earliest) from webhook_throttle t
+      where t.webhook = subscriber and t.next_at <= now_at + interval '1 second'),
+    now_at - interval '100 milliseconds');
+end $$;
+
+-- Attempts that a webhook with this limit may start at `now_at`: those that are due, while no second has more than the limit.
+create function throttle_room(subscriber uuid, per_second integer, now_at timestamptz) returns integer
+language plpgsql volatile as $$
+declare
+  due_at timestamptz := throttle_due(subscriber, now_at);
+begin
+  if due_at > now_at then
+    return 0;
+  end if;
+  return least(
+    floor(extract(epoch from now_at - due_at) * per_second) + 1,
+    (select greatest(per_second - coalesce(sum(c.attempts), 0), 0) from counted_claims(subscriber, now_at) c));
+end $$;
+
+-- Counts the `taken` attempts that were claimed at `now_at`. Returns when to claim again; null for now. Attempts that become
+-- due within 100 ms are claimed together, and those of all webhooks at the same instants, so that a process claims for limits
+-- ten times a second, whatever they are. Claims of 10 ms are one entry, with the time of the last of them: a hundred at most.
+create function take_throttle(subscriber uuid, per_second integer, now_at timestamptz, taken integer) returns timestamptz
+language plpgsql volatile as $$
+declare
+  due_at timestamptz := throttle_due(subscriber, now_at) + taken * interval '1 second' / per_second;
+  times timestamptz[];
+  numbers integer[];
+  free_at timestamptz;
+begin
+  select array_agg(e.claimed_at order by e.claimed_at), array_agg(e.attempts order by e.claimed_at) into times, numbers
+  from (
+    select max(c.claimed_at) as claimed_at, sum(c.attempts)::integer as attempts
+    from (
+      select k.claimed_at, k.attempts from counted_claims(subscriber, now_at) k
+      union all
+      select now_at, taken where taken > 0
+    ) c
+    group by date_bin(interval '10 milliseconds', c.claimed_at, timestamptz 'epoch')
+  ) e;
+  if taken > 0 then
+    insert into webhook_throttle (webhook, claimed_at, counts, next_at) values (subscriber, times, numbers, due_at)
+    on conflict (webhook) do update
+      set claimed_at = excluded.claimed_at, counts = excluded.counts, next_at = excluded.next_at;
+  end if;
+  -- The end of the second of the first claim without which the later ones are below the limit.
+  select min(e.claimed_at) + interval '1 second' into free_at from (
+    select c.claimed_at, sum(c.attempts) over () as all_attempts,
+      sum(c.attempts) over (order by c.claimed_at desc) - c.attempts as later
+    from unnest(times, numbers) as c (claimed_at, attempts)
+  ) e where e.all_attempts >= per_second and e.later < per_second;
+  if due_at > now_at then
+    free_at := greatest(free_at,
+      date_bin(interval '100 milliseconds', due_at + interval '99999 microseconds', timestamptz 'epoch'));
+  end if;
+  return free_at;
+end $$;
 
 -- Rows that other workers post, by webhook. The lock is held until the transaction ends, and a volatile function reads
 -- what was committed when it runs: so claims of all processes count each other.

@@ -6,6 +6,7 @@ import { buildRequest, toRequestCurl, toRequestText } from '../src/screens/deliv
 import { buildDebugLink } from '../src/screens/realtime/debug-url.ts'
 import { buildUpdate, compareSets, listChanged } from '../src/screens/webhooks/detail/compare.ts'
 import { toHeaders, withoutValues } from '../src/screens/webhooks/header-rows.ts'
+import { isMaxPerSecond } from '../src/screens/webhooks/max-per-second.ts'
 
 describe('a field of time', () => {
   const at = '2026-09-11T08:00:00.000Z'
@@ -115,13 +116,32 @@ test('headers are sent by their names, and shown in a copied call without their 
 })
 
 test('a form sends the settings that it changes alone', () => {
-  const base = { url: 'https://example.com/', name: 'Old', description: 'Text', resource_ids: 'a\nb' }
-  const draft = { url: 'https://example.com/', name: ' New ', description: '', resource_ids: ' a\n\nb\na' }
+  const base = {
+    url: 'https://example.com/',
+    name: 'Old',
+    description: 'Text',
+    resource_ids: 'a\nb',
+    max_per_second: '5',
+  }
+  const draft = {
+    url: 'https://example.com/',
+    name: ' New ',
+    description: '',
+    resource_ids: ' a\n\nb\na',
+    max_per_second: ' 5 ',
+  }
   expect(listChanged(base, draft)).toEqual(['name', 'description'])
   expect(buildUpdate(listChanged(base, draft), draft)).toEqual({ name: 'New', description: null })
   expect(listChanged(base, { ...base, name: ' Old ' })).toEqual([])
   expect(buildUpdate(['resource_ids'], { ...base, resource_ids: 'b\n c' })).toEqual({ resource_ids: ['b', 'c'] })
   expect(buildUpdate(['resource_ids'], { ...base, resource_ids: ' \n' })).toEqual({ resource_ids: null })
+  expect(buildUpdate(['max_per_second'], { ...base, max_per_second: ' 50 ' })).toEqual({ max_per_second: 50 })
+  expect(buildUpdate(['max_per_second'], { ...base, max_per_second: ' ' })).toEqual({ max_per_second: null })
+})
+
+test('the limit of a webhook is a whole number from 1 to 1,000, or nothing', () => {
+  for (const taken of ['', ' ', '1', ' 50 ', '1000']) expect(isMaxPerSecond(taken)).toBe(true)
+  for (const refused of ['0', '1001', '-1', '1.5', 'ten', '5 5']) expect(isMaxPerSecond(refused)).toBe(false)
 })
 
 test.each([

@@ -53,6 +53,9 @@ export interface ClaimRequest extends Room {
   now: Date
 }
 
+/** Free slots, and the worker that has them: groups that another one visits are due later for it. */
+export type WorkerRoom = Room & Partial<Pick<ClaimRequest, 'workerId'>>
+
 /** Parameters of taking back claims. */
 export interface ReclaimRequest {
   workerId: string
@@ -78,8 +81,8 @@ export interface DeliveryQueue<Claimed extends Work, Ended extends Claim, Settle
   release(claims: readonly Claim[], now: Date, dueAt?: Date): Promise<void>
   /** Up to `limit` claims of a worker that has stopped, as attempts that were interrupted, for `settle`. Locks nothing. */
   reclaim(request: ReclaimRequest): Promise<Ended[]>
-  /** Due time of the next unclaimed row whose group is not blocked; null when none waits. */
-  nextDueAt(room?: Room): Promise<Date | null>
+  /** Due time of the next unclaimed row whose group is not blocked, for a worker; null when none waits. */
+  nextDueAt(room?: WorkerRoom): Promise<Date | null>
 }
 
 /**

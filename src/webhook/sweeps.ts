@@ -5,6 +5,7 @@ import { foldOldMinutes } from './delivery/delivery-count.store.ts'
 import { cancelOrphanedDispatches, deleteOldDispatches, deleteOrphanedDispatches } from './ledger/removal.store.ts'
 import { foldWebhookCounts } from './registry/webhook-count.store.ts'
 import { deleteOldReplayJobs } from './replay/replay-job.store.ts'
+import { deleteOldThrottles } from './throttle/throttle.store.ts'
 
 /** Retention of the counts of deliveries by the minute: the 24 h of the dashboard's summary, and an hour more. */
 const MINUTES_KEPT_MS = 25 * 3_600_000
@@ -17,6 +18,9 @@ const BREAKDOWN_KEPT_MINUTES = { fiveMinutes: 65, hours: 25 * 60, days: 31 * 24 
 
 /** The place of a purged webhook in the queue is kept this long. */
 const ORPHAN_KEPT_MS = 3_600_000
+
+/** The claims of a webhook with a limit count for a second. */
+const THROTTLE_KEPT_MS = 60_000
 
 const dispatchSweep: Sweep = {
   counts: ['dispatches', 'attempts'],
@@ -33,6 +37,7 @@ export const webhookSweeps: readonly Sweep[] = [
   sweepLedger('replayJobs', deleteOldReplayJobs),
   sweepBatches('cancelled', ({ db, workerId, now, limit }) => cancelOrphanedDispatches(db, { workerId, now, limit })),
   sweepOld('orphans', ORPHAN_KEPT_MS, deleteOrphanedDispatches),
+  sweepOld('throttles', THROTTLE_KEPT_MS, deleteOldThrottles),
   sweepOnce('minutes', ({ db, now }) => foldOldMinutes(db, new Date(now.getTime() - MINUTES_KEPT_MS))),
   sweepBatches('outcomes', ({ db, now, limit }) => {
     const before = (hours: number) => new Date(now.getTime() - hours * 3_600_000)

@@ -137,6 +137,10 @@ test('a webhook is made step by step, and its test arrives', async () => {
   await page.getByRole('button', { name: 'Add a header' }).click()
   await page.getByLabel('Name of header 1').fill('Authorization')
   await page.getByLabel('Value of header 1').fill('Bearer of-the-receiver')
+  await page.getByLabel('Deliveries a second').fill('1001')
+  await page.getByText('A whole number from 1 to 1000.').waitFor()
+  expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
+  await page.getByLabel('Deliveries a second').fill('50')
   await page.getByRole('button', { name: 'Next' }).click()
   await page.getByRole('radio', { name: 'One account' }).check()
   expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
@@ -169,7 +173,8 @@ test('a webhook is made step by step, and its test arrives', async () => {
     headers: { authorization: 'Bearer of-the-receiver' },
   })
   const made = (await d.call('GET', '/api/v3/webhook/webhook?sort=-created_at')).body.data[0]
-  expect(made).toMatchObject({ resource_ids: ['S-1042', 'S-1043'], header_names: ['authorization'] })
+  const chosen = { resource_ids: ['S-1042', 'S-1043'], header_names: ['authorization'], max_per_second: 50 }
+  expect(made).toMatchObject(chosen)
   expect(complaints).toEqual([])
 })
 
@@ -437,6 +442,9 @@ test('edits of a webhook say what they change, and what somebody else changed me
   await page.getByLabel('Resources').fill('S-1042')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await expect.poll(async () => (await d.readWebhook(billing)).resource_ids).toEqual(['S-1042'])
+  await page.getByLabel('Deliveries a second').fill('7')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('At most 7 a second').waitFor()
   const headers = page.getByTestId('own-headers')
   await headers.getByRole('button', { name: 'Replace the headers' }).click()
   await headers.getByLabel('Name of header 1').fill('Host')
@@ -446,7 +454,12 @@ test('edits of a webhook say what they change, and what somebody else changed me
   await headers.getByLabel('Name of header 1').fill('X-Api-Key')
   await headers.getByRole('button', { name: 'Save' }).click()
   await headers.getByText('x-api-key', { exact: true }).waitFor()
-  await d.call('PATCH', `/api/v3/webhook/webhook/${billing}`, { name: 'Billing', resource_ids: null, headers: {} })
+  await d.call('PATCH', `/api/v3/webhook/webhook/${billing}`, {
+    name: 'Billing',
+    resource_ids: null,
+    max_per_second: null,
+    headers: {},
+  })
   // The browser reports the answer that refuses a header.
   expect(complaints.filter((text) => !text.includes('422'))).toEqual([])
 })

@@ -120,6 +120,7 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByLabel('Name of header 1').fill('Authorization')
   await portal.getByLabel('Value of header 1').fill('Bearer of-the-customer')
   await portal.getByLabel('Asymmetric signature').check()
+  await portal.getByLabel('Deliveries a second').fill('1000')
   await takePicture(page, 'portal-new')
   await portal.getByRole('button', { name: 'Create the webhook' }).click()
   await portal.getByRole('button', { name: 'Show', exact: true }).click()
@@ -130,6 +131,7 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByLabel('I have stored it').check()
   await portal.getByRole('button', { name: 'Done' }).click()
   await portal.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
+  await portal.getByText('At most 1000 a second').waitFor()
   await expect.poll(() => status(page)).toBe('webhook-created')
 
   await portal.getByRole('button', { name: 'Send a test' }).click()
@@ -177,6 +179,16 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByRole('dialog').getByRole('button', { name: 'Rotate the key' }).click()
   await key.getByText('Former public key').waitFor()
   await takePicture(page, 'portal-key')
+
+  await portal.getByRole('tab', { name: 'Settings' }).click()
+  await portal.getByLabel('Deliveries a second').fill('1')
+  await portal.getByRole('button', { name: 'Save', exact: true }).click()
+  await portal.getByText('At most 1 a second').waitFor()
+  for (let count = 0; count < 3; count += 1) await makeContract('Acme')
+  await d.pass(0)
+  await portal.getByText('Deliveries wait for the limit of 1 a second.').waitFor()
+  await portal.getByRole('tab', { name: 'Deliveries' }).click()
+  await portal.getByRole('cell', { name: 'Waits for the limit' }).first().waitFor()
   // The browser reports each answer of 401: the calls that found the session over.
   expect(complaints.filter((text) => !text.includes('401'))).toEqual([])
 })

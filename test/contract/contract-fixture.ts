@@ -24,7 +24,7 @@ export interface ContractFixture extends AsyncDisposable {
   signInWithRoles(accounts: readonly string[], roles: readonly string[]): ReturnType<TestApp['signInMember']>
   /** Creates a webhook on the receiver, with the rest of the body as given, subscribed to `events`. */
   createWebhook(
-    body: ({ account: string } | { is_global: true }) & { resource_ids?: string[] },
+    body: ({ account: string } | { is_global: true }) & { resource_ids?: string[]; max_per_second?: number },
     events?: readonly string[],
   ): Promise<ContractWebhook>
   findEventIds(names: readonly string[]): Promise<string[]>

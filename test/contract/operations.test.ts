@@ -60,7 +60,10 @@ test('delivery#health-of-outbound-webhooks, delivery#health: the health componen
       component: 'webhook-out',
       status: 'operational',
       checked_at: expect.stringMatching(TIMESTAMP),
-      details: { exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 },
+      details: {
+        ...{ exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 },
+        ...{ throttled: 0, oldest_throttled_s: 0 },
+      },
     },
     message: expect.any(String),
   })

@@ -118,6 +118,70 @@ test('webhooks#resources: an event that waits when the resources change is deliv
   expect(await fixture.readLedger(limited)).toMatchObject([{ status: 'success', attempts: 2 }])
 })
 
+test('webhooks#throttle: max_per_second is an integer from 1 to 1,000, or null', async () => {
+  expect((await create(globalOn(PUBLIC_URL))).body.data.max_per_second).toBeNull()
+  expect((await create({ ...globalOn(PUBLIC_URL), max_per_second: null })).body.data.max_per_second).toBeNull()
+  for (const taken of [1, 1_000]) {
+    const { body } = await create({ ...globalOn(PUBLIC_URL), max_per_second: taken })
+    expect(body.data.max_per_second).toBe(taken)
+  }
+  const path = `${PATH}/${(await create(globalOn(PUBLIC_URL))).body.data.document_id}`
+  for (const refused of [0, 1_001, -1, 1.5, 1e300, '5', true, [5], {}]) {
+    const created = await create({ ...globalOn(PUBLIC_URL), max_per_second: refused })
+    const changed = await fixture.app.admin('PATCH', path, { max_per_second: refused })
+    for (const answer of [created, changed])
+      expect(expectProblem(answer, 422, 'validation_failed').errors[0].path).toBe('max_per_second')
+  }
+  const changed = await fixture.app.admin('PATCH', path, { max_per_second: 7 })
+  expect(changed.body).toMatchObject({ message: 'Webhook updated.', data: { max_per_second: 7 } })
+  expect((await fixture.app.admin('PATCH', path, { max_per_second: 7 })).body.message).toBe('Webhook unchanged.')
+  expect((await fixture.app.admin('PATCH', path, { name: 'named' })).body.data.max_per_second).toBe(7)
+  expect((await fixture.app.admin('PATCH', path, { max_per_second: null })).body.data.max_per_second).toBeNull()
+})
+
+test('webhooks#throttle: attempts are spread over the second; the others wait, uncounted, and say why', async () => {
+  const owner = (await fixture.createAccount()).document_id
+  const limited = await fixture.createWebhook({ account: owner, max_per_second: 2 }, ['contract.create'])
+  const plain = await fixture.createWebhook({ account: owner }, ['contract.create'])
+  const passHalf = async () => {
+    fixture.app.clock.advance(500)
+    await fixture.app.settle()
+  }
+  for (let count = 0; count < 4; count += 1) await fixture.makeChange(owner)
+  await fixture.app.settle()
+  expect(fixture.received(plain)).toHaveLength(4)
+  expect(fixture.received(limited)).toHaveLength(1)
+  const waiting = (await fixture.readLedger(limited)).filter(({ status }) => status === 'pending')
+  expect(waiting).toHaveLength(3)
+  for (const row of waiting)
+    expect(row).toMatchObject({ attempts: 0, waiting_reason: 'throttled', next_attempt_at: row.created_at })
+  expect(await fixture.readDispatch(waiting[0].document_id)).toMatchObject({ waiting_reason: 'throttled' })
+  const [ended] = (await fixture.readLedger(limited)).filter(({ status }) => status === 'success')
+  expect(ended.waiting_reason).toBeNull()
+  await passHalf()
+  expect(fixture.received(limited)).toHaveLength(2)
+  // A replay of a delivery that ended and a test wait behind the rows that are due before them, and are counted.
+  const replay = `/api/v3/webhook/dispatch/${ended.document_id}/replay`
+  await fixture.app.admin('POST', replay, { confirm_duplicate: true })
+  await fixture.app.admin('POST', `${PATH}/${limited.id}/test`)
+  for (const received of [3, 4, 5, 6]) {
+    await passHalf()
+    expect(fixture.received(limited)).toHaveLength(received)
+  }
+  expect((await fixture.readWebhook(limited)).consecutive_failures).toBe(0)
+})
+
+test('webhooks#throttle: a limit that is removed lets the rest go within a second', async () => {
+  const owner = (await fixture.createAccount()).document_id
+  const limited = await fixture.createWebhook({ account: owner, max_per_second: 1 }, ['contract.create'])
+  for (let count = 0; count < 4; count += 1) await fixture.makeChange(owner)
+  await fixture.app.settle()
+  await fixture.app.admin('PATCH', `${PATH}/${limited.id}`, { max_per_second: null })
+  fixture.app.clock.advance(1_000)
+  await fixture.app.settle()
+  expect(fixture.received(limited)).toHaveLength(4)
+})
+
 test('webhooks#scope: is_global is false by default', async () => {
   const created = await create({ url: PUBLIC_URL, account })
   expect(created.body.data).toMatchObject({ is_global: false, account })

@@ -5,6 +5,7 @@ import type { AttemptTrigger } from '../../src/webhook/delivery/outcome.ts'
 import { listMiscounts } from '../harness/delivery/delivery-counts.ts'
 import { applyLog, type LogEntry } from './model.ts'
 import type { Simulation } from './simulation.ts'
+import { compareClaims } from './throttle.ts'
 
 /** Reads what the service recorded, advances the model by it, and compares every row, webhook and total. */
 export async function compare(simulation: Simulation): Promise<void> {
@@ -39,6 +40,7 @@ export async function compare(simulation: Simulation): Promise<void> {
   for (const entry of entries) simulation.seenLog.add(`${entry.dispatch} ${entry.attempt}`)
   simulation.faults.push(...applyLog(model, entries, clock.now()))
   await compareRows(simulation)
+  await compareClaims(simulation)
   const webhooks = await db
     .selectFrom('webhook')
     .select(['document_id', 'is_actived', 'consecutive_failures'])

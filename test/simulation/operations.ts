@@ -16,6 +16,7 @@ import {
 import { addRow, countStatus, type ModelWebhook } from './model.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { Simulation } from './simulation.ts'
+import { LIMITS } from './throttle.ts'
 
 const CALLER = { userId: null } as never
 
@@ -57,6 +58,7 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
     headersEncrypted: null,
     publicKey: null,
     signingKeyEncrypted: null,
+    maxPerSecond: dice.pick(LIMITS),
     secretEncrypted,
     subscriptions: { ids: [], names: ['webhook.test'], links: [simulation.ids.next<'subscription'>()] },
     by: null,
@@ -140,7 +142,7 @@ export async function operate(simulation: Simulation): Promise<void> {
   if (roll <= 24) return toggle(simulation, webhook, now)
   if (roll <= 33) return remove(simulation, webhook, now)
   if (roll <= 37) return purge(simulation, webhook)
-  if (roll <= 46) return changeSecretOrUrl(simulation, webhook, now)
+  if (roll <= 46) return changeSettings(simulation, webhook, now)
   if (roll <= 58) {
     webhook.illness = pickIllness(simulation)
     return
@@ -177,8 +179,10 @@ async function purge(simulation: Simulation, webhook: ModelWebhook): Promise<voi
   for (const row of simulation.model.rows.values()) if (row.webhook === webhook.id) simulation.model.rows.delete(row.id)
 }
 
-async function changeSecretOrUrl(simulation: Simulation, webhook: ModelWebhook, now: Date): Promise<void> {
-  if (simulation.dice.chance(0.5)) {
+async function changeSettings(simulation: Simulation, webhook: ModelWebhook, now: Date): Promise<void> {
+  if (simulation.dice.chance(0.3)) {
+    await updateWebhook(simulation.db, webhook.id, { maxPerSecond: simulation.dice.pick(LIMITS) }, now)
+  } else if (simulation.dice.chance(0.5)) {
     webhook.secret = createSecret(simulation.random)
     const secretEncrypted = simulation.keyring.seal(webhook.secret, secretContextOf(webhook.id))
     await updateWebhook(simulation.db, webhook.id, { secretEncrypted }, now)

@@ -20,6 +20,7 @@ import { addRow, buildModel, listRecipients, type Model } from './model.ts'
 import { EVENT_TYPES, publishEvents } from './operations.ts'
 import { type Answer, type Fault, type ProcessPlan, type SimulatedProcess, startProcess } from './process.ts'
 import { buildDice, buildSeededRandom, type Dice, rollFor } from './seed.ts'
+import { watchClaims } from './throttle.ts'
 
 /** The real stores and decisions on a real database; time, chance and the network by hand. */
 export interface Simulation extends AsyncDisposable {
@@ -60,7 +61,9 @@ export async function openSimulation(seed: number): Promise<Simulation> {
   const dice = buildDice(seed)
   const random = buildSeededRandom(dice)
   const clock = buildManualClock()
-  const database = await createTestDatabase()
+  // Not shared: it gets a table and a trigger.
+  const database = await createTestDatabase({ isOwn: true })
+  await watchClaims(database.db)
   const ledger = buildLedger(database.db, clock)
   for (const [internal, scope] of Object.entries(EVENT_TYPES)) await ledger.addEventType(internal, scope)
   const accounts = [await ledger.addAccount(), await ledger.addAccount(), await ledger.addAccount()]

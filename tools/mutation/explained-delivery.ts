@@ -258,8 +258,8 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
   },
   {
     path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at))',
-    change: '(not is_live or visit_at <> greatest(due_at, served_at)) -> true',
+    lineText: 'where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at, free_at))',
+    change: '(not is_live or visit_at <> greatest(due_at, served_at, free_at)) -> true',
     reason: 'only writes the place of a webhook again that has not changed',
   },
 ]

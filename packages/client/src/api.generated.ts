@@ -8201,6 +8201,8 @@ export interface components {
             asymmetric_signature?: boolean;
             /** @description A secret that another system has made: `whsec_` and the base64 of 24 to 64 bytes. Default: a new one. Needs `webhook:import` for all accounts. */
             secret?: string;
+            /** @description Most attempts that start in any second; further deliveries wait. Null for no limit. */
+            max_per_second?: number | null;
             events?: string[];
         };
         CreatedPasskey: {
@@ -8327,6 +8329,11 @@ export interface components {
              */
             next_attempt_at: string | null;
             /**
+             * @description Why a due attempt waits. `throttled`: for `max_per_second` of its webhook.
+             * @enum {string|null}
+             */
+            waiting_reason: "throttled" | null;
+            /**
              * Format: date-time
              * @description ISO 8601, UTC, milliseconds.
              */
@@ -8398,6 +8405,11 @@ export interface components {
              * @description ISO 8601, UTC, milliseconds.
              */
             next_attempt_at: string | null;
+            /**
+             * @description Why a due attempt waits. `throttled`: for `max_per_second` of its webhook.
+             * @enum {string|null}
+             */
+            waiting_reason: "throttled" | null;
             /**
              * Format: date-time
              * @description ISO 8601, UTC, milliseconds.
@@ -11177,6 +11189,8 @@ export interface components {
             };
             /** @description Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone. */
             asymmetric_signature?: boolean;
+            /** @description Most attempts that start in any second; further deliveries wait. Null for no limit. */
+            max_per_second?: number | null;
         };
         UsedAccountLimits: {
             webhooks: number;
@@ -11301,6 +11315,8 @@ export interface components {
              * @description ISO 8601, UTC, milliseconds.
              */
             previous_public_key_until: string | null;
+            /** @description Most attempts that start in any second; null for no limit. */
+            max_per_second: number | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -11501,6 +11517,8 @@ export interface components {
              * @description ISO 8601, UTC, milliseconds.
              */
             previous_public_key_until: string | null;
+            /** @description Most attempts that start in any second; null for no limit. */
+            max_per_second: number | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import type { ClaimRequest, Room } from '../policy.ts'
+import type { ClaimRequest, WorkerRoom } from '../policy.ts'
 import { LATE_AFTER_MS, type Lanes, LOOK_MS } from './lanes.ts'
 
 /** Maximum sleep of the dispatcher without a notification. */
@@ -10,7 +10,7 @@ export interface WaitingDeps {
   clock: Clock
   lanes: Lanes
   /** Due time of the next claimable row (`DeliveryQueue.nextDueAt`). */
-  nextDueAt: (room: Room) => Promise<Date | null>
+  nextDueAt: (room: WorkerRoom) => Promise<Date | null>
 }
 
 /** The waits of a dispatcher between its rounds. */
@@ -38,6 +38,7 @@ export function buildWaiting({ clock, lanes, nextDueAt }: WaitingDeps): Waiting 
   let mayWait = false
   /** Whether slots, not caps, limited the last claim. */
   let isFull = false
+  let beganAtMs = Number.NEGATIVE_INFINITY
 
   const notify = () => notified.resolve()
   const hasRoom = () => lanes.hasRoom(clock.now())
@@ -64,6 +65,7 @@ export function buildWaiting({ clock, lanes, nextDueAt }: WaitingDeps): Waiting 
       notified = Promise.withResolvers()
       isFull = !hasRoom()
       mayWait = true
+      beganAtMs = clock.now()
       return !hasNoSlot()
     },
     noteEnd: (isScarce) => {
@@ -77,6 +79,8 @@ export function buildWaiting({ clock, lanes, nextDueAt }: WaitingDeps): Waiting 
       const untilDueMs = nextAt ? nextAt.getTime() - clock.now() : POLL_MS
       // Due, but blocked by missing slots: the end of an attempt notifies.
       mayWait = untilDueMs <= 0
+      // Due since the round began, so its claim did not see it.
+      if (mayWait && nextAt && nextAt.getTime() > beganAtMs && !hasNoSlot()) return
       // Waiting rows of late groups are not claimed until a group answers, or others leave it slots.
       const pollMs = room.lateGroups.length > 0 ? LATE_AFTER_MS : POLL_MS
       await rest(mayWait ? pollMs : Math.min(untilDueMs, pollMs))

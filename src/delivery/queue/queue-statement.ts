@@ -1,6 +1,6 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
-import { type Claim, listBlocked, type ReclaimRequest, type Room } from '../policy.ts'
+import { type Claim, listBlocked, type ReclaimRequest, type WorkerRoom } from '../policy.ts'
 
 /** The statements that every queue of deliveries has besides claim and settle. */
 
@@ -27,13 +27,13 @@ export function lostStatement<Lost extends Claim>(
 }
 
 /**
- * A statement that returns as `due_at` the due time of the next row whose group is not in `$blocked`; null when none
- * waits.
+ * A statement that returns as `due_at` the due time of the next row for `$workerId` whose group is not in `$blocked`; null
+ * when none waits.
  */
-export function nextDueStatement(text: string): (db: Database, room?: Room) => Promise<Date | null> {
-  const select = statement<{ due_at: Date | null }, { blocked: readonly string[] }>(text)
+export function nextDueStatement(text: string): (db: Database, room?: WorkerRoom) => Promise<Date | null> {
+  const select = statement<{ due_at: Date | null }, { workerId: string | null; blocked: readonly string[] }>(text)
   return async (db, room) => {
-    const [row] = await select(db, { blocked: room ? listBlocked(room) : [] })
+    const [row] = await select(db, { workerId: room?.workerId ?? null, blocked: room ? listBlocked(room) : [] })
     return row?.due_at ?? null
   }
 }

@@ -16,7 +16,7 @@ export interface VisitedQueue<Claimed> {
   queue: string
   /** Its column of the group. */
   group: string
-  /** A condition of the groups that may be visited, with `and` behind it. Default: all of them. */
+  /** A condition of the groups that `$workerId` may visit at `$now`, with `and` behind it. Default: all of them. */
   isOpen?: string
   /** The statement that claims of the visited groups; its rows are `work`. */
   build: (request: ClaimRequest, visits: VisitParams) => Fragment
@@ -51,7 +51,7 @@ export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): Visit
   const { queue, group, isOpen = '', build, read } = parts
   const lockHeads = statement<
     Record<string, string> & { visit_at: Date },
-    { now: Date; visits: number; blocked: readonly string[] }
+    { workerId: string; now: Date; visits: number; blocked: readonly string[] }
   >(`
   select ${group}, visit_at from ${queue}
   where ${isOpen} visit_at <= $now and ${group} <> all($blocked::uuid[])
@@ -67,7 +67,8 @@ export function buildVisitingClaim<Claimed>(parts: VisitedQueue<Claimed>): Visit
     const visits = Math.min(VISITED.most, Math.max(VISITED.least, VISITED.perSlot * slots))
     return inTransaction(db, async (tx) => {
       await lock?.(tx)
-      const heads = await lockHeads(tx, { now: request.now, visits, blocked: listBlocked(request) })
+      const { workerId, now } = request
+      const heads = await lockHeads(tx, { workerId, now, visits, blocked: listBlocked(request) })
       const claim = build(request, {
         visited: heads.map((head) => head[group] as string),
         visitTimes: heads.map((head) => head.visit_at),

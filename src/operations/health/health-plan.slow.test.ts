@@ -20,7 +20,8 @@ describe(`the facts of health on ${ROWS} rows of each kind`, () => {
     database = await createTestDatabase()
     const ledger = buildLedger(database.db, clock)
     const [active, resting] = [await ledger.addWebhook(), await ledger.addWebhook()]
-    await fillLedger(database.db, { active, resting, now })
+    const throttled = await ledger.addWebhook({ maxPerSecond: 1 })
+    await fillLedger(database.db, { active, resting, throttled, now })
   })
   afterAll(() => database[Symbol.asyncDispose]())
 
@@ -30,12 +31,14 @@ describe(`the facts of health on ${ROWS} rows of each kind`, () => {
       auto_disabled: LIMIT,
       backlog: LIMIT,
       oldest_pending_s: ROWS,
+      throttled: LIMIT,
+      oldest_throttled_s: ROWS,
     })
   })
 
   test('are exact below the limit', async () => {
     const facts = await readWebhookOutFacts(database.db, now, 10 * ROWS)
-    expect(facts).toMatchObject({ exhausted_24h: ROWS, auto_disabled: ROWS, backlog: 2 * ROWS })
+    expect(facts).toMatchObject({ exhausted_24h: ROWS, auto_disabled: ROWS, backlog: 2 * ROWS, throttled: ROWS })
   })
 
   test('read a small multiple of the limit for any backlog', async () => {
@@ -53,22 +56,29 @@ function countRowsRead(node: PlanNode & { 'Rows Removed by Filter'?: number }): 
 }
 
 /**
- * Due rows of an active webhook, the oldest `ROWS` seconds old; as many of an inactive one; exhausted and failed rows of
+ * Due rows of an active webhook, the oldest `ROWS` seconds old; as many of an inactive and of a throttled one; exhausted and failed rows of
  * the last day; webhooks that the service disabled, and as many that users disabled; events without routing.
  */
-async function fillLedger(db: Database, input: { active: WebhookId; resting: WebhookId; now: Date }): Promise<void> {
-  const { active, resting, now } = input
+async function fillLedger(
+  db: Database,
+  input: { active: WebhookId; resting: WebhookId; throttled: WebhookId; now: Date },
+): Promise<void> {
+  const { active, resting, throttled, now } = input
   await sql`update webhook set is_actived = false where document_id = ${resting}`.execute(db)
   await sql`
     insert into webhook_dispatch_open
       (document_id, webhook, event_id, event, status, attempts, next_attempt_at, created_at, updated_at)
     select gen_random_uuid(), webhook, gen_random_uuid(), 'contract.create', 'pending', 1,
       ${now}::timestamptz - n * interval '1 second', ${now}, ${now}
-    from generate_series(1, ${ROWS}::int) n, (values (${active}::uuid), (${resting}::uuid)) kind (webhook)`.execute(db)
+    from generate_series(1, ${ROWS}::int) n, (values (${active}::uuid), (${resting}::uuid),
+      (${throttled}::uuid)) kind (webhook)`.execute(db)
   await sql`
-    insert into webhook_queue (webhook, visit_at, is_held) values
-      (${active}, ${now}::timestamptz - ${ROWS}::int * interval '1 second', false),
-      (${resting}, ${now}::timestamptz - ${ROWS}::int * interval '1 second', true)`.execute(db)
+    insert into webhook_queue (webhook, visit_at, is_held, free_at) values
+      (${active}, ${now}::timestamptz - ${ROWS}::int * interval '1 second', false, null),
+      (${resting}, ${now}::timestamptz - ${ROWS}::int * interval '1 second', true, null),
+      (${throttled}, ${now}::timestamptz + interval '1 second', false, ${now}::timestamptz + interval '1 second')`.execute(
+    db,
+  )
   await sql`
     insert into webhook_dispatch_ended
       (document_id, webhook, event_id, event, status, attempts, ended_at, created_at, updated_at)

@@ -49,7 +49,10 @@ test('the component needs no token and has exactly its facts and the time of the
       component: 'webhook-out',
       status: 'operational',
       checked_at: new Date(app.clock.now()).toISOString(),
-      details: { exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 },
+      details: {
+        ...{ exhausted_24h: 0, auto_disabled: 0, backlog: 0, oldest_pending_s: 0 },
+        ...{ throttled: 0, oldest_throttled_s: 0 },
+      },
     },
     message: expect.any(String),
   })
@@ -118,6 +121,24 @@ describe('work that waits', () => {
     await addLedgerRow(app, { webhook, status: 'retrying', dueAgeMs: -60_000 })
     await addLedgerRow(app, { webhook, status: 'retrying', dueAgeMs: 600_000, leasedForMs: 30_000 })
     expect(await read()).toMatchObject({ status: 'operational', details: { backlog: 0, oldest_pending_s: 0 } })
+  })
+
+  test('for the limit of its webhook counts apart, however old it is, while the webhook is visited', async () => {
+    await addLedgerRow(app, { webhook, status: 'pending', dueAgeMs: 7_200_000 })
+    await addLedgerRow(app, { webhook, status: 'pending', dueAgeMs: 1_000 })
+    const setVisit = (ms: number) =>
+      app.database.pool.query('update webhook_queue set visit_at = $1, free_at = $1', [new Date(app.clock.now() + ms)])
+    await app.database.pool.query('update webhook set max_per_second = 1')
+    await setVisit(500)
+    expect(await read()).toMatchObject({
+      status: 'operational',
+      details: { backlog: 0, oldest_pending_s: 0, throttled: 2, oldest_throttled_s: 7_200 },
+    })
+    // No dispatcher runs.
+    await setVisit(-299_999)
+    expect(await read()).toMatchObject({ status: 'operational', details: { oldest_pending_s: 299 } })
+    await setVisit(-300_000)
+    expect(await read()).toMatchObject({ status: 'degraded', details: { oldest_pending_s: 300 } })
   })
 
   test('for an inactive or deleted webhook does not count', async () => {

@@ -21,13 +21,19 @@ export interface WebhookOutFacts {
   backlog: number
   /** The longest wait of these, in seconds; 0 when none waits. */
   oldest_pending_s: number
+  /** Due dispatches that wait for the throttle of their webhook; not in `backlog`. */
+  throttled: number
+  /** The longest wait of these, in seconds; 0 when none waits. */
+  oldest_throttled_s: number
 }
 
 /**
  * Decides the health of outbound webhooks: `operational` or `degraded`, never `down` (docs/contract/delivery.md#health-of-outbound-webhooks).
  * Ten exhausted deliveries in 24 h or any auto-disabled webhook degrade it; so does work that waits for five minutes.
  */
-export function decideWebhookOutHealth(facts: WebhookOutFacts): 'operational' | 'degraded' {
+export function decideWebhookOutHealth(
+  facts: Omit<WebhookOutFacts, 'throttled' | 'oldest_throttled_s'>,
+): 'operational' | 'degraded' {
   const isDegraded =
     facts.exhausted_24h >= DEGRADED_AT_EXHAUSTED ||
     facts.auto_disabled > 0 ||

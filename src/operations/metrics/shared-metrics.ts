@@ -30,6 +30,14 @@ export function buildSharedMetrics(deps: {
     'Due dispatches and events without routing; 10000 stands for that many or more.',
   )
   const oldest = metrics.gauge('webhook_out_oldest_due_seconds', 'Age of the oldest of these; 0 when none waits.')
+  const throttled = metrics.gauge(
+    'webhook_out_throttled',
+    'Due dispatches that wait for the limit of their webhook; 10000 stands for that many or more.',
+  )
+  const oldestThrottled = metrics.gauge(
+    'webhook_out_oldest_throttled_seconds',
+    'Age of the oldest of these; 0 when none waits.',
+  )
   const disabled = metrics.gauge(
     'webhook_out_auto_disabled',
     'Webhooks disabled after 20 failed deliveries in a row, and neither activated nor deleted since.',
@@ -47,6 +55,8 @@ export function buildSharedMetrics(deps: {
     for (const status of STATUSES) deliveries.set({ status }, totals.get(status) ?? 0)
     backlog.set(facts.backlog)
     oldest.set(facts.oldest_pending_s)
+    throttled.set(facts.throttled)
+    oldestThrottled.set(facts.oldest_throttled_s)
     disabled.set(facts.auto_disabled)
     unreadable.set((await readSecretFacts(deps.db, deps.keyIds)).unreadable)
     return toCounter(await registry.metrics()) + (await storage())

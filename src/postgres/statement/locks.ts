@@ -73,6 +73,7 @@ export const LOCK_ORDER = [
   'webhook_dispatch_ended',
   'webhook_attempt',
   'webhook_queue',
+  'webhook_throttle',
   'replay_job',
   'provisioningTargets',
   'provisioningClaims',

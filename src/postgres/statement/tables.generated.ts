@@ -6,6 +6,14 @@
 import type { Id } from '../../base/id.ts';
 import type { ColumnType } from "kysely";
 
+export type ArrayType<T> = ArrayTypeImpl<T> extends (infer U)[]
+  ? U[]
+  : ArrayTypeImpl<T>;
+
+export type ArrayTypeImpl<T> = T extends ColumnType<infer S, infer I, infer U>
+  ? ColumnType<S[], I[], U[]>
+  : T[];
+
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
   ? ColumnType<S, I | undefined, U>
   : ColumnType<T, T | undefined, T>;
@@ -885,6 +893,7 @@ export interface Webhook {
   headers_encrypted: string | null;
   is_actived: Generated<boolean>;
   is_global: Generated<boolean>;
+  max_per_second: number | null;
   name: string | null;
   ordinal: Generated<number>;
   previous_public_key: string | null;
@@ -1083,8 +1092,17 @@ export interface WebhookOutcomeHour {
 }
 
 export interface WebhookQueue {
+  free_at: Timestamp | null;
   is_held: Generated<boolean>;
   visit_at: Timestamp;
+  visitor: string | null;
+  webhook: string;
+}
+
+export interface WebhookThrottle {
+  claimed_at: ArrayType<Timestamp>;
+  counts: number[];
+  next_at: Timestamp;
   webhook: string;
 }
 
@@ -1179,6 +1197,7 @@ export interface DB {
   webhook_outcome_day: WebhookOutcomeDay;
   webhook_outcome_hour: WebhookOutcomeHour;
   webhook_queue: WebhookQueue;
+  webhook_throttle: WebhookThrottle;
 }
 
 /** The types of columns that keys and checks of the schema narrow. */

@@ -30,6 +30,7 @@ function claimed(sealed: Omit<ClaimedDispatch['webhook'], 'id' | 'url'>): Claime
     trigger: 'schedule',
     isTest: false,
     keepsSchedule: false,
+    isLimited: false,
     createdAt: new Date(0),
     webhook: { id: WEBHOOK, url: 'https://subscriber.example.com/hook', ...sealed },
     event: {

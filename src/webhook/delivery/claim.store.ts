@@ -22,6 +22,9 @@ import { queueWebhooks } from './queue-head.ts'
 /** Maximum number of tests of inactive webhooks in one claim. */
 const TESTS_AT_ONCE = 16
 
+/** Time after which a throttled webhook is visited by any worker, not only by the one that visited it last. */
+const LATE_VISIT = `interval '200 milliseconds'`
+
 /**
  * The lock of claims, which `claims_of_others` takes exclusively, taken before the rows of the queue, as in the router,
  * to avoid a deadlock. Claims share it, since each locks the webhooks that it visits and skips those of others; so no
@@ -35,7 +38,9 @@ const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS
  * inactive webhooks. Then the parts of `claimPlaced`: `passed` webhooks keep their place; all others, also those at
  * their cap, move behind them. `held` skips rows that another transaction is changing: all claims would wait for it,
  * and it might wait for them. `next`: due time of each visited webhook; without rows it leaves the queue, an inactive
- * one stays.
+ * one stays. `room`: attempts that the limit of a webhook lets start now, null without a limit; the claimed ones are
+ * counted in `next`, and `free_at` is the time before which the webhook is not visited again. The visit holds the lock
+ * of its row, so no other claim counts meanwhile.
  *
  * Rows are changed by `any (array)` and `on conflict`, and looked up by subqueries with `offset 0`, never by a join: each
  * leaves the planner the primary key alone, whatever it believes of a table that was empty when the statement was planned.
@@ -44,7 +49,9 @@ const CLAIM = `
   with ${BUSY_WEBHOOKS('busy', LOCKED_CLAIMS)},
   visited as materialized (
     select h.webhook, coalesce(w.is_actived and w.deleted_at is null, false) as is_live,
-      ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($slowGroups::uuid[]) as is_slow, h.visit_at
+      ${inFlightOf('busy', 'h.webhook')} as in_flight, h.webhook = any($slowGroups::uuid[]) as is_slow, h.visit_at,
+      w.max_per_second, case when w.max_per_second is not null and w.is_actived and w.deleted_at is null then
+        throttle_room(h.webhook, w.max_per_second, $now) end as room
     from unnest($visited::uuid[], $visitTimes::timestamptz[]) as h (webhook, visit_at)
     left join lateral (select * from webhook w where w.document_id = h.webhook offset 0) w on true
   ),
@@ -56,7 +63,7 @@ const CLAIM = `
       select d.document_id, d.next_attempt_at from webhook_dispatch_open d
       where d.webhook = v.webhook and d.next_attempt_at <= $now
       order by d.next_attempt_at
-      limit least(greatest($perGroup::int - v.in_flight, 0), $duePerGroup::int)
+      limit least(greatest($perGroup::int - v.in_flight, 0), $duePerGroup::int, v.room)
     ) d
     where v.is_live
     union all
@@ -78,14 +85,20 @@ const CLAIM = `
       select d.next_attempt_at from webhook_dispatch_open d
       where d.webhook = v.webhook and d.next_attempt_at is not null
         and d.document_id <> all(array(select document_id from held))
-      order by d.next_attempt_at limit 1) as due_at, v.visit_at
+      order by d.next_attempt_at limit 1) as due_at, v.visit_at,
+      case when v.room is not null then take_throttle(v.webhook, v.max_per_second, $now,
+        (select count(*)::int from claimed c where c.webhook = v.webhook)) end as free_at
     from visited v
   ),
   revisited as (
-    insert into webhook_queue (webhook, visit_at, is_held)
-    select webhook, greatest(due_at, served_at), not is_live from next
-    where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at))
-    on conflict (webhook) do update set visit_at = excluded.visit_at, is_held = excluded.is_held
+    insert into webhook_queue (webhook, visit_at, is_held, free_at, visitor)
+    select webhook, greatest(due_at, served_at, free_at), not is_live, free_at,
+      case when free_at is not null then $workerId end
+    from next
+    where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at, free_at))
+    on conflict (webhook) do update
+      set visit_at = excluded.visit_at, is_held = excluded.is_held, free_at = excluded.free_at,
+        visitor = excluded.visitor
   ),
   removed as (
     delete from webhook_queue where webhook = any(array(select webhook from next where due_at is null))
@@ -100,7 +113,7 @@ const claim = fragment<BusyParams & VisitParams & Omit<ClaimRequest, 'inFlight' 
 const visiting = buildVisitingClaim<ClaimedDispatch>({
   queue: 'webhook_queue',
   group: 'webhook',
-  isOpen: 'not is_held and',
+  isOpen: `not is_held and (visitor is null or visitor = $workerId or visit_at <= $now::timestamptz - ${LATE_VISIT}) and`,
   build: (request, visits) => claim({ ...request, ...listBusy(request), ...visits }),
   read: readClaimedDispatch,
 })
@@ -158,7 +171,9 @@ export const findLostClaims = lostStatement<LostClaim>(`
 export const findNextDueAt = nextDueStatement(`
   select least(
     (select visit_at from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
-      order by visit_at limit 1),
+      and (visitor is null or visitor = coalesce($workerId, visitor)) order by visit_at limit 1),
+    (select visit_at + ${LATE_VISIT} from webhook_queue where visitor <> $workerId and not is_held
+      and webhook <> all($blocked::uuid[]) order by visit_at limit 1),
     (select min(d.next_attempt_at) from (
       select d.next_attempt_at, d.webhook from webhook_dispatch_open d
       where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit ${TESTS_AT_ONCE}

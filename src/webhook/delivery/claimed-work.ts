@@ -11,6 +11,8 @@ export interface ClaimedDispatch extends Work {
   isTest: boolean
   /** A replay of a waiting row, whose schedule continues after it. */
   keepsSchedule: boolean
+  /** Whether its webhook has a limit a second. */
+  isLimited: boolean
   createdAt: Date
   webhook: {
     id: WebhookId
@@ -38,7 +40,7 @@ export const WORK_JSON = `
   json_build_array(d.document_id, d.fence, d.attempts, d.attempt_trigger, d.is_test,
     (extract(epoch from d.created_at) * 1000)::bigint, w.document_id, w.url, w.secret_encrypted, e.document_id, e.event,
     (extract(epoch from e.created_at) * 1000)::bigint, e.account, e.resource, e.action, e.resource_id, e.url,
-    e.trace_context, d.keeps_schedule, w.headers_encrypted, w.signing_key_encrypted)`
+    e.trace_context, d.keeps_schedule, w.headers_encrypted, w.signing_key_encrypted, w.max_per_second is not null)`
 
 type WorkColumns = [
   DispatchId,
@@ -62,14 +64,16 @@ type WorkColumns = [
   boolean,
   string | null,
   string | null,
+  /** Missing in rows that were claimed as they were routed: those of such a webhook never are. */
+  boolean?,
 ]
 
 /** Reads `WORK_JSON`. */
 export function readClaimedDispatch(json: unknown): ClaimedDispatch {
   const [id, fence, attempt, trigger, isTest, createdAtMs, webhook, webhookUrl, secretEncrypted, ...event] =
     json as WorkColumns
-  const [eventId, type, eventAtMs, account, resource, action, resourceId, url, trace, keepsSchedule, ...sealed] = event
-  const [headersEncrypted, signingKeyEncrypted] = sealed
+  const [eventId, type, eventAtMs, account, resource, action, resourceId, url, trace, keepsSchedule, ...last] = event
+  const [headersEncrypted, signingKeyEncrypted, isLimited = false] = last
   return {
     id,
     fence,
@@ -78,6 +82,7 @@ export function readClaimedDispatch(json: unknown): ClaimedDispatch {
     trigger,
     isTest,
     keepsSchedule,
+    isLimited,
     createdAt: new Date(createdAtMs),
     webhook: { id: webhook, url: webhookUrl, secretEncrypted, headersEncrypted, signingKeyEncrypted },
     event: { id: eventId, type, createdAt: new Date(eventAtMs), account, resource, action, resourceId, url, trace },

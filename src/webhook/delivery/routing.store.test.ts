@@ -198,6 +198,7 @@ describe('rows that are claimed as they are written', () => {
       trigger: 'schedule',
       isTest: false,
       keepsSchedule: false,
+      isLimited: false,
       createdAt: t.ledger.now(),
       webhook: {
         id: webhook,

@@ -17,7 +17,7 @@ const DISPATCH_ID = `
 const COLUMNS = `
     ${DISPATCH_ID} as document_id, e.document_id as event_id, e.event, e.account, e.resource, e.action, e.resource_id,
       e.url as event_url, e.trace_context, e.created_at as event_created_at, w.document_id as webhook, w.url,
-      w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted`
+      w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted, w.max_per_second`
 
 const HASH = 'cross join lateral (select md5(e.document_id::text || w.document_id::text) as hash) h'
 
@@ -31,7 +31,7 @@ const TYPE_OF_EVENT = `
 const findWebhook = (id: string) => `
     cross join lateral (
       select w.document_id, w.is_actived, w.deleted_at, w.ordinal, w.created_at, w.url, w.secret_encrypted,
-        w.headers_encrypted, w.signing_key_encrypted, w.resource_ids
+        w.headers_encrypted, w.signing_key_encrypted, w.resource_ids, w.max_per_second
       from webhook w where w.document_id = ${id} offset 0
     ) w`
 /** Events of an older release have no `ordinal`; their times are compared. */
@@ -54,7 +54,7 @@ const findMatched = (most: number) => `
     from routed e
     ${TYPE_OF_EVENT}
     cross join lateral (
-      select w.document_id, w.url, w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted
+      select w.document_id, w.url, w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted, w.max_per_second
       from (
         select s.webhook from webhook_event s where ${IS_GLOBAL}
         union all
@@ -127,7 +127,8 @@ const NEXT_PART = `
 
 /**
  * The rows that this worker claims as they are written: up to its free slots and the cap of each webhook, each
- * webhook's first row before any second one. The others wait in the queue.
+ * webhook's first row before any second one. The others wait in the queue, and so does every row of a webhook with a
+ * limit a second: claims alone count it.
  */
 const PLACED = `
   ${BUSY_WEBHOOKS('webhook_busy', LOCKING_CLAIMS)},
@@ -135,7 +136,8 @@ const PLACED = `
     select t.*, t.is_eligible
       and row_number() over (partition by t.is_eligible order by t.turn, t.event_id) <= $fastSlots::int as is_claimed
     from (
-      select m.*, m.turn <= $perGroup::int and m.webhook <> all($unready::uuid[]) as is_eligible
+      select m.*, m.turn <= $perGroup::int and m.webhook <> all($unready::uuid[])
+        and m.max_per_second is null as is_eligible
       from (
         select n.*, row_number() over (partition by n.webhook order by n.event_id)
           + ${inFlightOf('webhook_busy', 'n.webhook')} as turn
@@ -167,7 +169,10 @@ const WRITTEN = `
     select least(
       (select visit_at from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
         order by visit_at limit 1),
-      (select $now::timestamptz from webhook_placed where not is_claimed and webhook <> all($blocked::uuid[]) limit 1)
+      (select $now::timestamptz from webhook_placed p
+        where not p.is_claimed and p.webhook <> all($blocked::uuid[]) and (p.max_per_second is null or not exists (
+          select from webhook_queue q where q.webhook = p.webhook and q.free_at > $now))
+        limit 1)
     ) as due_at
   )`
 

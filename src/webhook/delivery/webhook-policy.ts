@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { DeliveryPolicy } from '../../delivery/policy.ts'
+import type { ClaimRequest, DeliveryPolicy } from '../../delivery/policy.ts'
 import { describeAttempt } from '../../delivery/post/attempt-line.ts'
 import { endLost } from '../../delivery/post/lost-attempt.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -9,6 +9,9 @@ import { type ClaimedDispatch, readClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt, RecordedAttempt, WebhookNotice } from './outcome.ts'
 import { buildWebhookFanOut, buildWebhookRouting } from './routing.store.ts'
 import { type SettleDeps, type SettledAttempts, settleAttempts } from './settle.ts'
+
+/** Age of a claim at which its attempt may no longer start within its count (docs/contract/webhooks.md#throttle). */
+const LATE_MS = 500
 
 /** Dependencies of the delivery of webhooks. */
 export interface WebhookPolicyDeps extends AttemptDeps, SettleDeps {
@@ -34,7 +37,7 @@ export function buildWebhookPolicy(
     concurrency: deps.concurrency,
     perGroup: deps.perWebhook,
     queue: {
-      claim: (request) => claimDispatches(db, request),
+      claim: (request) => claimInTime(deps, request),
       settle: (ended) => settleAttempts(deps, db, ended),
       release: (claims, now, dueAt) => releaseClaims(db, claims, now, dueAt),
       reclaim: async (request) => {
@@ -58,6 +61,18 @@ export function buildWebhookPolicy(
       deps.onRecorded?.(recorded, notices)
     },
   }
+}
+
+/**
+ * Claims due dispatches. Those of a webhook with a limit a second count from the time of the request: where the answer
+ * came later than `LATE_MS`, after a stall of process or database, they are released, and start under a later count.
+ */
+async function claimInTime({ db, clock }: WebhookPolicyDeps, request: ClaimRequest): Promise<ClaimedDispatch[]> {
+  const claimed = await claimDispatches(db, request)
+  if (clock.now() - request.now.getTime() <= LATE_MS) return claimed
+  const late = claimed.filter((work) => work.isLimited)
+  await releaseClaims(db, late, new Date(clock.now()))
+  return claimed.filter((work) => !work.isLimited)
 }
 
 /** The one line of an attempt. */

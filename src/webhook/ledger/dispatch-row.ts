@@ -10,6 +10,7 @@ export function toDispatchRow(record: DispatchRecord): Static<typeof DispatchRow
   return {
     ...toStoredRow(record),
     is_replay: record.trigger === 'replay',
+    waiting_reason: record.isThrottled ? 'throttled' : null,
     next_attempt_at: record.nextAttemptAt?.toISOString() ?? null,
   }
 }

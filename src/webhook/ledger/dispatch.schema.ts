@@ -12,6 +12,9 @@ export const StatusSchema = named(
   }),
 )
 
+/** Reasons for which a due row waits (docs/contract/delivery.md#ledger-row). */
+const WAITING_REASONS = ['throttled'] as const
+
 const dispatchMembers = {
   document_id: UuidSchema,
   webhook: UuidSchema,
@@ -21,6 +24,11 @@ const dispatchMembers = {
   status: StatusSchema,
   attempts: Type.Integer({ description: 'POSTs over the whole life of the row; never reset.' }),
   next_attempt_at: nullable(TimestampSchema),
+  waiting_reason: nullable(
+    enumSchema(WAITING_REASONS, {
+      description: 'Why a due attempt waits. `throttled`: for `max_per_second` of its webhook.',
+    }),
+  ),
   last_attempt_at: nullable(TimestampSchema),
   last_status_code: nullable(Type.Integer()),
   last_error: nullable(Type.String({ description: 'The class of the last failure; null after a success.' })),

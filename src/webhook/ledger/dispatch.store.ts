@@ -19,7 +19,9 @@ import { DispatchRow } from './dispatch.schema.ts'
 export const ledger = defineRecord(
   'webhook_dispatch',
   [
-    ...columnsOf(DispatchRow).filter((column) => column !== 'next_attempt_at' && column !== 'is_replay'),
+    ...columnsOf(DispatchRow).filter(
+      (column) => column !== 'next_attempt_at' && column !== 'waiting_reason' && column !== 'is_replay',
+    ),
     'attempt_trigger',
   ],
   { attempt_trigger: 'trigger' },
@@ -36,14 +38,18 @@ export const ledger = defineRecord(
 /** The columns of open rows: the due time, and the worker that is posting them, null without one. */
 const open = defineRecord('webhook_dispatch', ['next_attempt_at', 'lease_owner'])
 
+/** Whether the open row `d` is due and waits for the throttle of its webhook; that of the queue lets the next one start. */
+const isThrottled = (d: string) => `coalesce(${d}.next_attempt_at <= (
+      select q.free_at from webhook_queue q where q.webhook = ${d}.webhook), false)`
+
 /** A stored row of the ledger, the view `webhook_dispatch`. */
-export type StoredDispatch = RecordOf<typeof ledger> & RecordOf<typeof open>
+export type StoredDispatch = RecordOf<typeof ledger> & RecordOf<typeof open> & { isThrottled: boolean }
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
 export type DispatchRecord = StoredDispatch & { trigger: AttemptTrigger }
 
 /** The members of the ledger row `d`, as SQL. */
-export const OF_DISPATCH = `${ledger.members('d')}, ${open.members('d')}`
+export const OF_DISPATCH = `${ledger.members('d')}, ${open.members('d')}, ${isThrottled('d')} as "isThrottled"`
 
 /** Of an ended row: a null time of delivery means its end, a null trigger the schedule. */
 export function toDispatchRecord(row: StoredDispatch): DispatchRecord {
@@ -168,8 +174,11 @@ export function listDispatches(
       const all = selectRecord(db.selectFrom('webhook_dispatch_ended'), ledger).select([
         sql<Date | null>`null::timestamptz`.as('nextAttemptAt'),
         sql<string | null>`null::text`.as('leaseOwner'),
+        sql<boolean>`false`.as('isThrottled'),
       ])
-      const allOpen = selectRecord(selectRecord(db.selectFrom('webhook_dispatch_open'), ledger), open)
+      const allOpen = selectRecord(selectRecord(db.selectFrom('webhook_dispatch_open'), ledger), open).select(
+        sql<boolean>`${sql.raw(isThrottled('webhook_dispatch_open'))}`.as('isThrottled'),
+      )
       const isOwn = own !== undefined && scope !== 'all'
       const ended = isOwn ? all.where('account', '=', own).where(isOfOwnWebhook('webhook_dispatch_ended', scope)) : all
       const opened = isOwn

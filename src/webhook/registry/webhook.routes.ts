@@ -78,10 +78,11 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         const { secret: importedSecret = null, asymmetric_signature: hasAsymmetricSignature = false } = body
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
-        const { resource_ids: resourceIds = null } = body
+        const { resource_ids: resourceIds = null, max_per_second: maxPerSecond = null } = body
         const headers = readHeaders(body.headers ?? {})
         const keys = { importedSecret, hasAsymmetricSignature }
-        const input = { url, name, description, isGlobal, account, resourceIds, headers, events, ...keys, caller, now }
+        const limited = { resourceIds, headers, maxPerSecond }
+        const input = { url, name, description, isGlobal, account, ...limited, events, ...keys, caller, now }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
         room?.check('webhooks', 1)
@@ -149,12 +150,14 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       },
       handle: async (deps, { db, params, scope, body, caller, now }) => {
         const room = body.account && (await lockRoom(deps, db, { scope, account: body.account }))
-        const { is_global: isGlobal, resource_ids: resourceIds, headers, asymmetric_signature, ...rest } = body
+        const { is_global: isGlobal, resource_ids: resourceIds, headers, ...others } = body
+        const { asymmetric_signature: hasAsymmetricSignature, max_per_second: maxPerSecond, ...rest } = others
         const changed = {
           ...(isGlobal !== undefined && { isGlobal }),
           ...(resourceIds !== undefined && { resourceIds }),
           ...(headers !== undefined && { headers: readHeaders(headers) }),
-          ...(asymmetric_signature !== undefined && { hasAsymmetricSignature: asymmetric_signature }),
+          ...(hasAsymmetricSignature !== undefined && { hasAsymmetricSignature }),
+          ...(maxPerSecond !== undefined && { maxPerSecond }),
         }
         const input = { ...rest, ...changed, caller, now }
         const { webhook, before, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)

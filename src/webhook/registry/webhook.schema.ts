@@ -49,6 +49,14 @@ const ImportedSecretSchema = Type.String({
     'A secret that another system has made: `whsec_` and the base64 of 24 to 64 bytes. Default: a new one. Needs ' +
     '`webhook:import` for all accounts.',
 })
+/** Attempts that may start in a second (docs/contract/webhooks.md#throttle). */
+const MaxPerSecondSchema = nullable(
+  Type.Integer({
+    minimum: 1,
+    maximum: 1000,
+    description: 'Most attempts that start in any second; further deliveries wait. Null for no limit.',
+  }),
+)
 
 /** Entries of an event set (docs/contract/webhooks.md#event-set). */
 const EventEntriesSchema = Type.Array(
@@ -77,6 +85,7 @@ const webhookMembers = {
   ),
   previous_public_key: nullable(Type.String({ description: 'The key before the last rotation.' })),
   previous_public_key_until: nullable(TimestampSchema),
+  max_per_second: nullable(Type.Integer({ description: 'Most attempts that start in any second; null for no limit.' })),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
@@ -113,6 +122,7 @@ export const CreateWebhookBody = named(
       headers: Type.Optional(HeadersSchema),
       asymmetric_signature: Type.Optional(AsymmetricSchema),
       secret: Type.Optional(ImportedSecretSchema),
+      max_per_second: Type.Optional(MaxPerSecondSchema),
       events: Type.Optional(EventEntriesSchema),
     },
     { additionalProperties: false },
@@ -131,6 +141,7 @@ export const UpdateWebhookBody = named(
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
       asymmetric_signature: Type.Optional(AsymmetricSchema),
+      max_per_second: Type.Optional(MaxPerSecondSchema),
     },
     { additionalProperties: false, minProperties: 1 },
   ),

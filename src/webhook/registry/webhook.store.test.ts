@@ -88,6 +88,7 @@ test('a webhook is made in a living account alone, which is kept from being dele
         headersEncrypted: null,
         publicKey: null,
         signingKeyEncrypted: null,
+        maxPerSecond: null,
         secretEncrypted: 'sealed',
         by: null,
         now: t.ledger.now(),

@@ -50,6 +50,7 @@ interface NewWebhook {
   headersEncrypted: string | null
   publicKey: string | null
   signingKeyEncrypted: string | null
+  maxPerSecond: number | null
   secretEncrypted: string
   /** Ids and names of event types, and as many ids of links. */
   subscriptions: { ids: readonly string[]; names: readonly string[]; links: readonly Id<'subscription'>[] }
@@ -66,9 +67,10 @@ const insert = statement<
     select from account where document_id = $account and deleted_at is null for share
   ), w as (
     insert into webhook (document_id, url, name, description, is_global, account, resource_ids, header_names, headers_encrypted,
-      public_key, signing_key_encrypted, secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
+      public_key, signing_key_encrypted, max_per_second, secret_encrypted, is_actived, created_by, updated_by, created_at,
+      updated_at)
     select $id, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $headerNames::text[],
-      $headersEncrypted, $publicKey, $signingKeyEncrypted, $secretEncrypted, true, $by, $by, $now, $now
+      $headersEncrypted, $publicKey, $signingKeyEncrypted, $maxPerSecond::int, $secretEncrypted, true, $by, $by, $now, $now
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
   ), wanted as (
@@ -145,6 +147,7 @@ export interface WebhookChange {
   signingKeyEncrypted?: string | null
   previousPublicKey?: string | null
   previousPublicKeyUntil?: Date | null
+  maxPerSecond?: number | null
   isActived?: boolean
   consecutiveFailures?: number
   disabledAt?: Date | null
@@ -166,6 +169,7 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   signingKeyEncrypted: 'signing_key_encrypted = $signingKeyEncrypted',
   previousPublicKey: 'previous_public_key = $previousPublicKey',
   previousPublicKeyUntil: 'previous_public_key_until = $previousPublicKeyUntil',
+  maxPerSecond: 'max_per_second = $maxPerSecond',
   isActived: 'is_actived = $isActived',
   consecutiveFailures: 'consecutive_failures = $consecutiveFailures',
   disabledAt: 'disabled_at = $disabledAt',
@@ -194,6 +198,7 @@ type LockedChange = Pick<
   | 'signingKeyEncrypted'
   | 'previousPublicKey'
   | 'previousPublicKeyUntil'
+  | 'maxPerSecond'
 > & { by: UserId }
 
 /** Changes a locked webhook with the last statement of the transaction. Returns the row behind the change. */

@@ -102,6 +102,8 @@ export interface CreateWebhookInput {
   hasAsymmetricSignature: boolean
   /** A secret that another system has made, checked; null for a new one. */
   importedSecret: string | null
+  /** Most attempts that start in a second; null for no limit. */
+  maxPerSecond: number | null
   /** Ids and names of event types that it subscribes to, beside `webhook.test`. */
   events: readonly string[]
   caller: Pick<Caller, 'userId'> | null
@@ -119,16 +121,13 @@ export async function createWebhook(
 ): Promise<{ webhook: WebhookRecord; secret: string; warnings: SubscriptionWarning[]; subscribed: number }> {
   const id = deps.ids.next<'webhook'>()
   const { ids, names } = splitEntries(input.events)
+  const { url, name, description, isGlobal, resourceIds, maxPerSecond, now } = input
   const secret = input.importedSecret ?? createSecret(deps.random)
   const { publicKey, signingKeyEncrypted } = buildKeyColumns(deps, id, input.hasAsymmetricSignature)
   const inserted = await insertWebhook(db, {
     id,
-    url: input.url,
-    name: input.name,
-    description: input.description,
-    isGlobal: input.isGlobal,
+    ...{ url, name, description, isGlobal, resourceIds, maxPerSecond, now },
     account: checkScope(input),
-    resourceIds: input.resourceIds,
     ...sealHeaders(deps.keyring, id, input.headers),
     publicKey,
     signingKeyEncrypted,
@@ -140,7 +139,6 @@ export async function createWebhook(
       links: Array.from({ length: ids.length + names.length + 1 }, () => deps.ids.next<'subscription'>()),
     },
     by: input.caller?.userId ?? null,
-    now: input.now,
   })
   if (!inserted)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
@@ -163,6 +161,7 @@ export interface ChangeWebhookInput {
   /** As `readHeaders` returns them. They replace those before. */
   headers?: OwnHeaders
   hasAsymmetricSignature?: boolean
+  maxPerSecond?: number | null
   caller: Caller
   now: Date
 }
@@ -199,13 +198,13 @@ export async function changeWebhook(
 /** The columns of an update that differ. */
 function findChange(
   current: WebhookRecord,
-  wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description' | 'resourceIds'> & {
+  wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description' | 'resourceIds' | 'maxPerSecond'> & {
     isGlobal: boolean
     account: AccountId | null
   },
 ): WebhookChange {
   const { url = current.url, name = current.name, description = current.description, isGlobal, account } = wanted
-  const { resourceIds = current.resourceIds } = wanted
+  const { resourceIds = current.resourceIds, maxPerSecond = current.maxPerSecond } = wanted
   return {
     ...(url !== current.url && { url }),
     ...(name !== current.name && { name }),
@@ -213,6 +212,7 @@ function findChange(
     ...(isGlobal !== current.isGlobal && { isGlobal }),
     ...(account !== current.account && { account }),
     ...(!isDeepStrictEqual(resourceIds, current.resourceIds) && { resourceIds }),
+    ...(maxPerSecond !== current.maxPerSecond && { maxPerSecond }),
   }
 }
 

@@ -23,6 +23,7 @@ export interface WebhookRow {
   isDeleted?: boolean
   secretEncrypted?: string | null
   consecutiveFailures?: number
+  maxPerSecond?: number
   createdAt?: Date
   /** Event types it subscribes to. */
   events?: readonly string[]
@@ -86,6 +87,7 @@ export function buildLedger(db: Database, clock: ManualClock) {
         is_actived: row.isActived ?? true,
         secret_encrypted: row.secretEncrypted ?? null,
         consecutive_failures: row.consecutiveFailures ?? 0,
+        max_per_second: row.maxPerSecond ?? null,
         created_at: row.createdAt ?? now(),
         updated_at: now(),
         deleted_at: row.isDeleted ? now() : null,

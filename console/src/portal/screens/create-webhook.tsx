@@ -10,6 +10,8 @@ import { ChangeForm } from '../../parts/form.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
 import { EventPicker } from '../../screens/webhooks/event-picker.tsx'
 import { type HeaderRow, toHeaders } from '../../screens/webhooks/header-rows.ts'
+import { toMaxPerSecond } from '../../screens/webhooks/max-per-second.ts'
+import { MaxPerSecondInput } from '../../screens/webhooks/max-per-second.tsx'
 import { HeaderFields } from '../../screens/webhooks/own-headers.tsx'
 import { listLines } from '../../screens/webhooks/resource-ids.ts'
 import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
@@ -42,16 +44,20 @@ interface Draft {
   resources: string
   headers: readonly HeaderRow[]
   isAsymmetric: boolean
+  /** Empty for no limit. */
+  maxPerSecond: string
   events: ReadonlySet<string>
+}
+
+const EMPTY: Draft = {
+  ...{ url: '', name: '', resources: '', headers: [] },
+  ...{ isAsymmetric: false, maxPerSecond: '', events: new Set() },
 }
 
 function CreateForm() {
   const { t } = useTranslation('console')
   const { account } = usePortalSession()
-  const [draft, setDraft] = useState<Draft>({
-    ...{ url: '', name: '', resources: '' },
-    ...{ headers: [], isAsymmetric: false, events: new Set() },
-  })
+  const [draft, setDraft] = useState<Draft>(EMPTY)
   const create = useChange({
     make: () => api.webhook.webhookCreate({ body: toBody(draft, account.document_id) }),
     touches: [['webhooks'], ['limits']],
@@ -84,6 +90,7 @@ function toBody(draft: Draft, account: string): Schemas['CreateWebhook'] {
   const { url, name, resources, isAsymmetric, events } = draft
   const ids = listLines(resources)
   const headers = toHeaders(draft.headers)
+  const limit = toMaxPerSecond(draft.maxPerSecond)
   return {
     url: url.trim(),
     is_global: false,
@@ -92,6 +99,7 @@ function toBody(draft: Draft, account: string): Schemas['CreateWebhook'] {
     ...(ids.length > 0 && { resource_ids: ids }),
     ...(Object.keys(headers).length > 0 && { headers }),
     ...(isAsymmetric && { asymmetric_signature: true }),
+    ...(limit !== null && { max_per_second: limit }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -127,6 +135,7 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial
         <EventPicker chosen={draft.events} onChange={(events) => onChange({ events })} isGlobal={false} />
       </Stack>
       <ResourceIdsInput value={draft.resources} onChange={(resources) => onChange({ resources })} />
+      <MaxPerSecondInput value={draft.maxPerSecond} onChange={(maxPerSecond) => onChange({ maxPerSecond })} />
       <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
       <Checkbox
         label={shared('asymmetric.title')}

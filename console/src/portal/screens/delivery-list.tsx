@@ -6,6 +6,7 @@ import { List, useRows } from '../../parts/list.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
+import { NextAttempt } from '../../screens/deliveries/next-attempt.tsx'
 import { hrefOf } from '../route.ts'
 import { Nothing } from '../screen.tsx'
 
@@ -35,7 +36,7 @@ export function DeliveryList({ filters, onClear }: { filters: readonly string[];
     { label: shared('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
     { label: shared('deliveries.attempts'), isNumber: true, cell: ({ attempts }) => attempts },
     { label: shared('deliveries.answer'), cell: (row) => <Answer row={row} /> },
-    { label: shared('deliveries.next'), cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
+    { label: shared('deliveries.next'), cell: (row) => <NextAttempt row={row} /> },
   ]
   return (
     <List

@@ -12,7 +12,8 @@ import { Facts } from '../../parts/facts.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
-import { Instant, Time } from '../../parts/time.tsx'
+import { Instant } from '../../parts/time.tsx'
+import { NextAttempt } from '../../screens/deliveries/next-attempt.tsx'
 import { RetryStrip } from '../../screens/deliveries/retry-strip.tsx'
 import { tell } from '../host.ts'
 import { hrefOf } from '../route.ts'
@@ -77,7 +78,7 @@ function Detail({ delivery }: { delivery: Row }) {
           [t('delivery.id'), <CopyText key="id" text={document_id} />],
           [t('event.id'), <CopyText key="event" text={event_id} />],
           [t('deliveries.created'), <Instant key="created" at={created_at} />],
-          next_attempt_at === null ? undefined : [t('deliveries.next'), <Time key="next" at={next_attempt_at} />],
+          next_attempt_at === null ? undefined : [t('deliveries.next'), <NextAttempt key="next" row={delivery} />],
         ]}
       />
     </Stack>

@@ -10,6 +10,8 @@ import { Facts } from '../../parts/facts.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { AsymmetricKey } from '../../screens/webhooks/asymmetric-key.tsx'
+import { showMaxPerSecond, toMaxPerSecond } from '../../screens/webhooks/max-per-second.ts'
+import { MaxPerSecondInput } from '../../screens/webhooks/max-per-second.tsx'
 import { OwnHeaders } from '../../screens/webhooks/own-headers.tsx'
 import { toResourceIds } from '../../screens/webhooks/resource-ids.ts'
 import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
@@ -23,7 +25,9 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
   const [url, setUrl] = useState(webhook.url)
   const [name, setName] = useState(webhook.name ?? '')
   const [resources, setResources] = useState(webhook.resource_ids?.join('\n') ?? '')
-  const body = { url: url.trim(), name: name.trim() || null, resource_ids: toResourceIds(resources) }
+  const [limit, setLimit] = useState(showMaxPerSecond(webhook.max_per_second))
+  const limits = { resource_ids: toResourceIds(resources), max_per_second: toMaxPerSecond(limit) }
+  const body = { url: url.trim(), name: name.trim() || null, ...limits }
   const save = useChange({
     make: () => api.webhook.webhookUpdate({ path: { id }, body }),
     touches: [['webhook', id], ['webhooks']],
@@ -48,6 +52,7 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
           onChange={({ currentTarget }) => setName(currentTarget.value)}
         />
         <ResourceIdsInput isReadOnly={isReadOnly} value={resources} onChange={setResources} />
+        <MaxPerSecondInput isReadOnly={isReadOnly} value={limit} onChange={setLimit} />
         {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
       </ChangeForm>
       <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { Loaded } from '../../parts/loaded.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
 import { SignatureDebugger } from '../../screens/webhooks/detail/signature-debugger.tsx'
+import { ThrottleNotice } from '../../screens/webhooks/detail/throttle-notice.tsx'
 import { WebhookEventSet } from '../../screens/webhooks/detail/webhook-event-set.tsx'
 import { FailureWarning, useWebhook, WebhookLead } from '../../screens/webhooks/detail/webhook-head.tsx'
 import { hrefOf } from '../route.ts'
@@ -31,6 +32,7 @@ export function Webhook({ id }: { id: string }) {
         {({ data }) => (
           <>
             <FailureWarning webhook={data} />
+            <ThrottleNotice webhook={data} />
             <Sections webhook={data} />
           </>
         )}

@@ -18,12 +18,13 @@ import { Page } from '../../parts/page.tsx'
 import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
-import { Instant, Time } from '../../parts/time.tsx'
+import { Instant } from '../../parts/time.tsx'
 import { formatSpan } from '../../parts/words/span.ts'
 import { Attempts } from './attempts.tsx'
 import { BESIDE, useIsBeside } from './beside.ts'
 import { DeliveryRequest } from './delivery-request.tsx'
 import { findNeighbours } from './ledger.ts'
+import { NextAttempt } from './next-attempt.tsx'
 import { RetryStrip } from './retry-strip.tsx'
 import { LedgerOrder } from './use-ledger.ts'
 
@@ -143,7 +144,7 @@ function Detail({ delivery, order }: { delivery: Delivery; order: 2 | 3 }) {
           delivery.last_attempt_at === null
             ? undefined
             : [t('delivery.total'), <Total key="total" delivery={delivery} />],
-          next_attempt_at === null ? undefined : [t('deliveries.next'), <Time key="next" at={next_attempt_at} />],
+          next_attempt_at === null ? undefined : [t('deliveries.next'), <NextAttempt key="next" row={delivery} />],
         ]}
       />
       <Attempts attempts={attempts_log} plannedAt={next_attempt_at} order={order} />

@@ -7,6 +7,7 @@ import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
 import { BESIDE } from './beside.ts'
+import { NextAttempt } from './next-attempt.tsx'
 
 type Delivery = Schemas['Dispatch']
 
@@ -33,7 +34,7 @@ export function useDeliveryColumns(): Column<Delivery>[] {
       isNumber: true,
       cell: ({ last_duration_ms }) => (last_duration_ms === null ? '–' : t('deliveries.ms', { ms: last_duration_ms })),
     },
-    { id: 'next', label: t('deliveries.next'), cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
+    { id: 'next', label: t('deliveries.next'), cell: (row) => <NextAttempt row={row} /> },
   ]
 }
 

@@ -75,7 +75,8 @@ export function useLedgerColumns(names: ReadonlyMap<string, string>): readonly C
       {
         id: 'next',
         label: t('deliveries.next'),
-        cell: ({ next_attempt_at: at }) => (at === null ? '–' : <Countdown at={at} />),
+        cell: ({ next_attempt_at: at, waiting_reason: reason }) =>
+          reason !== null ? t(`deliveries.${reason}`) : at === null ? '–' : <Countdown at={at} />,
       },
     ],
     [t, clock, names, search],

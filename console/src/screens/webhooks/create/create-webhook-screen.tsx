@@ -1,13 +1,10 @@
-import { Card, Checkbox, PasswordInput, Radio, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
-import type { Schemas } from '@signalbox/client'
+import { Card, Stack, Text, Title } from '@mantine/core'
 import { useBlocker, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
-import { Icon } from '../../../frame/icons.tsx'
 import { useAccess } from '../../../frame/session.tsx'
 import { useChange } from '../../../frame/use-change.ts'
-import { AccountSelect } from '../../../parts/account-select.tsx'
 import { ApiCall } from '../../../parts/api-call.tsx'
 import { SecretDialog } from '../../../parts/dialogs.tsx'
 import { Facts } from '../../../parts/facts.tsx'
@@ -15,58 +12,11 @@ import { Page } from '../../../parts/page.tsx'
 import { NoPermission } from '../../../parts/problem.tsx'
 import { StepForm } from '../../../parts/step-form.tsx'
 import { EventPicker } from '../event-picker.tsx'
-import { type HeaderRow, toHeaders, withoutValues } from '../header-rows.ts'
-import { HeaderFields } from '../own-headers.tsx'
+import { toHeaders, withoutValues } from '../header-rows.ts'
+import { isMaxPerSecond } from '../max-per-second.ts'
 import { listLines } from '../resource-ids.ts'
-import { ResourceIdsInput } from '../resource-ids.tsx'
-import { checkUrl, URL_RULES } from './url-checks.ts'
-
-/** Input of a new webhook. */
-interface Draft {
-  url: string
-  name: string
-  description: string
-  isGlobal: boolean
-  account: string
-  /** One id a line. */
-  resources: string
-  headers: readonly HeaderRow[]
-  isAsymmetric: boolean
-  /** A secret that another system has made; empty for a new one. */
-  secret: string
-  events: ReadonlySet<string>
-}
-
-type OnChange = (change: Partial<Draft>) => void
-
-/** The draft as the API takes it. Pure. */
-function toBody({
-  url,
-  name,
-  description,
-  isGlobal,
-  account,
-  resources,
-  headers: rows,
-  isAsymmetric,
-  secret,
-  events,
-}: Draft): Schemas['CreateWebhook'] {
-  const ids = listLines(resources)
-  const headers = toHeaders(rows)
-  return {
-    url: url.trim(),
-    is_global: isGlobal,
-    ...(!isGlobal && account !== '' && { account }),
-    ...(name.trim() && { name: name.trim() }),
-    ...(description.trim() && { description: description.trim() }),
-    ...(ids.length > 0 && { resource_ids: ids }),
-    ...(Object.keys(headers).length > 0 && { headers }),
-    ...(isAsymmetric && { asymmetric_signature: true }),
-    ...(secret.trim() && { secret: secret.trim() }),
-    ...(events.size > 0 && { events: [...events] }),
-  }
-}
+import { type Draft, EMPTY, type OnChange, toBody } from './draft.ts'
+import { EndpointFields, ScopeFields } from './draft-fields.tsx'
 
 /** Makes a webhook: where it posts to, for whom, of what; and shows its secret once. */
 export function CreateWebhookScreen() {
@@ -85,15 +35,10 @@ const STEPS = ['endpoint', 'scope', 'events', 'review'] as const
 type Step = (typeof STEPS)[number]
 
 /** The first step that lacks something; none may be passed. Pure. */
-function findMissing({ url, isGlobal, account, events }: Draft): Step | undefined {
-  if (!URL.canParse(url.trim())) return 'endpoint'
+function findMissing({ url, isGlobal, account, maxPerSecond, events }: Draft): Step | undefined {
+  if (!URL.canParse(url.trim()) || !isMaxPerSecond(maxPerSecond)) return 'endpoint'
   if (!isGlobal && account === '') return 'scope'
   return events.size === 0 ? 'events' : undefined
-}
-
-const EMPTY: Omit<Draft, 'isGlobal'> = {
-  ...{ url: '', name: '', description: '', account: '', resources: '' },
-  ...{ headers: [], isAsymmetric: false, secret: '', events: new Set<string>() },
 }
 
 function WebhookForm() {
@@ -194,106 +139,11 @@ function Review({ draft }: { draft: Draft }) {
             names.length === 0 ? undefined : [t('headers.title'), names.join(', ')],
             draft.isAsymmetric ? [t('asymmetric.title'), t('asymmetric.yes')] : undefined,
             draft.secret.trim() === '' ? undefined : [t('import.title'), t('import.given')],
+            draft.maxPerSecond.trim() === '' ? undefined : [t('webhooks.max-per-second'), draft.maxPerSecond.trim()],
             [t('create.events'), [...draft.events].sort().join(', ')],
           ]}
         />
       </Card>
-    </Stack>
-  )
-}
-
-/** Says of each rule of a URL whether it is kept. */
-function UrlChecks({ url }: { url: string }) {
-  const { t } = useTranslation()
-  const checks = checkUrl(url)
-  if (!checks) return null
-  return (
-    <ul className="checks" aria-live="polite">
-      {URL_RULES.map((rule) => (
-        <li key={rule} data-kept={checks[rule]}>
-          <Icon name={checks[rule] ? 'good' : 'warn'} size={14} />
-          {t(`create.rule.${rule}`)}
-          <span className="visually-hidden">{checks[rule] ? t('create.kept') : t('create.broken')}</span>
-        </li>
-      ))}
-    </ul>
-  )
-}
-
-function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange }) {
-  const { t } = useTranslation()
-  const { mayEverywhere } = useAccess()
-  return (
-    <Stack gap="sm">
-      <Title order={2} size="h4">
-        {t('create.endpoint')}
-      </Title>
-      <TextInput
-        label={t('create.url')}
-        description={t('create.url-hint')}
-        placeholder="https://example.com/webhooks"
-        type="url"
-        required
-        maxLength={2048}
-        value={draft.url}
-        onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
-      />
-      <UrlChecks url={draft.url} />
-      <TextInput
-        label={t('webhooks.name')}
-        maxLength={100}
-        value={draft.name}
-        onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
-      />
-      <Textarea
-        label={t('create.description')}
-        maxLength={500}
-        autosize
-        value={draft.description}
-        onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
-      />
-      <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
-      <Checkbox
-        label={t('asymmetric.title')}
-        description={t('asymmetric.lead')}
-        checked={draft.isAsymmetric}
-        onChange={({ currentTarget }) => onChange({ isAsymmetric: currentTarget.checked })}
-      />
-      {mayEverywhere('webhook:import') && (
-        <PasswordInput
-          label={t('import.title')}
-          description={t('import.hint')}
-          placeholder="whsec_…"
-          maxLength={100}
-          autoComplete="off"
-          value={draft.secret}
-          onChange={({ currentTarget }) => onChange({ secret: currentTarget.value })}
-          visibilityToggleButtonProps={{ 'aria-label': t('secret.show') }}
-        />
-      )}
-    </Stack>
-  )
-}
-
-function ScopeFields({ draft, onChange, mayGlobal }: { draft: Draft; onChange: OnChange; mayGlobal: boolean }) {
-  const { t } = useTranslation()
-  return (
-    <Stack gap="sm">
-      <Title order={2} size="h4">
-        {t('webhooks.scope')}
-      </Title>
-      <Radio.Group
-        aria-label={t('webhooks.scope')}
-        value={draft.isGlobal ? 'global' : 'account'}
-        onChange={(value) => onChange({ isGlobal: value === 'global' })}
-      >
-        <Stack gap="xs">
-          <Radio value="global" label={t('webhooks.global')} description={t('create.global')} disabled={!mayGlobal} />
-          <Radio value="account" label={t('webhooks.of-account')} description={t('create.account')} />
-        </Stack>
-      </Radio.Group>
-      {!draft.isGlobal && <AccountSelect value={draft.account} onChange={(account) => onChange({ account })} />}
-      <ResourceIdsInput value={draft.resources} onChange={(resources) => onChange({ resources })} />
     </Stack>
   )
 }

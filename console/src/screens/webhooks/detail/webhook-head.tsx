@@ -21,12 +21,19 @@ export function useWebhook(id: string) {
   })
 }
 
-/** State and URL of a webhook. */
+/** State and URL of a webhook, and its limit a second. */
 export function WebhookLead({ webhook }: { webhook: Webhook }) {
+  const { t } = useTranslation('console')
+  const { max_per_second: limit } = webhook
   return (
     <Group gap="xs">
       <Status name={webhookState(webhook)} />
       <CopyText text={webhook.url} />
+      {limit !== null && (
+        <Text size="sm" c="dimmed">
+          {t('webhooks.limited', { limit })}
+        </Text>
+      )}
     </Group>
   )
 }

@@ -12,6 +12,7 @@ import { NoPermission } from '../../../parts/problem.tsx'
 import { DISABLE_AFTER, nameOf } from '../../../parts/words/webhook-name.ts'
 import { useDeliveryColumns } from '../../deliveries/delivery-table.tsx'
 import { WebhookActions } from '../webhook-actions.tsx'
+import { ThrottleNotice } from './throttle-notice.tsx'
 import { WebhookEventSet } from './webhook-event-set.tsx'
 import { FailureWarning, useWebhook, WebhookLead } from './webhook-head.tsx'
 import { WebhookHistory } from './webhook-history.tsx'
@@ -41,6 +42,7 @@ export function WebhookScreen() {
         {({ data }) => (
           <>
             <Disabled webhook={data} />
+            <ThrottleNotice webhook={data} />
             <Sections webhook={data} />
           </>
         )}

@@ -13,6 +13,8 @@ import { Form } from '../../../parts/form.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { Instant } from '../../../parts/time.tsx'
 import { AsymmetricKey } from '../asymmetric-key.tsx'
+import { isMaxPerSecond } from '../max-per-second.ts'
+import { MaxPerSecondInput } from '../max-per-second.tsx'
 import { OwnHeaders } from '../own-headers.tsx'
 import { ResourceIdsInput } from '../resource-ids.tsx'
 import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
@@ -52,6 +54,7 @@ const LABELS = {
   name: 'webhooks.name',
   description: 'create.description',
   resource_ids: 'webhooks.resources',
+  max_per_second: 'webhooks.max-per-second',
 } as const
 
 /** Settings of one line. */
@@ -115,33 +118,61 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
             />
           </Conflict>
         )}
-        {LINES.map((name) => (
-          <TextInput
-            key={name}
-            label={t(LABELS[name])}
-            required={name === 'url'}
-            readOnly={isReadOnly}
-            maxLength={LIMITS[name]}
-            value={draft[name]}
-            onChange={({ currentTarget: { value } }) => setDraft((before) => ({ ...before, [name]: value }))}
-          />
-        ))}
-        <ResourceIdsInput
+        <SettingsFields
+          draft={draft}
           isReadOnly={isReadOnly}
-          value={draft.resource_ids}
-          onChange={(value) => setDraft((before) => ({ ...before, resource_ids: value }))}
+          onChange={(members) => setDraft((before) => ({ ...before, ...members }))}
         />
         {save.isError && <ProblemCard error={save.error} />}
         {save.data && mine.length === 0 && <Text role="status">{t('settings.saved')}</Text>}
         {!isReadOnly && (
           <Group>
-            <Button type="submit" loading={save.isPending} disabled={mine.length === 0 || isConflict}>
+            <Button
+              type="submit"
+              loading={save.isPending}
+              disabled={mine.length === 0 || isConflict || !isMaxPerSecond(draft.max_per_second)}
+            >
               {t('settings.save')}
             </Button>
           </Group>
         )}
       </Stack>
     </Form>
+  )
+}
+
+interface SettingsFieldsProps {
+  draft: Settings
+  isReadOnly: boolean
+  onChange: (members: Partial<Settings>) => void
+}
+
+function SettingsFields({ draft, isReadOnly, onChange }: SettingsFieldsProps) {
+  const { t } = useTranslation()
+  return (
+    <>
+      {LINES.map((name) => (
+        <TextInput
+          key={name}
+          label={t(LABELS[name])}
+          required={name === 'url'}
+          readOnly={isReadOnly}
+          maxLength={LIMITS[name]}
+          value={draft[name]}
+          onChange={({ currentTarget: { value } }) => onChange({ [name]: value })}
+        />
+      ))}
+      <ResourceIdsInput
+        isReadOnly={isReadOnly}
+        value={draft.resource_ids}
+        onChange={(ids) => onChange({ resource_ids: ids })}
+      />
+      <MaxPerSecondInput
+        isReadOnly={isReadOnly}
+        value={draft.max_per_second}
+        onChange={(limit) => onChange({ max_per_second: limit })}
+      />
+    </>
   )
 }
 

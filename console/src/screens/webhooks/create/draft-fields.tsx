@@ -1,0 +1,109 @@
+import { Checkbox, PasswordInput, Radio, Stack, Textarea, TextInput, Title } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+import { Icon } from '../../../frame/icons.tsx'
+import { useAccess } from '../../../frame/session.tsx'
+import { AccountSelect } from '../../../parts/account-select.tsx'
+import { MaxPerSecondInput } from '../max-per-second.tsx'
+import { HeaderFields } from '../own-headers.tsx'
+import { ResourceIdsInput } from '../resource-ids.tsx'
+import type { Draft, OnChange } from './draft.ts'
+import { checkUrl, URL_RULES } from './url-checks.ts'
+
+/** Says of each rule of a URL whether it is kept. */
+function UrlChecks({ url }: { url: string }) {
+  const { t } = useTranslation()
+  const checks = checkUrl(url)
+  if (!checks) return null
+  return (
+    <ul className="checks" aria-live="polite">
+      {URL_RULES.map((rule) => (
+        <li key={rule} data-kept={checks[rule]}>
+          <Icon name={checks[rule] ? 'good' : 'warn'} size={14} />
+          {t(`create.rule.${rule}`)}
+          <span className="visually-hidden">{checks[rule] ? t('create.kept') : t('create.broken')}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Fields of the first step: where it posts to, and how. */
+export function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange }) {
+  const { t } = useTranslation()
+  const { mayEverywhere } = useAccess()
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {t('create.endpoint')}
+      </Title>
+      <TextInput
+        label={t('create.url')}
+        description={t('create.url-hint')}
+        placeholder="https://example.com/webhooks"
+        type="url"
+        required
+        maxLength={2048}
+        value={draft.url}
+        onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
+      />
+      <UrlChecks url={draft.url} />
+      <TextInput
+        label={t('webhooks.name')}
+        maxLength={100}
+        value={draft.name}
+        onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
+      />
+      <Textarea
+        label={t('create.description')}
+        maxLength={500}
+        autosize
+        value={draft.description}
+        onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
+      />
+      <MaxPerSecondInput value={draft.maxPerSecond} onChange={(maxPerSecond) => onChange({ maxPerSecond })} />
+      <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
+      <Checkbox
+        label={t('asymmetric.title')}
+        description={t('asymmetric.lead')}
+        checked={draft.isAsymmetric}
+        onChange={({ currentTarget }) => onChange({ isAsymmetric: currentTarget.checked })}
+      />
+      {mayEverywhere('webhook:import') && (
+        <PasswordInput
+          label={t('import.title')}
+          description={t('import.hint')}
+          placeholder="whsec_…"
+          maxLength={100}
+          autoComplete="off"
+          value={draft.secret}
+          onChange={({ currentTarget }) => onChange({ secret: currentTarget.value })}
+          visibilityToggleButtonProps={{ 'aria-label': t('secret.show') }}
+        />
+      )}
+    </Stack>
+  )
+}
+
+/** Fields of the second step: whose events it gets. */
+export function ScopeFields({ draft, onChange, mayGlobal }: { draft: Draft; onChange: OnChange; mayGlobal: boolean }) {
+  const { t } = useTranslation()
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {t('webhooks.scope')}
+      </Title>
+      <Radio.Group
+        aria-label={t('webhooks.scope')}
+        value={draft.isGlobal ? 'global' : 'account'}
+        onChange={(value) => onChange({ isGlobal: value === 'global' })}
+      >
+        <Stack gap="xs">
+          <Radio value="global" label={t('webhooks.global')} description={t('create.global')} disabled={!mayGlobal} />
+          <Radio value="account" label={t('webhooks.of-account')} description={t('create.account')} />
+        </Stack>
+      </Radio.Group>
+      {!draft.isGlobal && <AccountSelect value={draft.account} onChange={(account) => onChange({ account })} />}
+      <ResourceIdsInput value={draft.resources} onChange={(resources) => onChange({ resources })} />
+    </Stack>
+  )
+}

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { buildLanes } from './lanes.ts'
+import { buildWaiting } from './waiting.ts'
+
+const ROOM = { slowSlots: 1, slowGroups: [], lateGroups: [], inFlight: new Map(), perGroup: 9, hasPeers: false }
+
+/** A wait in which the look at the queue takes 5 ms, by when the next row is due. Returns whether it ended at once. */
+async function waitUntil(dueInMs: number): Promise<boolean> {
+  const clock = buildManualClock()
+  const dueAt = new Date(clock.now() + dueInMs)
+  const nextDueAt = async () => {
+    clock.advance(5)
+    return dueAt
+  }
+  const waiting = buildWaiting({ clock, lanes: buildLanes(9), nextDueAt })
+  waiting.beginRound()
+  let isOver = false
+  const wait = waiting.wait({ ...ROOM, fastSlots: 9, workerId: 'worker-a', now: new Date(clock.now()) }).then(() => {
+    isOver = true
+  })
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
+  const wasOver = isOver
+  waiting.notify()
+  await wait
+  return wasOver
+}
+
+test('a row that came due since the round began is claimed at once', async () => {
+  expect(await waitUntil(1)).toBe(true)
+  expect(await waitUntil(5)).toBe(true)
+})
+
+test('one that was due then has no slot, and one that is due later is waited for', async () => {
+  expect(await waitUntil(0)).toBe(false)
+  expect(await waitUntil(6)).toBe(false)
+})
