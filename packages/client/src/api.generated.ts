@@ -7432,7 +7432,7 @@ export interface components {
          * @description The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that broke, an answer that is not HTTP, our own stop; the status that was answered; or a secret that is missing or cannot be read.
          * @enum {string}
          */
-        AttemptErrorClass: "blocked_address" | "dns" | "connect" | "tls" | "timeout" | "reset" | "protocol" | "interrupted" | "redirect" | "http_4xx" | "http_5xx" | "http_unexpected" | "secret_missing" | "secret_unreadable";
+        AttemptErrorClass: "blocked_address" | "dns" | "connect" | "tls" | "timeout" | "reset" | "protocol" | "interrupted" | "redirect" | "http_4xx" | "http_5xx" | "http_unexpected" | "secret_missing" | "secret_unreadable" | "lease_expired";
         AttemptTimings: {
             dns_ms: number | null;
             connect_ms: number | null;
@@ -7836,8 +7836,13 @@ export interface components {
             roles?: string[];
         };
         CreateWebhook: {
-            /** @description The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development. */
-            url: string;
+            /**
+             * @description Default `push`. It never changes.
+             * @enum {string}
+             */
+            mode?: "push" | "pull";
+            /** @description The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development. Required for the mode `push`, absent for `pull`. */
+            url?: string;
             name?: string | null;
             description?: string | null;
             /** @description Default false. */
@@ -10768,6 +10773,12 @@ export interface components {
              * @description A UUID in lower case.
              */
             document_id: string;
+            /**
+             * @description `push`: the service posts to its URL. `pull`: it fetches its deliveries.
+             * @enum {string}
+             */
+            mode: "push" | "pull";
+            /** @description Empty for the mode `pull`. */
             url: string;
             name: string | null;
             description: string | null;
@@ -10944,6 +10955,12 @@ export interface components {
              * @description A UUID in lower case.
              */
             document_id: string;
+            /**
+             * @description `push`: the service posts to its URL. `pull`: it fetches its deliveries.
+             * @enum {string}
+             */
+            mode: "push" | "pull";
+            /** @description Empty for the mode `pull`. */
             url: string;
             name: string | null;
             description: string | null;
@@ -18051,6 +18068,7 @@ export interface operations {
                  * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
                  *
                  *     - `document_id` (uuid): eq, ne, in, nin, null
+                 *     - `mode` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `url` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `name` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `description` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
@@ -18362,6 +18380,7 @@ export interface operations {
                  * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
                  *
                  *     - `document_id` (uuid): eq, ne, in, nin, null
+                 *     - `mode` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `url` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `name` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `description` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null

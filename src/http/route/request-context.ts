@@ -5,6 +5,7 @@ import { findOwnRequestId } from '../request/request-id.ts'
 import type { Caller, PermissionScope } from '../shape/caller.ts'
 import type { KnownPaths } from './known-path.ts'
 import { permissionOf, type RouteDeclaration, type RouteRequest } from './route.ts'
+import type { RequestWait } from './route-declaration.ts'
 
 const NO_BODY = Buffer.alloc(0)
 
@@ -25,13 +26,17 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   readonly address: string
   readonly headers: FastifyRequest['headers']
   readonly rawBody: Buffer
+  readonly waiting: RequestWait
   db: Database
   prepared: unknown = undefined
   target: unknown = undefined
   readonly #caller: Caller | undefined
   #listing: Listing | undefined
 
-  constructor(request: FastifyRequest, facts: { route: RouteDeclaration; now: Date; db: Database }) {
+  constructor(
+    request: FastifyRequest,
+    facts: { route: RouteDeclaration; now: Date; db: Database; recheck: RequestWait['recheck'] },
+  ) {
     this.params = request.params
     this.query = request.query
     this.body = request.body
@@ -44,6 +49,7 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
     this.address = request.ip
     this.headers = request.headers
     this.rawBody = request.rawBody ?? NO_BODY
+    this.waiting = { recheck: facts.recheck, watch: (onClosed, idleMs) => watchConnection(request, onClosed, idleMs) }
     this.db = facts.db
     this.#caller = request.caller
   }
@@ -66,6 +72,16 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
 
   set listing(listing: Listing) {
     this.#listing = listing
+  }
+}
+
+function watchConnection({ raw: { socket } }: FastifyRequest, onClosed: () => void, idleMs: number): () => void {
+  const { timeout } = socket
+  if (timeout !== undefined) socket.setTimeout(idleMs)
+  socket.once('close', onClosed)
+  return () => {
+    socket.off('close', onClosed)
+    if (timeout !== undefined) socket.setTimeout(timeout)
   }
 }
 

@@ -1,4 +1,3 @@
-import { checkNewUrl } from '../../delivery/post/callback-field.ts'
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
@@ -14,6 +13,7 @@ import {
   loadWithin,
   lockRoom,
 } from '../reach/account-reach.ts'
+import { checkNewTarget } from './mode.ts'
 import { readHeaders } from './own-headers.ts'
 import { CreateWebhookBody, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRow, type WebhookRecord } from './webhook.store.ts'
@@ -30,6 +30,7 @@ import {
 } from './webhook.ts'
 
 export const WEBHOOK_FIELDS = rowFields({
+  mode: { type: 'text' },
   url: { type: 'text', sortable: true, like: 'indexed' },
   name: { type: 'text', like: 'indexed' },
   description: { type: 'text', like: 'indexed' },
@@ -65,15 +66,23 @@ export const webhookRoutes: Routes<WebhookDeps> = [
     {
       prepare: (deps: WebhookDeps, { body, scope, permission }) => {
         checkOwnerInScope(scope, body, permission)
-        return checkNewUrl(deps, body.url)
+        return checkNewTarget(deps, body)
       },
       handle: async (deps, { db, body, scope, caller, now }) => {
-        const { url, name = null, description = null, is_global: isGlobal = false, account = null, events = [] } = body
+        const {
+          mode = 'push',
+          url = '',
+          name = null,
+          description = null,
+          is_global: isGlobal = false,
+          account = null,
+          events = [],
+        } = body
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
         const { resource_ids: resourceIds = null } = body
         const headers = readHeaders(body.headers ?? {})
-        const input = { url, name, description, isGlobal, account, resourceIds, headers, events, caller, now }
+        const input = { mode, url, name, description, isGlobal, account, resourceIds, headers, events, caller, now }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
         room?.check('webhooks', 1)
