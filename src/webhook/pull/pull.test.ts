@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { checkDelivery } from '../../../packages/webhooks/src/verify-delivery.ts'
 import { openPull } from '../../../test/harness/delivery/pull-app.ts'
+import { findNextDueAt } from '../delivery/claim.store.ts'
 import { RETRY_DELAYS_MS } from '../delivery/outcome.ts'
 
 const MINUTE_MS = 60_000
@@ -54,7 +55,7 @@ describe('a pull', () => {
     await p.call('PATCH', `/api/v3/webhook/webhook/${id}/active`, { is_actived: false })
     expect(await p.t.app.dispatcher.drain()).toBe(0)
     expect(await p.t.database.db.selectFrom('webhook_queue').selectAll().execute()).toEqual([])
-    expect(await p.t.app.dispatcher.policy.queue.nextDueAt()).toBeNull()
+    expect(await findNextDueAt(p.t.database.db)).toBeNull()
     await p.call('PATCH', `/api/v3/webhook/webhook/${id}/active`, { is_actived: true })
     expect(await p.t.app.dispatcher.drain()).toBe(0)
     expect(await p.take(id)).toHaveLength(3)
@@ -252,15 +253,15 @@ describe('rows that are not pulled', () => {
     await p.emit()
     const [row] = await p.listRows()
     await p.pass(7 * 86_400_000 - 1)
-    await p.t.app.maintenance.runOnce()
+    await p.t.app.maintenance.sweep()
     expect(await p.listRows()).toMatchObject([{ status: 'pending', attempts: 0 }])
     await p.pass(1)
-    await p.t.app.maintenance.runOnce()
+    await p.t.app.maintenance.sweep()
     expect(await p.listRows()).toMatchObject([{ status: 'cancelled', attempts: 0 }])
     expect((await p.call('GET', `/api/v3/webhook/webhook/${id}`)).body.data.consecutive_failures).toBe(0)
     expect((await p.call('POST', `/api/v3/webhook/dispatch/${row!.document_id}/replay`)).status).toBe(202)
     expect(await p.t.app.dispatcher.drain()).toBe(0)
-    await p.t.app.maintenance.runOnce()
+    await p.t.app.maintenance.sweep()
     const [replayed] = await p.take(id)
     expect(replayed).toMatchObject({ id: row!.document_id, attempt: 1 })
     expect(await p.settle(id, [replayed!.receipt])).toEqual(['acknowledged'])
