@@ -11,7 +11,7 @@ import type { AttemptTrigger } from '../delivery/outcome.ts'
 const lease = statement<{ work: unknown }, { webhook: WebhookId; now: Date; leasedUntil: Date; max: number }>(`
   with held as materialized (
     select d.document_id from webhook_dispatch_open d
-    where d.webhook = $webhook and d.next_attempt_at <= $now and d.kept_until is not null
+    where d.webhook = $webhook and d.next_attempt_at <= $now
       and (select w.is_actived and w.deleted_at is null from webhook w where w.document_id = $webhook)
     order by d.next_attempt_at limit $max for update skip locked
   ), leased as (
