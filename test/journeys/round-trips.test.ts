@@ -151,8 +151,18 @@ const END_OF_ACCESS: Step = [
   2,
 ]
 
+/** The failure count is decided behind the lock of the webhook. */
+const ACKNOWLEDGEMENT: Step = ['begin; locks the webhook; reads the rows behind its lock; settles them; commit', 5, 4]
+
+/** The leases are committed once every delivery is signed. */
+const LEASES: readonly Step[] = [
+  ['reads the webhook', 1, 1],
+  ['begin; leases; commit', 3, 2],
+]
+
 /** Requests that take more steps than `CHANGE`, with the reason. */
 const LONGER: readonly Step[] = [
+  ACKNOWLEDGEMENT,
   SELECTION,
   DECISION,
   END_OF_APP,
@@ -168,6 +178,8 @@ const LONGER: readonly Step[] = [
 
 /** Requests that are neither one read nor one change: each with all its steps. */
 const STEPS: Record<string, readonly Step[]> = {
+  'webhook.pull': LEASES,
+  'webhook.ack': [ACKNOWLEDGEMENT],
   'login.local': [
     STRICT_LIMIT,
     ['counts the attempt as failed, before its password is looked at: begin, lock, count, commit', 4, 2],

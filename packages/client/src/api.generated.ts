@@ -3038,6 +3038,28 @@ export interface paths {
         patch: operations["webhookUpdate"];
         trace?: never;
     };
+    "/api/v3/webhook/webhook/{id}/ack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acknowledge pulled deliveries
+         * @description Ends them as `success`. A repeat answers the same. A receipt whose lease has ended does nothing.
+         *
+         *     Needs the permission `webhook:pull`.
+         */
+        post: operations["webhookAck"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/webhook/webhook/{id}/active": {
         parameters: {
             query?: never;
@@ -3080,6 +3102,28 @@ export interface paths {
          */
         put: operations["webhookEventSet"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/webhook/{id}/pull": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pull due deliveries of a webhook
+         * @description For the mode `pull`. Each delivery is leased and signed as a POST would be; acknowledge it before its lease ends, or it comes again on the retry schedule. With `wait_seconds` the answer waits for a first delivery.
+         *
+         *     Needs the permission `webhook:pull`.
+         */
+        post: operations["webhookPull"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7286,6 +7330,24 @@ export interface components {
          * @enum {string}
          */
         AccountScope: "account" | "none";
+        AcknowledgeDeliveries: {
+            receipts: string[];
+        };
+        AcknowledgedReceipt: {
+            receipt: string;
+            /**
+             * @description `acknowledged`: the delivery succeeded by this receipt, now or before. `expired`: its lease ended first, so the delivery comes again or has ended. `not_found`: the webhook has no such delivery.
+             * @enum {string}
+             */
+            status: "acknowledged" | "expired" | "not_found";
+        };
+        AcknowledgedReceipts: {
+            receipts: components["schemas"]["AcknowledgedReceipt"][];
+        };
+        AcknowledgedReceiptsAnswer: {
+            data: components["schemas"]["AcknowledgedReceipts"];
+            message: string;
+        };
         AddAccountMember: {
             /**
              * Format: uuid
@@ -9760,6 +9822,43 @@ export interface components {
             data: components["schemas"]["PublishedTestEvent"];
             message: string;
         };
+        PullDeliveries: {
+            /** @description Deliveries in the answer at most. Default 10. */
+            max?: number;
+            /** @description How long to wait for a first delivery while none is due. Default 0. */
+            wait_seconds?: number;
+            /** @description Time to acknowledge them. Default 60. */
+            lease_seconds?: number;
+        };
+        PulledDeliveries: {
+            deliveries: components["schemas"]["PulledDelivery"][];
+        };
+        PulledDeliveriesAnswer: {
+            data: components["schemas"]["PulledDeliveries"];
+            message: string;
+        };
+        PulledDelivery: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            id: string;
+            /** @description Names this attempt of the delivery in an acknowledgement. */
+            receipt: string;
+            /** @description The number of this attempt, from 1. */
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            lease_until: string;
+            /** @description The headers of a POST, with the signatures; names are in lower case. */
+            headers: {
+                [key: string]: string;
+            };
+            /** @description The raw body that the signatures are of: verify it before it is parsed. */
+            body: string;
+        };
         RealtimeChannelEvent: {
             /**
              * Format: uuid
@@ -10773,11 +10872,6 @@ export interface components {
              * @description A UUID in lower case.
              */
             document_id: string;
-            /**
-             * @description `push`: the service posts to its URL. `pull`: it fetches its deliveries.
-             * @enum {string}
-             */
-            mode: "push" | "pull";
             /** @description Empty for the mode `pull`. */
             url: string;
             name: string | null;
@@ -10793,6 +10887,11 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /**
+             * @description `push`: the service posts to its URL. `pull`: it fetches its deliveries.
+             * @enum {string}
+             */
+            mode: "push" | "pull";
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -10955,11 +11054,6 @@ export interface components {
              * @description A UUID in lower case.
              */
             document_id: string;
-            /**
-             * @description `push`: the service posts to its URL. `pull`: it fetches its deliveries.
-             * @enum {string}
-             */
-            mode: "push" | "pull";
             /** @description Empty for the mode `pull`. */
             url: string;
             name: string | null;
@@ -10975,6 +11069,11 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /**
+             * @description `push`: the service posts to its URL. `pull`: it fetches its deliveries.
+             * @enum {string}
+             */
+            mode: "push" | "pull";
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -18546,6 +18645,47 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    webhookAck: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcknowledgeDeliveries"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcknowledgedReceiptsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     webhookActive: {
         parameters: {
             query?: never;
@@ -18654,6 +18794,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventSetAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookPull: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PullDeliveries"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PulledDeliveriesAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];

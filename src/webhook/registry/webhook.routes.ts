@@ -30,7 +30,6 @@ import {
 } from './webhook.ts'
 
 export const WEBHOOK_FIELDS = rowFields({
-  mode: { type: 'text' },
   url: { type: 'text', sortable: true, like: 'indexed' },
   name: { type: 'text', like: 'indexed' },
   description: { type: 'text', like: 'indexed' },

@@ -52,7 +52,6 @@ const EventEntriesSchema = Type.Array(
 /** The public row of a webhook (docs/contract/webhooks.md#webhook). Never with its secret. */
 const webhookMembers = {
   document_id: UuidSchema,
-  mode: enumSchema(MODES, { description: '`push`: the service posts to its URL. `pull`: it fetches its deliveries.' }),
   url: Type.String({ description: 'Empty for the mode `pull`.' }),
   name: nullable(Type.String()),
   description: nullable(Type.String()),
@@ -62,6 +61,7 @@ const webhookMembers = {
     Type.Array(Type.String(), { description: 'The only resources whose events it receives; null for all.' }),
   ),
   header_names: Type.Array(Type.String(), { description: 'Names of its own headers, whose values are never shown.' }),
+  mode: enumSchema(MODES, { description: '`push`: the service posts to its URL. `pull`: it fetches its deliveries.' }),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
