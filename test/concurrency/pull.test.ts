@@ -1,13 +1,12 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
+import type { LocalService } from '../harness/process/local-service.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 const PATH = '/api/v3/webhook/webhook'
 
-type Caller = { call(method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> }
-
-async function makePulling(service: Caller): Promise<string> {
+async function makePulling(service: Pick<LocalService, 'call'>): Promise<string> {
   const body = { mode: 'pull', is_global: true, events: ['contract.create'] }
   const answer = await service.call('POST', PATH, body)
   expect(answer.status, JSON.stringify(answer.body)).toBe(201)

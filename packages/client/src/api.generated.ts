@@ -18167,7 +18167,6 @@ export interface operations {
                  * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
                  *
                  *     - `document_id` (uuid): eq, ne, in, nin, null
-                 *     - `mode` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `url` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `name` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `description` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
@@ -18479,7 +18478,6 @@ export interface operations {
                  * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
                  *
                  *     - `document_id` (uuid): eq, ne, in, nin, null
-                 *     - `mode` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `url` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `name` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `description` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null

@@ -57,6 +57,7 @@ export const SCOPES: readonly Scope[] = [
     'webhook:delete',
     'webhook:rotate-secret',
     'webhook:test',
+    'webhook:pull',
     'webhook-event:create',
     'webhook-event:update',
     'webhook-event:set',

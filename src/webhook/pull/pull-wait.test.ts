@@ -86,7 +86,11 @@ test('it ends with nothing when the process stops', async () => {
 test('of several that wait for one row one gets it, and the others wait on', async () => {
   await using p = await openPull()
   const { id } = await p.makeWebhook()
-  const waiting = [await begin(p, id, { seconds: 3 }), await begin(p, id, { seconds: 3 }), await begin(p, id, { seconds: 3 })]
+  const waiting = [
+    await begin(p, id, { seconds: 3 }),
+    await begin(p, id, { seconds: 3 }),
+    await begin(p, id, { seconds: 3 }),
+  ]
   await p.emit()
   p.t.app.pulls.waits.notify(id)
   const all = Promise.all(waiting.map(({ answer }) => answer))

@@ -109,19 +109,25 @@ const LIMITS = [
   ['account', 50, (index: number) => visitor(index, { caller: `user-${index}` })],
 ] as const
 
-test.each(LIMITS)('%s: so many pulls wait, one more is a 429, and a place that was left is free', (kind, most, build) => {
-  const { waits } = openWaits()
-  const places = Array.from({ length: most }, (_, index) => waits.enter(build(index)))
-  expect(() => waits.enter(build(most))).toThrow(
-    expect.objectContaining({ code: 'rate_limited', detail: expect.stringContaining(`${most} pulls of this ${kind}`) }),
-  )
-  expect(waits.count()).toBe(most)
-  places[0]?.leave()
-  places[0]?.leave()
-  waits.enter(build(0))
-  expect(() => waits.enter(build(most))).toThrow()
-  waits.stop()
-})
+test.each(LIMITS)(
+  '%s: so many pulls wait, one more is a 429, and a place that was left is free',
+  (kind, most, build) => {
+    const { waits } = openWaits()
+    const places = Array.from({ length: most }, (_, index) => waits.enter(build(index)))
+    expect(() => waits.enter(build(most))).toThrow(
+      expect.objectContaining({
+        code: 'rate_limited',
+        detail: expect.stringContaining(`${most} pulls of this ${kind}`),
+      }),
+    )
+    expect(waits.count()).toBe(most)
+    places[0]?.leave()
+    places[0]?.leave()
+    waits.enter(build(0))
+    expect(() => waits.enter(build(most))).toThrow()
+    waits.stop()
+  },
+)
 
 test('process: 500 pulls wait, one more is a 503', () => {
   const { waits } = openWaits()

@@ -30,7 +30,9 @@ describe('a pull', () => {
       { document_id: second!.id, status: 'pending' },
     ])
     const { body: read } = await p.call('GET', `/api/v3/webhook/dispatch/${first!.id}`)
-    expect(read.data.attempts_log).toMatchObject([{ attempt: 1, trigger: 'schedule', error_class: null, status_code: null }])
+    expect(read.data.attempts_log).toMatchObject([
+      { attempt: 1, trigger: 'schedule', error_class: null, status_code: null },
+    ])
   })
 
   test('answers up to max, the longest due first, and nothing twice within a lease', async () => {
@@ -317,7 +319,11 @@ describe('parallel pulls', () => {
     const acknowledged = p.settle(id, receipts)
     p.t.clock.advance(1)
     await Promise.all([acknowledged, p.t.app.leaseEnder.endLapsed()])
-    for (const row of await p.listRows()) expect([row.status, row.attempts]).toBeOneOf([['success', 1], ['retrying', 1]])
+    for (const row of await p.listRows())
+      expect([row.status, row.attempts]).toBeOneOf([
+        ['success', 1],
+        ['retrying', 1],
+      ])
     await p.pass(RETRY_DELAYS_MS[0])
     const open = (await p.listRows()).filter((row) => row.status === 'retrying')
     expect(await p.take(id, { max: 100 })).toHaveLength(open.length)

@@ -82,4 +82,3 @@ export async function openPull(options: TestAppOptions = {}): Promise<PullApp> {
   }
   return app
 }
-
