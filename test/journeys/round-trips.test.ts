@@ -180,6 +180,10 @@ const LONGER: readonly Step[] = [
 const STEPS: Record<string, readonly Step[]> = {
   'webhook.pull': LEASES,
   'webhook.ack': [ACKNOWLEDGEMENT],
+  'webhook.find-backlog': [
+    ['reads the webhook', 1, 1],
+    ['counts what waits', 1, 1],
+  ],
   'login.local': [
     STRICT_LIMIT,
     ['counts the attempt as failed, before its password is looked at: begin, lock, count, commit', 4, 2],

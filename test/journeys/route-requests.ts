@@ -348,6 +348,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { deliveries } = await created(`/api/v3/webhook/webhook/${id}/pull`, {})
     return { params: { id }, body: { receipts: [deliveries[0].receipt] } }
   },
+  'webhook.find-backlog': async () => ({ params: { id: await newPull() } }),
   'webhook-dispatch.replay-all': async () => ({
     body: { filters: [`document_id|eq|${(await newDispatch()).dispatch}`], confirm_duplicate: true },
   }),

@@ -3082,6 +3082,26 @@ export interface paths {
         patch: operations["webhookActive"];
         trace?: never;
     };
+    "/api/v3/webhook/webhook/{id}/backlog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what waits to be pulled
+         * @description Needs the permission `webhook:find-one`.
+         */
+        get: operations["webhookFindBacklog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/webhook/webhook/{id}/events": {
         parameters: {
             query?: never;
@@ -9820,6 +9840,19 @@ export interface components {
         };
         PublishedTestEventAnswer: {
             data: components["schemas"]["PublishedTestEvent"];
+            message: string;
+        };
+        PullBacklog: {
+            /** @description Deliveries that are due. The count stops at 10,000. */
+            waiting: number;
+            /**
+             * Format: date-time
+             * @description Since when the longest due one is due.
+             */
+            oldest_at: string | null;
+        };
+        PullBacklogAnswer: {
+            data: components["schemas"]["PullBacklog"];
             message: string;
         };
         PullDeliveries: {
@@ -18724,6 +18757,40 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookFindBacklog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullBacklogAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

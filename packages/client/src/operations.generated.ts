@@ -196,6 +196,7 @@ export const OPERATIONS = {
     webhookUpdate: { method: 'PATCH', path: '/api/v3/webhook/webhook/{id}', isKeyed: true },
     webhookAck: { method: 'POST', path: '/api/v3/webhook/webhook/{id}/ack' },
     webhookActive: { method: 'PATCH', path: '/api/v3/webhook/webhook/{id}/active', isKeyed: true },
+    webhookFindBacklog: { method: 'GET', path: '/api/v3/webhook/webhook/{id}/backlog' },
     webhookEventFindSet: { method: 'GET', path: '/api/v3/webhook/webhook/{id}/events' },
     webhookEventSet: { method: 'PUT', path: '/api/v3/webhook/webhook/{id}/events', isKeyed: true },
     webhookPull: { method: 'POST', path: '/api/v3/webhook/webhook/{id}/pull' },

@@ -2,8 +2,8 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { nameHolder } from '../../http/shape/caller.ts'
 import { checkWithin } from '../reach/account-reach.ts'
-import { AcknowledgeBody, AcknowledgedReceipts, PullBody, PulledDeliveries } from './pull.schema.ts'
-import { acknowledge, type LeasedDelivery, type PullDeps, pullDeliveries } from './pull.ts'
+import { AcknowledgeBody, AcknowledgedReceipts, PullBacklog, PullBody, PulledDeliveries } from './pull.schema.ts'
+import { acknowledge, type LeasedDelivery, loadBacklog, type PullDeps, pullDeliveries } from './pull.ts'
 
 /**
  * The ledger records a pull, so neither event nor audit entry does: a subscriber that pulls `webhook.pull` would never be
@@ -69,6 +69,26 @@ export const pullRoutes: Routes<PullDeps> = [
         data: { receipts: await acknowledge(deps, { db, id: params.id, scope, receipts: body.receipts }) },
         message: 'Acknowledged.',
       }),
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_WEBHOOK,
+      permission: 'webhook:find-one',
+      method: 'GET',
+      path: '/api/v3/webhook/webhook/{id}/backlog',
+      action: 'find-backlog',
+      summary: 'Read what waits to be pulled',
+      params: IdParams,
+      data: PullBacklog,
+      problems: ['conflict'],
+    },
+    {
+      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
+      handle: async (_deps, request) => {
+        const { waiting, oldestAt } = await loadBacklog(request, request.now)
+        return { data: { waiting, oldest_at: oldestAt?.toISOString() ?? null }, message: 'Backlog.' }
+      },
     },
   ),
 ]

@@ -43,6 +43,15 @@ export const PulledDelivery = named(
 
 export const PulledDeliveries = named('PulledDeliveries', Type.Object({ deliveries: Type.Array(PulledDelivery) }))
 
+/** What waits to be pulled (docs/contract/pull.md#backlog). */
+export const PullBacklog = named(
+  'PullBacklog',
+  Type.Object({
+    waiting: Type.Integer({ description: 'Deliveries that are due. The count stops at 10,000.' }),
+    oldest_at: nullable(Type.String({ format: 'date-time', description: 'Since when the longest due one is due.' })),
+  }),
+)
+
 /** Body of an acknowledgement (docs/contract/pull.md#acknowledgement). */
 export const AcknowledgeBody = named(
   'AcknowledgeDeliveries',

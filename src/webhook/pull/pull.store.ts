@@ -50,6 +50,31 @@ export async function listReady(db: Database, webhooks: readonly WebhookId[], no
   return (await selectReady(db, { webhooks, now })).map(({ id }) => id)
 }
 
+/** Count of waiting rows at most. */
+export const BACKLOG_LIMIT = 10_000
+
+/** What waits to be pulled. */
+export interface Backlog {
+  /** Due rows, up to `BACKLOG_LIMIT`. */
+  waiting: number
+  /** Since when the longest due one is due; null without one. */
+  oldestAt: Date | null
+}
+
+const selectBacklog = statement<Backlog, { webhook: WebhookId; now: Date }>(`
+  select
+    (select count(*)::int from (
+      select from webhook_dispatch_open d where d.webhook = $webhook and d.next_attempt_at <= $now
+      limit ${BACKLOG_LIMIT}) d) as waiting,
+    (select d.next_attempt_at from webhook_dispatch_open d where d.webhook = $webhook and d.next_attempt_at <= $now
+      order by d.next_attempt_at limit 1) as "oldestAt"`)
+
+/** Reads what waits at one webhook. */
+export async function readBacklog(db: Database, webhook: WebhookId, now: Date): Promise<Backlog> {
+  const [row] = await selectBacklog(db, { webhook, now })
+  return row ?? { waiting: 0, oldestAt: null }
+}
+
 /** A row under a lease, with the facts of its attempt. */
 export interface LeasedRow {
   id: DispatchId

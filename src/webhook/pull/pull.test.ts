@@ -102,6 +102,112 @@ describe('a pull', () => {
   })
 })
 
+test('the backlog has the number of due rows and since when the first is due, without those under a lease', async () => {
+  await using p = await openPull()
+  const { id } = await p.makeWebhook()
+  const read = (webhook: string) => p.call('GET', `/api/v3/webhook/webhook/${webhook}/backlog`)
+  expect((await read(id)).body.data).toEqual({ waiting: 0, oldest_at: null })
+  const firstAt = new Date(p.t.clock.now()).toISOString()
+  await p.emit(2)
+  p.t.clock.advance(5_000)
+  await p.emit(2)
+  expect((await read(id)).body.data).toEqual({ waiting: 4, oldest_at: firstAt })
+  await p.take(id, { max: 3 })
+  const secondAt = new Date(p.t.clock.now()).toISOString()
+  expect((await read(id)).body.data).toEqual({ waiting: 1, oldest_at: secondAt })
+  const push = { url: 'https://hooks.example.com/in', account: p.account }
+  const other = (await p.call('POST', '/api/v3/webhook/webhook', push)).body.data.document_id
+  expect(await read(other)).toMatchObject({ status: 409, body: { code: 'conflict' } })
+  expect((await read(UNKNOWN_ID)).status).toBe(404)
+})
+
+describe('a webhook of the mode pull', () => {
+  test.each([
+    ['a URL', { mode: 'pull', url: 'https://hooks.example.com/in' }, 'url'],
+    ['headers', { mode: 'pull', headers: { authorization: 'Bearer x' } }, 'headers'],
+    ['no URL for the mode push', { mode: 'push' }, 'url'],
+    ['neither mode nor URL', {}, 'url'],
+    ['an unknown mode', { mode: 'poll' }, 'mode'],
+    ['an empty URL', { mode: 'push', url: '' }, 'url'],
+  ])('is not made with %s', async (_what, body, path) => {
+    await using p = await openPull()
+    const answer = await p.call('POST', '/api/v3/webhook/webhook', { account: p.account, ...body })
+    expect(answer).toMatchObject({ status: 422, body: { errors: [{ path }] } })
+  })
+
+  test('has no URL, keeps its mode, and changes in all else', async () => {
+    await using p = await openPull()
+    const { id } = await p.makeWebhook()
+    const change = (body: object) => p.call('PATCH', `/api/v3/webhook/webhook/${id}`, body)
+    expect((await change({ url: 'https://hooks.example.com/in' })).body.errors).toMatchObject([{ path: 'url' }])
+    expect((await change({ headers: { 'x-key': 'x' } })).body.errors).toMatchObject([{ path: 'headers' }])
+    expect((await change({ mode: 'push' })).status).toBe(422)
+    expect((await change({ name: 'Fetched', headers: {} })).body.data).toMatchObject({
+      ...{ mode: 'pull', url: '', name: 'Fetched', header_names: [] },
+    })
+    await p.emit()
+    const [first] = await p.take(id)
+    await p.call('POST', `/api/v3/webhook/webhook/${id}/rotate-secret`)
+    await p.emit()
+    expect(await p.take(id)).toHaveLength(1)
+    expect(await p.settle(id, [first!.receipt])).toEqual(['acknowledged'])
+  })
+
+  test('is pulled within the accounts of the caller, by a key with webhook:pull alone, and by no portal session of another', async () => {
+    await using p = await openPull()
+    const { id } = await p.makeWebhook()
+    await p.emit()
+    const key = async (permissions: string[], account: string) => {
+      const made = await p.call('POST', '/api/v3/identity/api-key', { name: 'narrow', permissions, account })
+      return p.t.callAs(made.body.data.key)
+    }
+    const other = (await p.call('POST', '/api/v3/identity/account', { name: 'Other' })).body.data.document_id
+    const narrow = await key(['webhook:pull'], p.account)
+    const stranger = await key(['webhook:*'], other)
+    expect((await p.pull(id, {}, stranger)).status).toBe(404)
+    expect((await p.pull(id, {}, await key(['webhook:find-one'], p.account))).status).toBe(403)
+    const { body } = await p.pull(id, {}, narrow)
+    const { receipt } = body.data.deliveries[0]
+    expect((await p.ack(id, [receipt], stranger)).status).toBe(404)
+    expect((await p.ack(id, [receipt], narrow)).body.data.receipts).toEqual([{ receipt, status: 'acknowledged' }])
+    expect((await narrow('GET', `/api/v3/webhook/webhook/${id}`)).status).toBe(403)
+  })
+
+  test('with a secret that no key opens leases nothing, and says what to do', async () => {
+    await using p = await openPull()
+    const { id } = await p.makeWebhook()
+    await p.emit()
+    await p.t.database.pool.query(`update webhook set secret_encrypted = 'v1.unknown.AAAA' where document_id = $1`, [
+      id,
+    ])
+    expect(await p.pull(id)).toMatchObject({ status: 409, body: { detail: expect.stringContaining('Rotate') } })
+    expect(await p.listRows()).toMatchObject([{ attempts: 0 }])
+  })
+
+  test('is refused while the event queue is off', async () => {
+    await using p = await openPull({ env: { ENABLE_API_EVENT_QUEUE: 'false' } })
+    const { id } = await p.makeWebhook()
+    expect(await p.pull(id)).toMatchObject({ status: 409, body: { code: 'conflict' } })
+  })
+
+  test('pulls neither leave an event nor an audit entry', async () => {
+    await using p = await openPull()
+    const { id } = await p.makeWebhook()
+    await p.emit()
+    const count = async () =>
+      (
+        await p.t.database.pool.query(
+          'select (select count(*) from audit_log) + (select count(*) from event_occurrence) as n',
+        )
+      ).rows[0].n
+    const before = await count()
+    const [{ receipt } = { receipt: '' }] = await p.take(id)
+    await p.settle(id, [receipt])
+    await p.pull(id)
+    expect(await count()).toBe(before)
+  })
+})
+
 describe('a lease that ends', () => {
   test('is a failed attempt at its end, and the next one is due by the schedule', async () => {
     await using p = await openPull()

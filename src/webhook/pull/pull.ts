@@ -16,7 +16,7 @@ import { loadWithin } from '../reach/account-reach.ts'
 import type { WebhookRecord } from '../registry/webhook.store.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import type { ReceiptStatus } from './pull.schema.ts'
-import { leaseDue, listReceiptRows, type ReceiptRow } from './pull.store.ts'
+import { type Backlog, leaseDue, listReceiptRows, type ReceiptRow, readBacklog } from './pull.store.ts'
 import type { PullPlace, PullWaits } from './pull-waits.ts'
 
 /** Dependencies of pulls and acknowledgements. */
@@ -103,6 +103,16 @@ async function loadPulled({ db, id }: Pick<PullRequest, 'db' | 'id'>, scope: Per
   if (!webhook.isActived)
     throw new Problem('webhook_inactive', 'The webhook is inactive: its deliveries wait. Activate it, then pull.')
   return webhook
+}
+
+/** What waits at a webhook that pulls, active or not. Throws 404, and 409 `conflict` for one that does not pull. */
+export async function loadBacklog(
+  { db, params, scope }: { db: Database; params: { id: string }; scope: PermissionScope },
+  now: Date,
+): Promise<Backlog> {
+  const webhook = await loadWithin('webhook', { db, params, scope }, loadWebhook)
+  checkMode(webhook)
+  return readBacklog(db, webhook.id, now)
 }
 
 function checkMode({ mode }: Pick<WebhookRecord, 'mode'>): void {
