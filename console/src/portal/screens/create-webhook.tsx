@@ -10,6 +10,7 @@ import { ChangeForm } from '../../parts/form.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
 import { EventPicker } from '../../screens/webhooks/event-picker.tsx'
 import { type HeaderRow, toHeaders } from '../../screens/webhooks/header-rows.ts'
+import { type Mode, ModeSelect } from '../../screens/webhooks/mode.tsx'
 import { HeaderFields } from '../../screens/webhooks/own-headers.tsx'
 import { listLines } from '../../screens/webhooks/resource-ids.ts'
 import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
@@ -36,6 +37,7 @@ export function CreateWebhook() {
 
 /** Input of a new webhook. */
 interface Draft {
+  mode: Mode
   url: string
   name: string
   /** One id a line. */
@@ -47,7 +49,14 @@ interface Draft {
 function CreateForm() {
   const { t } = useTranslation('console')
   const { account } = usePortalSession()
-  const [draft, setDraft] = useState<Draft>({ url: '', name: '', resources: '', headers: [], events: new Set() })
+  const [draft, setDraft] = useState<Draft>({
+    mode: 'push',
+    url: '',
+    name: '',
+    resources: '',
+    headers: [],
+    events: new Set(),
+  })
   const create = useChange({
     make: () => api.webhook.webhookCreate({ body: toBody(draft, account.document_id) }),
     touches: [['webhooks'], ['limits']],
@@ -77,16 +86,16 @@ function CreateForm() {
 
 /** The draft as the API takes it. Pure. */
 function toBody(draft: Draft, account: string): Schemas['CreateWebhook'] {
-  const { url, name, resources, events } = draft
+  const { mode, url, name, resources, events } = draft
   const ids = listLines(resources)
   const headers = toHeaders(draft.headers)
   return {
-    url: url.trim(),
+    ...(mode === 'pull' ? { mode } : { url: url.trim() }),
     is_global: false,
     account,
     ...(name.trim() && { name: name.trim() }),
     ...(ids.length > 0 && { resource_ids: ids }),
-    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(mode === 'push' && Object.keys(headers).length > 0 && { headers }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -96,16 +105,19 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial
   const { t: shared } = useTranslation('console')
   return (
     <>
-      <TextInput
-        label={shared('create.url')}
-        description={shared('create.url-hint')}
-        placeholder="https://example.com/webhooks"
-        type="url"
-        required
-        maxLength={2048}
-        value={draft.url}
-        onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
-      />
+      <ModeSelect value={draft.mode} onChange={(mode) => onChange({ mode })} />
+      {draft.mode === 'push' && (
+        <TextInput
+          label={shared('create.url')}
+          description={shared('create.url-hint')}
+          placeholder="https://example.com/webhooks"
+          type="url"
+          required
+          maxLength={2048}
+          value={draft.url}
+          onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
+        />
+      )}
       <TextInput
         label={shared('webhooks.name')}
         maxLength={100}
@@ -122,7 +134,7 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial
         <EventPicker chosen={draft.events} onChange={(events) => onChange({ events })} isGlobal={false} />
       </Stack>
       <ResourceIdsInput value={draft.resources} onChange={(resources) => onChange({ resources })} />
-      <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
+      {draft.mode === 'push' && <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />}
     </>
   )
 }

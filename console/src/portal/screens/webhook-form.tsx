@@ -22,7 +22,12 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
   const [url, setUrl] = useState(webhook.url)
   const [name, setName] = useState(webhook.name ?? '')
   const [resources, setResources] = useState(webhook.resource_ids?.join('\n') ?? '')
-  const body = { url: url.trim(), name: name.trim() || null, resource_ids: toResourceIds(resources) }
+  const isPushed = webhook.mode === 'push'
+  const body = {
+    ...(isPushed && { url: url.trim() }),
+    name: name.trim() || null,
+    resource_ids: toResourceIds(resources),
+  }
   const save = useChange({
     make: () => api.webhook.webhookUpdate({ path: { id }, body }),
     touches: [['webhook', id], ['webhooks']],
@@ -32,13 +37,15 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
   return (
     <Stack maw={720}>
       <ChangeForm change={save} label={t('settings.save')} isReadOnly={isReadOnly} buttonAt="start">
-        <TextInput
-          label={t('create.url')}
-          required
-          readOnly={isReadOnly}
-          value={url}
-          onChange={({ currentTarget }) => setUrl(currentTarget.value)}
-        />
+        {isPushed && (
+          <TextInput
+            label={t('create.url')}
+            required
+            readOnly={isReadOnly}
+            value={url}
+            onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+          />
+        )}
         <TextInput
           label={t('webhooks.name')}
           readOnly={isReadOnly}
@@ -49,7 +56,9 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
         <ResourceIdsInput isReadOnly={isReadOnly} value={resources} onChange={setResources} />
         {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
       </ChangeForm>
-      <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
+      {isPushed && (
+        <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
+      )}
       <Facts
         lines={[
           [t('webhooks.id'), <CopyText key="id" text={id} />],

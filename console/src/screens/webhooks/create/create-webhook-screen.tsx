@@ -16,6 +16,7 @@ import { NoPermission } from '../../../parts/problem.tsx'
 import { StepForm } from '../../../parts/step-form.tsx'
 import { EventPicker } from '../event-picker.tsx'
 import { type HeaderRow, toHeaders, withoutValues } from '../header-rows.ts'
+import { type Mode, ModeSelect } from '../mode.tsx'
 import { HeaderFields } from '../own-headers.tsx'
 import { listLines } from '../resource-ids.ts'
 import { ResourceIdsInput } from '../resource-ids.tsx'
@@ -23,6 +24,7 @@ import { checkUrl, URL_RULES } from './url-checks.ts'
 
 /** Input of a new webhook. */
 interface Draft {
+  mode: Mode
   url: string
   name: string
   description: string
@@ -38,6 +40,7 @@ type OnChange = (change: Partial<Draft>) => void
 
 /** The draft as the API takes it. Pure. */
 function toBody({
+  mode,
   url,
   name,
   description,
@@ -50,13 +53,13 @@ function toBody({
   const ids = listLines(resources)
   const headers = toHeaders(rows)
   return {
-    url: url.trim(),
+    ...(mode === 'pull' ? { mode } : { url: url.trim() }),
     is_global: isGlobal,
     ...(!isGlobal && account !== '' && { account }),
     ...(name.trim() && { name: name.trim() }),
     ...(description.trim() && { description: description.trim() }),
     ...(ids.length > 0 && { resource_ids: ids }),
-    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(mode === 'push' && Object.keys(headers).length > 0 && { headers }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -78,14 +81,14 @@ const STEPS = ['endpoint', 'scope', 'events', 'review'] as const
 type Step = (typeof STEPS)[number]
 
 /** The first step that lacks something; none may be passed. Pure. */
-function findMissing({ url, isGlobal, account, events }: Draft): Step | undefined {
-  if (!URL.canParse(url.trim())) return 'endpoint'
+function findMissing({ mode, url, isGlobal, account, events }: Draft): Step | undefined {
+  if (mode === 'push' && !URL.canParse(url.trim())) return 'endpoint'
   if (!isGlobal && account === '') return 'scope'
   return events.size === 0 ? 'events' : undefined
 }
 
 const EMPTY: Omit<Draft, 'isGlobal'> = {
-  ...{ url: '', name: '', description: '', account: '', resources: '' },
+  ...{ mode: 'push', url: '', name: '', description: '', account: '', resources: '' },
   ...{ headers: [], events: new Set<string>() },
 }
 
@@ -163,7 +166,7 @@ function NewSecret({ id, secret }: { id: string; secret: string }) {
 function Review({ draft }: { draft: Draft }) {
   const { t } = useTranslation()
   const ids = listLines(draft.resources)
-  const names = Object.keys(toHeaders(draft.headers))
+  const names = draft.mode === 'push' ? Object.keys(toHeaders(draft.headers)) : []
   return (
     <Stack gap="sm">
       <Title order={2} size="h4">
@@ -172,7 +175,7 @@ function Review({ draft }: { draft: Draft }) {
       <Card withBorder>
         <Facts
           lines={[
-            [t('create.url'), draft.url.trim()],
+            draft.mode === 'pull' ? [t('pull.mode'), t('pull.pull')] : [t('create.url'), draft.url.trim()],
             draft.name.trim() === '' ? undefined : [t('webhooks.name'), draft.name.trim()],
             draft.description.trim() === '' ? undefined : [t('create.description'), draft.description.trim()],
             [t('webhooks.scope'), draft.isGlobal ? t('webhooks.global') : t('webhooks.of-account')],
@@ -211,17 +214,22 @@ function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange 
       <Title order={2} size="h4">
         {t('create.endpoint')}
       </Title>
-      <TextInput
-        label={t('create.url')}
-        description={t('create.url-hint')}
-        placeholder="https://example.com/webhooks"
-        type="url"
-        required
-        maxLength={2048}
-        value={draft.url}
-        onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
-      />
-      <UrlChecks url={draft.url} />
+      <ModeSelect value={draft.mode} onChange={(mode) => onChange({ mode })} />
+      {draft.mode === 'push' && (
+        <>
+          <TextInput
+            label={t('create.url')}
+            description={t('create.url-hint')}
+            placeholder="https://example.com/webhooks"
+            type="url"
+            required
+            maxLength={2048}
+            value={draft.url}
+            onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
+          />
+          <UrlChecks url={draft.url} />
+        </>
+      )}
       <TextInput
         label={t('webhooks.name')}
         maxLength={100}
@@ -235,7 +243,7 @@ function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange 
         value={draft.description}
         onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
       />
-      <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
+      {draft.mode === 'push' && <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />}
     </Stack>
   )
 }

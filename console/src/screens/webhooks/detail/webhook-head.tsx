@@ -9,6 +9,7 @@ import { CopyText } from '../../../parts/copy-text.tsx'
 import { Status, webhookState } from '../../../parts/status.tsx'
 import { Instant } from '../../../parts/time.tsx'
 import { DISABLE_AFTER } from '../../../parts/words/webhook-name.ts'
+import { PullState } from '../mode.tsx'
 
 type Webhook = Schemas['Webhook']
 
@@ -21,12 +22,12 @@ export function useWebhook(id: string) {
   })
 }
 
-/** State and URL of a webhook. */
+/** State of a webhook, and its URL or what waits to be pulled. */
 export function WebhookLead({ webhook }: { webhook: Webhook }) {
   return (
     <Group gap="xs">
       <Status name={webhookState(webhook)} />
-      <CopyText text={webhook.url} />
+      {webhook.mode === 'pull' ? <PullState id={webhook.document_id} /> : <CopyText text={webhook.url} />}
     </Group>
   )
 }

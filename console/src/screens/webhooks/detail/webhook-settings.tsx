@@ -25,7 +25,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   return (
     <Stack maw={720}>
       <SettingsForm webhook={webhook} />
-      <OwnHeaders webhook={webhook} />
+      {webhook.mode === 'push' && <OwnHeaders webhook={webhook} />}
       <Title order={2} size="h5">
         {t('settings.facts')}
       </Title>
@@ -113,7 +113,7 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
             />
           </Conflict>
         )}
-        {LINES.map((name) => (
+        {LINES.filter((name) => name !== 'url' || webhook.mode === 'push').map((name) => (
           <TextInput
             key={name}
             label={t(LABELS[name])}
