@@ -29,6 +29,7 @@ import { buildPlatformRouteRequests } from './platform-route-requests.ts'
 import { buildPortalRouteRequests } from './portal-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
+import { buildPullRouteRequests } from './pull-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
 import { buildUsersRouteRequests } from './users-route-requests.ts'
 
@@ -77,12 +78,6 @@ const newRole = () => created('/api/v3/identity/role', { name: name(), permissio
 const newKey = () => created('/api/v3/identity/api-key', { name: name(), permissions: ['contract:*'] })
 const newContract = () => created('/api/v3/contract/contract', { account, name: name() })
 const newWebhook = () => created('/api/v3/webhook/webhook', { url: `${fixture.receiver.origin}/${name()}`, account })
-/** A webhook that pulls, with a delivery. */
-const newPull = async (): Promise<string> => {
-  const { document_id: id } = await created('/api/v3/webhook/webhook', { mode: 'pull', account })
-  await created(`/api/v3/webhook/webhook/${id}/test`, {})
-  return id
-}
 const newEventType = () => created('/api/v3/webhook/event', { internal: `invoice.${name()}` })
 const eventId = async (internal: string) => (await fixture.findEventIds([internal]))[0] as string
 const newSubscription = async () => {
@@ -342,13 +337,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     params: { id: (await newDispatch()).dispatch },
     body: { confirm_duplicate: true },
   }),
-  'webhook.pull': async () => ({ params: { id: await newPull() }, body: { max: 1 } }),
-  'webhook.ack': async () => {
-    const id = await newPull()
-    const { deliveries } = await created(`/api/v3/webhook/webhook/${id}/pull`, {})
-    return { params: { id }, body: { receipts: [deliveries[0].receipt] } }
-  },
-  'webhook.find-backlog': async () => ({ params: { id: await newPull() } }),
+  ...buildPullRouteRequests({ created, account: () => account }),
   'webhook-dispatch.replay-all': async () => ({
     body: { filters: [`document_id|eq|${(await newDispatch()).dispatch}`], confirm_duplicate: true },
   }),

@@ -94,7 +94,7 @@ export async function pullDeliveries(options: PullOptions): Promise<void> {
     let pulled: readonly PulledDelivery[]
     try {
       const limitMs = waitSeconds * 1_000 + ANSWER_LIMIT_MS
-      const data = await call<{ deliveries: readonly PulledDelivery[] }>(options, 'pull', body, { limitMs, signal })
+      const data = await call<{ deliveries: readonly PulledDelivery[] }>(options, 'pull', { body, limitMs, signal })
       pulled = data.deliveries
       failures = 0
     } catch (error) {
@@ -133,13 +133,11 @@ async function handle(options: PullOptions, delivery: PulledDelivery): Promise<v
 async function acknowledge(options: PullOptions, { receipt, lease_until: until }: PulledDelivery): Promise<void> {
   for (let failures = 1; ; failures += 1) {
     try {
-      const limit = { limitMs: ANSWER_LIMIT_MS }
-      const { receipts } = await call<{ receipts: { status: string }[] }>(
-        options,
-        'ack',
-        { receipts: [receipt] },
-        limit,
-      )
+      const body = { receipts: [receipt] }
+      const { receipts } = await call<{ receipts: { status: string }[] }>(options, 'ack', {
+        body,
+        limitMs: ANSWER_LIMIT_MS,
+      })
       if (receipts[0]?.status === 'acknowledged') return
       throw new PullError('The lease ended before the acknowledgement: the delivery comes again.', {
         status: 200,
@@ -157,8 +155,7 @@ async function acknowledge(options: PullOptions, { receipt, lease_until: until }
 async function call<Data>(
   { baseUrl, token, webhook, fetch: send = fetch }: PullOptions,
   action: 'pull' | 'ack',
-  body: object,
-  { limitMs, signal }: { limitMs: number; signal?: AbortSignal | undefined },
+  { body, limitMs, signal }: { body: object; limitMs: number; signal?: AbortSignal | undefined },
 ): Promise<Data> {
   const limit = AbortSignal.timeout(limitMs)
   let response: Response

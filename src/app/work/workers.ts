@@ -76,7 +76,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const { isTrusted } = lease
   const own = { lease, onOwnFault: metrics.countOwnFault }
   const fixture = { clock, rest: systemClock.sleep, logger, workerId, isEnabled: config.enableApiEventQueue, ...own }
-  const policy = buildAppPolicy(parts, metrics)
+  const { policy, ...pulling } = buildAppDelivery(parts, metrics, () => notifier.notify())
   const dispatcher: Dispatcher = buildDispatcher({
     ...fixture,
     policy,
@@ -94,9 +94,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
     onQueued: () => provisioner.notify(),
     latch: latch.pass,
   })
-  const pulling = buildPulling(parts, { policy, notify: () => notifier.notify() })
-  const { pulls, leaseEnder } = pulling
-  const onChange = buildChangeListener({ latch, provisioner, waits: pulls.waits, onChange: parts.onChange })
+  const [waits, leaseEnder] = [pulling.pulls.waits, pulling.leaseEnder]
+  const onChange = buildChangeListener({ latch, provisioner, waits, onChange: parts.onChange })
   // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
   const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
   const notifier = buildNotifier({
@@ -125,13 +124,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
     router,
     provisioner,
     provisioningJobs,
-    replayWorker,
-    maintenance,
-    mailWorker,
-    alertWorker,
-    metrics,
-    pulls,
-    leaseEnder,
+    ...{ replayWorker, maintenance, mailWorker, alertWorker, metrics },
+    ...pulling,
     notify: () => notifier.notify(),
     isLive: (withinMs) => notifier.isLive(withinMs),
     start: () => {
@@ -146,8 +140,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     },
     stop: async () => {
       clockWatch?.stop()
-      pulls.waits.stop()
-      for (const worker of [router, replayWorker, provisioningJobs, ...housekeeping]) worker.stop()
+      for (const worker of [router, replayWorker, provisioningJobs, waits, ...housekeeping]) worker.stop()
       realtime.guard?.stop()
       await Promise.all([
         ...dispatchers.map((dispatcher) => dispatcher.stop()),
@@ -165,11 +158,9 @@ export function buildWorkers(parts: WorkerParts): Workers {
   }
 }
 
-/** What pulls need, and the end of their leases. */
-function buildPulling(
-  parts: WorkerParts,
-  { policy, notify }: { policy: ReturnType<typeof buildAppPolicy>; notify: () => void },
-): Pick<Workers, 'pulls' | 'leaseEnder'> {
+/** The delivery of webhooks: what posts, what pulls need, and the end of their leases. */
+function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: () => void) {
+  const policy = buildAppPolicy(parts, metrics)
   const { config, clock, time, logger, ids, workerId, keyring } = parts
   const { db } = parts.database
   const onSettled = (settled: SettledAttempts) => {
@@ -177,6 +168,7 @@ function buildPulling(
     if (settled.notices.length > 0) notify()
   }
   return {
+    policy,
     pulls: {
       ...{ clock, ids, workerId, onSettled, enableApiEventQueue: config.enableApiEventQueue },
       secrets: buildSecretCache(keyring, secretContextOf),

@@ -128,9 +128,8 @@ function report(
   const parts = [new Date(deps.clock.now()).toISOString(), event.padEnd(24), id]
   if (result) parts.push(result.text, `${result.durationMs} ms`)
   const line = parts.join('  ')
-  if (!printJson) return deps.out(line)
-  deps.out(delivery.body)
-  deps.note(line)
+  deps.out(printJson ? delivery.body : line)
+  if (printJson) deps.note(line)
 }
 
 /** A delivery as a pull answers it (docs/contract/pull.md#pull). */

@@ -2,8 +2,7 @@ import { type ClaimRequest, listBlocked, listUnready, type RoutingPart } from '.
 import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 import { BUSY_WEBHOOKS, type BusyParams, inFlightOf, LOCKING_CLAIMS, listBusy } from './claimed-work.ts'
 import { cameInto, countChanges, findShard } from './delivery-count.store.ts'
-import { findKeptUntil } from './pulled-row.ts'
-import { queueWebhooks } from './queue-head.ts'
+import { findKeptUntil, queueWebhooks } from './queue-head.ts'
 
 /**
  * The id of the dispatch of an event for a webhook: derived from both, so that an event is never routed to a webhook

@@ -11,8 +11,7 @@ import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statem
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard } from '../delivery/delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
-import { findKeptUntil } from '../delivery/pulled-row.ts'
-import { queueWebhooks } from '../delivery/queue-head.ts'
+import { findKeptUntil, queueWebhooks } from '../delivery/queue-head.ts'
 import { isOfOwnWebhook } from '../reach/account-reach.store.ts'
 import { DispatchRow } from './dispatch.schema.ts'
 

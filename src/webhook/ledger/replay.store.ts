@@ -3,8 +3,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
-import { findKeptUntil } from '../delivery/pulled-row.ts'
-import { queueWebhooks } from '../delivery/queue-head.ts'
+import { findKeptUntil, queueWebhooks } from '../delivery/queue-head.ts'
 import { type DispatchRecord, ledger, OF_DISPATCH, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 
 /** Facts of a ledger row for the rule of a replay. */

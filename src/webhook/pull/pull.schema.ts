@@ -27,7 +27,7 @@ export const PullBody = nullable(
 )
 
 /** A pulled delivery: the POST that a webhook with a URL would have got, and its lease. */
-export const PulledDelivery = named(
+const PulledDelivery = named(
   'PulledDelivery',
   Type.Object({
     id: UuidSchema,

@@ -51,7 +51,7 @@ export async function listReady(db: Database, webhooks: readonly WebhookId[], no
 }
 
 /** Count of waiting rows at most. */
-export const BACKLOG_LIMIT = 10_000
+const BACKLOG_LIMIT = 10_000
 
 /** What waits to be pulled. */
 export interface Backlog {
