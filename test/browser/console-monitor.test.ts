@@ -125,6 +125,37 @@ test('webhooks show their last day, and several are changed and exported at once
   expect(complaints).toEqual([])
 })
 
+test('a webhook without a URL is made, shows what waits to be pulled, and the delivery that was acknowledged', async () => {
+  await using opened = await c.open('/console/webhooks/new')
+  const { page, complaints } = opened
+  await page.getByRole('radio', { name: 'Pull' }).check()
+  expect(await page.getByLabel('Callback URL').count()).toBe(0)
+  await page.getByLabel('Name', { exact: true }).fill('Fetched')
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByRole('radio', { name: 'Global' }).check()
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByLabel('contract.delete').check()
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByRole('button', { name: 'Create the webhook' }).click()
+  await page.getByRole('button', { name: 'Show', exact: true }).click()
+  await page.getByLabel('I have stored it').check()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByText('Nothing waits to be pulled.').waitFor()
+  const id = new URL(page.url()).pathname.split('/').at(-1)
+  const path = `/api/v3/webhook/webhook/${id}`
+  await d.call('POST', `${path}/test`)
+  await page.getByText('1 delivery waits to be pulled').waitFor()
+  const { body } = await d.call('POST', `${path}/pull`, {})
+  await d.call('POST', `${path}/ack`, { receipts: [body.data.deliveries[0].receipt] })
+  await page.getByText('Nothing waits to be pulled.').waitFor()
+  await page.goto(`/console/webhooks/${id}?tab=deliveries`)
+  await page.getByRole('table').getByText('acknowledged').waitFor()
+  await page.goto(`/console/webhooks/${id}?tab=settings`)
+  await page.getByRole('heading', { name: 'Fetched' }).waitFor()
+  expect(await page.getByLabel('Callback URL').count()).toBe(0)
+  expect(complaints).toEqual([])
+})
+
 test('a webhook is made step by step, and its test arrives', async () => {
   await using opened = await c.open('/console/webhooks/new')
   const { page, complaints } = opened
