@@ -42,6 +42,11 @@ export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass } 
 /** A pulled delivery that its subscriber acknowledged. */
 export const ACKNOWLEDGED = { isAcknowledged: true } as const
 
+/** Whether an attempt was made by this service; otherwise its time is that of the subscriber who pulled it. Pure. */
+export function isOwnAttempt(result: AttemptResult): boolean {
+  return 'errorClass' in result ? result.errorClass !== 'lease_expired' : 'statusCode' in result
+}
+
 /** Classifies an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */
 export function classifyResult(result: AttemptResult): ErrorClass | undefined {
   if ('errorClass' in result) return result.errorClass

@@ -2,17 +2,16 @@ import { expect, test } from 'vitest'
 import { openPull, type PullApp } from '../../../test/harness/delivery/pull-app.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 
-/** Advances the clock by whole seconds until the answer is there. Returns their number. */
-async function passUntil(p: PullApp, answer: Promise<unknown>): Promise<number> {
+/** Advances the clock by a second now and then until the answer is there. */
+async function passUntil(p: PullApp, answer: Promise<unknown>): Promise<void> {
   let isDone = false
   void answer.finally(() => {
     isDone = true
   })
-  for (let seconds = 0; ; seconds += 1) {
-    if (isDone) return seconds
-    p.t.clock.advance(1_000)
-    await new Promise((resolve) => setImmediate(resolve))
-  }
+  await waitFor('the answer', () => {
+    if (!isDone) p.t.clock.advance(1_000)
+    return isDone
+  })
 }
 
 /** Starts a pull, and waits until it waits. */
@@ -107,6 +106,40 @@ test('more than ten of one webhook are refused with a remedy, while a pull witho
   const refused = await p.pull(id, { wait_seconds: 1 })
   expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '5' }, body: { code: 'rate_limited' } })
   expect((await p.pull(id)).status).toBe(200)
+  p.t.app.pulls.waits.stop()
+  await Promise.all(waiting.map(({ answer }) => answer))
+})
+
+test('it ends with a 401 when its portal session is ended, and with a 404 when its user leaves the account', async () => {
+  await using p = await openPull()
+  const { id } = await p.makeWebhook()
+  const path = `/api/v3/identity/account/${p.account}`
+  const { body: link } = await p.call('POST', `${path}/portal-session`, { role: 'account-developer' })
+  const token = link.data.url.split('#token=')[1]
+  const opened = await p.t.anonymous('POST', '/api/v3/auth/portal-session/open', { token })
+  const visit = await begin(p, id, { call: p.t.callAs(opened.body.data.token) })
+  await p.call('DELETE', `${path}/portal-session/${opened.body.data.document_id}`)
+  await passUntil(p, visit.answer)
+  expect((await visit.answer).status).toBe(401)
+
+  const { body: roles } = await p.call('GET', '/api/v3/identity/role?filters=name|eq|account-developer')
+  const { call, userId } = await p.t.signInMember([p.account])
+  const body = { user: userId, roles: [roles.data[0].document_id] }
+  expect((await p.call('PATCH', `${path}/member`, body)).status).toBe(200)
+  const stay = await begin(p, id, { call })
+  await p.call('DELETE', `${path}/member`, { user: userId })
+  await passUntil(p, stay.answer)
+  expect((await stay.answer).status).toBeOneOf([403, 404])
+  expect(await p.listRows()).toEqual([])
+})
+
+test('it holds no connection of the database', async () => {
+  await using p = await openPull()
+  const { id } = await p.makeWebhook()
+  const waiting = await Promise.all(Array.from({ length: 5 }, () => begin(p, id)))
+  const { pool } = p.t.database
+  await waitFor('the end of the looks', () => pool.idleCount === pool.totalCount && pool.waitingCount === 0)
+  expect(p.t.app.pulls.waits.count()).toBe(5)
   p.t.app.pulls.waits.stop()
   await Promise.all(waiting.map(({ answer }) => answer))
 })

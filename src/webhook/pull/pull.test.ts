@@ -289,6 +289,18 @@ describe('a lease that ends', () => {
   })
 })
 
+test('the time that a subscriber takes is not that of a POST in the metrics', async () => {
+  await using p = await openPull()
+  const { id } = await p.makeWebhook()
+  await p.emit(2)
+  const [first] = await p.take(id)
+  await p.settle(id, [first!.receipt])
+  await p.pass(MINUTE_MS)
+  const text = String((await p.t.scrape()).body)
+  expect(text).toMatch(/^webhook_out_attempt_duration_seconds_count 0$/m)
+  expect(text).toMatch(/^webhook_out_attempts_total\{error="lease_expired",trigger="schedule"\} 1$/m)
+})
+
 describe('an acknowledgement', () => {
   test('that is repeated answers the same, and changes nothing', async () => {
     await using p = await openPull()
