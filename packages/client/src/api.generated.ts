@@ -8099,7 +8099,7 @@ export interface components {
             pagination: components["schemas"]["Pagination"];
         };
         /**
-         * @description `pending`: no POST yet. `retrying`: waits for the next one. `success`. `exhausted`: five POSTs done. `failed`: ended at once by a 3xx. `cancelled`: its webhook was deleted first.
+         * @description `pending`: no POST yet. `retrying`: waits for the next one. `success`. `exhausted`: five POSTs done. `failed`: ended at once by a 3xx. `cancelled`: its webhook was deleted, or nobody pulled it in time.
          * @enum {string}
          */
         DispatchStatus: "pending" | "retrying" | "success" | "exhausted" | "failed" | "cancelled";

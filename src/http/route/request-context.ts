@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Listing } from '../listing/listing.ts'
@@ -75,13 +76,21 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   }
 }
 
+/** Connections that requests hold open while they wait: how many on each, and its own idle limit. */
+const held = new WeakMap<Socket, { count: number; timeout: number }>()
+
 function watchConnection({ raw: { socket } }: FastifyRequest, onClosed: () => void, idleMs: number): () => void {
-  const { timeout } = socket
-  if (timeout !== undefined) socket.setTimeout(idleMs)
+  const hold = held.get(socket) ?? { count: 0, timeout: socket.timeout ?? 0 }
+  held.set(socket, hold)
+  hold.count += 1
+  if (hold.timeout > 0) socket.setTimeout(Math.max(idleMs, socket.timeout ?? 0))
   socket.once('close', onClosed)
   return () => {
     socket.off('close', onClosed)
-    if (timeout !== undefined) socket.setTimeout(timeout)
+    hold.count -= 1
+    if (hold.count > 0) return
+    held.delete(socket)
+    if (hold.timeout > 0) socket.setTimeout(hold.timeout)
   }
 }
 
