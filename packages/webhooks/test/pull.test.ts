@@ -167,7 +167,9 @@ test.each([
   ['409 of an inactive webhook', { status: 409, headers: { 'retry-after': '0' }, body: { code: 'webhook_inactive' } }],
 ])('after a %s the pull is made again, and the error reported', async (_what, refusal) => {
   const one = await makeDelivery(1)
-  await using service = await openService({ pull: (count) => (count === 1 ? refusal : deliveries(count === 2 ? [one] : [])) })
+  await using service = await openService({
+    pull: (count) => (count === 1 ? refusal : deliveries(count === 2 ? [one] : [])),
+  })
   const errors: unknown[] = []
   let stop: AbortController | undefined
   await run(service, {
