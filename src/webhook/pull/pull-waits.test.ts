@@ -39,6 +39,18 @@ test('a notification wakes the pulls of its webhook alone, also one that comes b
   waits.stop()
 })
 
+test('a pull that leaves takes none of the others along, and each notification wakes a wait once', async () => {
+  const { clock, waits } = openWaits()
+  const [left, stays] = [waits.enter(visitor(1)), waits.enter(visitor(1))]
+  left.leave()
+  waits.notify(nameWebhook(1))
+  expect(await stays.wait()).toBe(true)
+  const again = stays.wait()
+  clock.advance(1_000)
+  expect(await again).toBe(false)
+  waits.stop()
+})
+
 test('one look a second serves all pulls, says for which there is something, and ends with the last of them', async () => {
   const { clock, looks, state, waits } = openWaits()
   const places = [waits.enter(visitor(1)), waits.enter(visitor(1)), waits.enter(visitor(2))]

@@ -128,7 +128,7 @@ export function buildPullWaits({ clock, logger, listReady }: PullWaitsDeps): Pul
       },
       leave: () => {
         if (!same.delete(waiter)) return
-        if (same.size === 0 && waiters.get(webhook) === same) waiters.delete(webhook)
+        if (same.size === 0) waiters.delete(webhook)
         add(names, -1)
       },
     }

@@ -107,6 +107,8 @@ test('the backlog has the number of due rows and since when the first is due, wi
   const { id } = await p.makeWebhook()
   const read = (webhook: string) => p.call('GET', `/api/v3/webhook/webhook/${webhook}/backlog`)
   expect((await read(id)).body.data).toEqual({ waiting: 0, oldest_at: null })
+  // What waits elsewhere is not counted.
+  await p.makeWebhook()
   const firstAt = new Date(p.t.clock.now()).toISOString()
   await p.emit(2)
   p.t.clock.advance(5_000)
@@ -239,6 +241,18 @@ describe('a lease that ends', () => {
     p.t.clock.advance(1)
     expect(await p.settle(id, [second!.receipt])).toEqual(['expired'])
     expect(await p.listRows()).toMatchObject([{ status: 'success' }, { status: 'pending', attempts: 1 }])
+  })
+
+  test('is ended with all others that ran out, however many', async () => {
+    await using p = await openPull()
+    const { id } = await p.makeWebhook()
+    await p.emit(501)
+    for (let pulls = 0; pulls < 6; pulls += 1) await p.take(id, { max: 100 })
+    await p.pass(MINUTE_MS)
+    const { rows } = await p.t.database.pool.query(
+      'select status, count(*)::int as n from webhook_dispatch_open group by 1',
+    )
+    expect(rows).toEqual([{ status: 'retrying', n: 501 }])
   })
 
   test('ends the delivery as exhausted with the fifth, which counts for the webhook', async () => {

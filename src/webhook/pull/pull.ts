@@ -225,7 +225,7 @@ function endAcknowledged(
   row: ReceiptRow | undefined,
   { fence, now }: { fence: number; now: Date },
 ): EndedAttempt[] {
-  if (!row || row.leasedUntil === null || row.leasedUntil <= now || row.fence !== fence) return []
+  if (!row?.leasedUntil || row.leasedUntil <= now || row.fence !== fence) return []
   const { leasedUntil, isSuccess, ...attempt } = row
   const durationMs = Math.max(0, now.getTime() - row.startedAt.getTime())
   return [
