@@ -429,6 +429,23 @@ describe('parallel pulls', () => {
     expect(new Set([...ids, ...rest.map((item) => item.id)]).size).toBe(40)
   })
 
+  test('wait for no row that another transaction holds', async () => {
+    await using p = await openPull()
+    const { id } = await p.makeWebhook()
+    await p.emit(2)
+    const [first, second] = await p.listRows()
+    const holder = await p.t.database.pool.connect()
+    try {
+      await holder.query('begin')
+      await holder.query('select from webhook_dispatch_open where document_id = $1 for update', [first!.document_id])
+      expect(await p.take(id)).toMatchObject([{ id: second!.document_id }])
+      await holder.query('rollback')
+    } finally {
+      holder.release()
+    }
+    expect(await p.take(id)).toMatchObject([{ id: first!.document_id }])
+  })
+
   test('acknowledgements of one receipt end it once', async () => {
     await using p = await openPull()
     const { id } = await p.makeWebhook()
