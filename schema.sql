@@ -1137,14 +1137,17 @@ create table "webhook" (
   previous_public_key text,
   previous_public_key_until timestamp(3) with time zone,
   max_per_second integer,
+  mode text not null default 'push'::text,
   constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint webhook_description_length CHECK ((char_length(description) <= 500)),
   constraint webhook_headers_number CHECK ((cardinality(header_names) <= 10)),
   constraint webhook_headers_sealed CHECK (((headers_encrypted IS NULL) = (cardinality(header_names) = 0))),
   constraint webhook_max_per_second CHECK (((max_per_second >= 1) AND (max_per_second <= 1000))),
+  constraint webhook_mode_check CHECK ((mode = ANY (ARRAY['push'::text, 'pull'::text]))),
   constraint webhook_pkey PRIMARY KEY (document_id),
   constraint webhook_previous_key CHECK ((((previous_public_key IS NULL) = (previous_public_key_until IS NULL)) AND ((public_key IS NOT NULL) OR (previous_public_key IS NULL)))),
+  constraint webhook_pull_without_url CHECK (((mode = 'push'::text) OR ((url = ''::text) AND (headers_encrypted IS NULL)))),
   constraint webhook_resource_ids_number CHECK (((cardinality(resource_ids) >= 1) AND (cardinality(resource_ids) <= 100))),
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
   constraint webhook_signing_key_sealed CHECK (((signing_key_encrypted IS NULL) = (public_key IS NULL))),
@@ -1275,9 +1278,12 @@ create table "webhook_dispatch_open" (
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   keeps_schedule boolean not null default false,
+  kept_until timestamp(3) with time zone,
+  leased_until timestamp(3) with time zone,
   constraint webhook_dispatch_attempts CHECK (((attempt_trigger = 'replay'::text) OR (attempts <= 5))),
   constraint webhook_dispatch_open_attempt_trigger_check CHECK ((attempt_trigger = ANY (ARRAY['schedule'::text, 'test'::text, 'replay'::text]))),
-  constraint webhook_dispatch_open_check CHECK (((lease_owner IS NULL) = (next_attempt_at IS NOT NULL))),
+  constraint webhook_dispatch_open_check CHECK ((((lease_owner IS NULL) AND (leased_until IS NULL)) = (next_attempt_at IS NOT NULL))),
+  constraint webhook_dispatch_open_check1 CHECK (((leased_until IS NULL) OR ((kept_until IS NOT NULL) AND (lease_owner IS NULL)))),
   constraint webhook_dispatch_open_pkey PRIMARY KEY (document_id),
   constraint webhook_dispatch_open_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text])))
 );
@@ -1285,10 +1291,12 @@ CREATE INDEX webhook_dispatch_open_account_idx ON public.webhook_dispatch_open U
 CREATE INDEX webhook_dispatch_open_created_idx ON public.webhook_dispatch_open USING btree (created_at);
 CREATE INDEX webhook_dispatch_open_due_idx ON public.webhook_dispatch_open USING btree (webhook, next_attempt_at);
 CREATE INDEX webhook_dispatch_open_event_id_idx ON public.webhook_dispatch_open USING btree (event_id);
+CREATE INDEX webhook_dispatch_open_kept_idx ON public.webhook_dispatch_open USING btree (kept_until) WHERE (kept_until IS NOT NULL);
 CREATE INDEX webhook_dispatch_open_lease_idx ON public.webhook_dispatch_open USING btree (lease_owner, webhook) WHERE (lease_owner IS NOT NULL);
+CREATE INDEX webhook_dispatch_open_leased_idx ON public.webhook_dispatch_open USING btree (leased_until) WHERE (leased_until IS NOT NULL);
 CREATE INDEX webhook_dispatch_open_replay_idx ON public.webhook_dispatch_open USING btree (created_at) WHERE (attempt_trigger = 'replay'::text);
 CREATE INDEX webhook_dispatch_open_replay_job_idx ON public.webhook_dispatch_open USING btree (replay_job) WHERE (replay_job IS NOT NULL);
-CREATE INDEX webhook_dispatch_open_test_idx ON public.webhook_dispatch_open USING btree (next_attempt_at) WHERE (is_test AND (next_attempt_at IS NOT NULL));
+CREATE INDEX webhook_dispatch_open_test_idx ON public.webhook_dispatch_open USING btree (next_attempt_at) WHERE (is_test AND (kept_until IS NULL) AND (next_attempt_at IS NOT NULL));
 
 create table "webhook_event" (
   document_id uuid not null,

@@ -34,6 +34,10 @@ alter table webhook
   add column max_per_second integer,
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_max_per_second check (max_per_second between 1 and 1000),
+  -- How it receives: the service posts to its URL, or it pulls and has none. Never changes.
+  add column mode text not null default 'push' check (mode in ('push', 'pull')),
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_pull_without_url check (mode = 'push' or (url = '' and headers_encrypted is null)),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_headers_number check (cardinality(header_names) <= 10),
   -- squawk-ignore constraint-missing-not-valid
@@ -244,7 +248,12 @@ create table webhook_dispatch_open (
   updated_at timestamptz(3) not null,
   -- Whether the row was waiting on its schedule when a replay made it due: the schedule continues after that attempt.
   keeps_schedule boolean not null default false,
-  check ((lease_owner is null) = (next_attempt_at is not null)),
+  -- Of a row that its subscriber pulls: when it ends unfetched. Null for a row that a worker posts.
+  kept_until timestamptz(3),
+  -- The end of the lease under which it was pulled; null while it waits.
+  leased_until timestamptz(3),
+  check ((lease_owner is null and leased_until is null) = (next_attempt_at is not null)),
+  check (leased_until is null or (kept_until is not null and lease_owner is null)),
   -- The contract's five, whatever the code does: only a replay exceeds them.
   constraint webhook_dispatch_attempts check (attempt_trigger = 'replay' or attempts <= 5)
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
@@ -256,13 +265,26 @@ create index webhook_dispatch_open_lease_idx on webhook_dispatch_open (lease_own
   where lease_owner is not null;
 -- Tests are posted although their webhook is inactive, so they have a query of their own.
 create index webhook_dispatch_open_test_idx on webhook_dispatch_open (next_attempt_at)
-  where is_test and next_attempt_at is not null;
+  where is_test and kept_until is null and next_attempt_at is not null;
+-- Rows that are pulled: those to end, and the leases.
+create index webhook_dispatch_open_kept_idx on webhook_dispatch_open (kept_until) where kept_until is not null;
+create index webhook_dispatch_open_leased_idx on webhook_dispatch_open (leased_until) where leased_until is not null;
 create index webhook_dispatch_open_created_idx on webhook_dispatch_open (created_at);
 create index webhook_dispatch_open_account_idx on webhook_dispatch_open (account, created_at) where account is not null;
 create index webhook_dispatch_open_event_id_idx on webhook_dispatch_open (event_id);
 create index webhook_dispatch_open_replay_job_idx on webhook_dispatch_open (replay_job) where replay_job is not null;
 -- Replays are few rows, which a list of them would look for among all.
 create index webhook_dispatch_open_replay_idx on webhook_dispatch_open (created_at) where attempt_trigger = 'replay';
+
+-- Tells the processes whose subscribers wait for the rows of a webhook that there is one. Sent with the row, since a
+-- router of another process may write it; a row that a worker posts sends nothing.
+create function announce_pull() returns trigger language plpgsql as $$
+begin
+  perform pg_notify('signalbox_change', 'w:' || new.webhook);
+  return null;
+end $$;
+create trigger announce_pull after insert on webhook_dispatch_open
+  for each row when (new.kept_until is not null) execute function announce_pull();
 
 -- The table of the old sender holds the ended deliveries: inserted when they end, deleted by retention, removed again
 -- by a replay.

@@ -2,7 +2,12 @@ import { type Sweep, sweepBatches, sweepLedger, sweepOld, sweepOnce } from '../p
 import { widenBreakdowns } from './activity/breakdown.store.ts'
 import { deleteOldOutcomes } from './activity/outcome.store.ts'
 import { foldOldMinutes } from './delivery/delivery-count.store.ts'
-import { cancelOrphanedDispatches, deleteOldDispatches, deleteOrphanedDispatches } from './ledger/removal.store.ts'
+import {
+  cancelOrphanedDispatches,
+  cancelUnpulled,
+  deleteOldDispatches,
+  deleteOrphanedDispatches,
+} from './ledger/removal.store.ts'
 import { foldWebhookCounts } from './registry/webhook-count.store.ts'
 import { deleteOldReplayJobs } from './replay/replay-job.store.ts'
 import { deleteOldThrottles } from './throttle/throttle.store.ts'
@@ -36,6 +41,7 @@ export const webhookSweeps: readonly Sweep[] = [
   dispatchSweep,
   sweepLedger('replayJobs', deleteOldReplayJobs),
   sweepBatches('cancelled', ({ db, workerId, now, limit }) => cancelOrphanedDispatches(db, { workerId, now, limit })),
+  sweepBatches('unpulled', ({ db, workerId, now, limit }) => cancelUnpulled(db, { workerId, now, limit })),
   sweepOld('orphans', ORPHAN_KEPT_MS, deleteOrphanedDispatches),
   sweepOld('throttles', THROTTLE_KEPT_MS, deleteOldThrottles),
   sweepOnce('minutes', ({ db, now }) => foldOldMinutes(db, new Date(now.getTime() - MINUTES_KEPT_MS))),

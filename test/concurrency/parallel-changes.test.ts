@@ -91,12 +91,13 @@ const findRole = async (name: string): Promise<string> =>
 
 /** Routes that need a provider: tests of their own send their requests at the same time. */
 /**
- * Routes that change no resource; src/oauth/hook/token-hook.test.ts, src/realtime/inspector.test.ts and
- * src/realtime/replay/replay.test.ts call theirs many times at once.
+ * Routes that change no resource; src/oauth/hook/token-hook.test.ts, src/realtime/inspector.test.ts,
+ * src/realtime/replay/replay.test.ts and src/webhook/pull/pull.test.ts call theirs many times at once.
  */
 const WRITES_NOTHING = [
   'oauth-hook.access-token',
   ...['auth', 'presence-auth', 'resume', 'user-auth', 'webhook'].map((action) => `realtime.${action}`),
+  ...['webhook.ack', 'webhook.pull'],
 ]
 
 /** Routes that ask another service; their own tests call them at once. */

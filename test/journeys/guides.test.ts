@@ -49,6 +49,13 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['account create', /^[0-9a-f-]{36} {2}Acme$/m],
     ['client create', /^secret {2}sbcs_/m],
   ],
+  'pull.md': [
+    ['export BASE', /^/],
+    ['export WEBHOOK', /"dispatch_id":"/],
+    ['/pull"', /"receipt":"[0-9a-f-]{36}:1"/],
+    ['/ack"', /"status":"acknowledged"/],
+    ['"permissions":', /"key":"sbx_/],
+  ],
   'cli.md': [['signalbox trigger', /^contract +[0-9a-f-]{36}/m]],
 }
 
@@ -59,6 +66,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'signalbox verify': 'it needs a capture; test/command/receiver-cli-verify.test.ts',
     'signalbox replay': 'it needs a dispatch; pasted in webhooks.md',
   },
+  'pull.md': { 'signalbox listen': 'it runs until Ctrl-C; test/command/receiver-cli-pull.test.ts' },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
   'second-factors.md': {
     '/session/step-up': 'it needs a code of the moment; src/identity/sign-in/step-up/step-up.test.ts',

@@ -82,6 +82,7 @@ function listPositions(schema: Node, path = '', place: Position['place'] = (valu
 const SAMPLES = [
   'a',
   '01890000-0000-7000-8000-000000000001',
+  '01890000-0000-7000-8000-000000000001:1',
   'someone@example.com',
   '2026-09-11T08:00:00.000Z',
   'user:find-all',
@@ -103,6 +104,7 @@ const SAMPLES = [
   {},
   ['a'],
   ['01890000-0000-7000-8000-000000000001'],
+  ['01890000-0000-7000-8000-000000000001:1'],
   ['user:find-all'],
 ]
 

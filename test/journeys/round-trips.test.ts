@@ -163,9 +163,18 @@ const TWO_MAILS: Step = [
   3,
 ]
 const WITHDRAWAL: Step = ['begin; locks the user; ends the change, if there is one; closes; commit', 5, 3]
+/** The failure count is decided behind the lock of the webhook. */
+const ACKNOWLEDGEMENT: Step = ['begin; locks the webhook; reads the rows behind its lock; settles them; commit', 5, 4]
+
+/** The leases are committed once every delivery is signed. */
+const LEASES: readonly Step[] = [
+  ['reads the webhook', 1, 1],
+  ['begin; leases; commit', 3, 2],
+]
 
 /** Requests that take more steps than `CHANGE`, with the reason. */
 const LONGER: readonly Step[] = [
+  ACKNOWLEDGEMENT,
   SELECTION,
   DECISION,
   END_OF_APP,
@@ -184,6 +193,12 @@ const LONGER: readonly Step[] = [
 
 /** Requests that are neither one read nor one change: each with all its steps. */
 const STEPS: Record<string, readonly Step[]> = {
+  'webhook.pull': LEASES,
+  'webhook.ack': [ACKNOWLEDGEMENT],
+  'webhook.find-backlog': [
+    ['reads the webhook', 1, 1],
+    ['counts what waits', 1, 1],
+  ],
   'login.local': [
     STRICT_LIMIT,
     ['counts the attempt as failed, before its password is looked at: begin, lock, count, commit', 4, 2],

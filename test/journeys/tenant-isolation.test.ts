@@ -94,6 +94,8 @@ const BODIES: Record<string, (victim: Victim) => unknown> = {
   'webhook.create': ({ account }) => ({ url: 'https://hooks.example.com/', account }),
   'webhook.update': () => ({ name: 'Taken' }),
   'webhook.active': () => ({ is_actived: false }),
+  'webhook.pull': () => ({ max: 1 }),
+  'webhook.ack': ({ dispatch }) => ({ receipts: [`${dispatch}:1`] }),
   'webhook-event.set': () => ({ events: [visibleType] }),
   'webhook-event.create': ({ webhook }) => ({ webhook, event: visibleType }),
   'webhook-event.update': () => ({ event: visibleType }),

@@ -1,3 +1,4 @@
+import { buildPullRouteRequests } from './pull-route-requests.ts'
 import type { MakeRequest, Request } from './route-requests.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of every shape
@@ -49,6 +50,7 @@ export function buildWebhookRouteRequests({
         params: { id: (await newDispatch()).dispatch },
         body: { confirm_duplicate: true },
       }),
+      ...buildPullRouteRequests({ created, account }),
       'webhook-dispatch.replay-all': async () => ({
         body: { filters: [`document_id|eq|${(await newDispatch()).dispatch}`], confirm_duplicate: true },
       }),

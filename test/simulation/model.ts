@@ -169,7 +169,8 @@ function classifyEntry(row: ModelRow, entry: LogEntry, post: SeenPost | undefine
     return faults
   }
   if (!post) return [...faults, `${name}: recorded, and no receiver saw it`]
-  const seen = 'statusCode' in post.result ? post.result.statusCode : post.result.errorClass
+  const seen =
+    'errorClass' in post.result ? post.result.errorClass : 'statusCode' in post.result && post.result.statusCode
   if (seen !== (entry.statusCode ?? entry.errorClass)) faults.push(`${name}: was ${seen}, recorded ${entry.statusCode}`)
   return faults
 }

@@ -291,7 +291,7 @@ function toPostResult(result: AttemptResult): PostResult {
   const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 1 }
   if ('errorClass' in result)
     return { outcome: 'error', errorClass: result.errorClass as PostErrorClass, errorCode: 'X', durationMs: 1, timings }
-  const { statusCode } = result
+  const statusCode = 'statusCode' in result ? result.statusCode : 200
   const rest = { responseExcerpt: '', responseHeaders: {}, bodyEnd: 'complete' } as const
   return { outcome: 'response', statusCode, durationMs: 1, timings, ...rest }
 }

@@ -46,6 +46,8 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
       'bounds connections and look-ups in real time, as the network runs in; decides nothing',
     'src/app/work/doctor-network.ts': 'as above',
     'src/outbound/send/http-sender.ts': 'the deadline of a POST, as above; its measuring clock is an option',
+    'src/http/route/request-context.ts':
+      'bounds how long the connection of a request that waits may be idle, as the network runs in; decides nothing',
     'src/http/server/unreadable.ts': 'ends a connection in real time that does not take its answer; decides nothing',
     'src/postgres/connection/pool-client.ts': 'ends a connection that is silent in real time; decides nothing',
     'src/postgres/connection/pool-guard.ts': 'since when a connection rests, in real time, as the network runs in',

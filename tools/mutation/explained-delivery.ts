@@ -107,7 +107,7 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
   },
   {
     path: 'src/webhook/delivery/claim.store.ts',
-    lineText: `where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit $\{TESTS_AT_ONCE}`,
+    lineText: 'where d.is_test and d.kept_until is null and d.next_attempt_at is not null',
     change: 'd.next_attempt_at is not null -> true',
     reason: 'null sorts last: the first row waits, or none does; the condition is that of the index',
   },

@@ -3189,6 +3189,28 @@ export interface paths {
         patch: operations["webhookUpdate"];
         trace?: never;
     };
+    "/api/v3/webhook/webhook/{id}/ack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acknowledge pulled deliveries
+         * @description Ends them as `success`. A repeat answers the same. A receipt whose lease has ended does nothing.
+         *
+         *     Needs the permission `webhook:pull`.
+         */
+        post: operations["webhookAck"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/webhook/webhook/{id}/active": {
         parameters: {
             query?: never;
@@ -3209,6 +3231,26 @@ export interface paths {
          *     Needs the permission `webhook:active`.
          */
         patch: operations["webhookActive"];
+        trace?: never;
+    };
+    "/api/v3/webhook/webhook/{id}/backlog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what waits to be pulled
+         * @description Needs the permission `webhook:find-one`.
+         */
+        get: operations["webhookFindBacklog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v3/webhook/webhook/{id}/events": {
@@ -3251,6 +3293,28 @@ export interface paths {
         get: operations["webhookFindKeys"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/webhook/{id}/pull": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pull due deliveries of a webhook
+         * @description For the mode `pull`. Each delivery is leased and signed as a POST would be; acknowledge it before its lease ends, or it comes again on the retry schedule. With `wait_seconds` the answer waits for a first delivery.
+         *
+         *     Needs the permission `webhook:pull`.
+         */
+        post: operations["webhookPull"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7611,6 +7675,24 @@ export interface components {
          * @enum {string}
          */
         AccountScope: "account" | "none";
+        AcknowledgeDeliveries: {
+            receipts: string[];
+        };
+        AcknowledgedReceipt: {
+            receipt: string;
+            /**
+             * @description `acknowledged`: the delivery succeeded by this receipt, now or before. `expired`: its lease ended first, so the delivery comes again or has ended. `not_found`: the webhook has no such delivery.
+             * @enum {string}
+             */
+            status: "acknowledged" | "expired" | "not_found";
+        };
+        AcknowledgedReceipts: {
+            receipts: components["schemas"]["AcknowledgedReceipt"][];
+        };
+        AcknowledgedReceiptsAnswer: {
+            data: components["schemas"]["AcknowledgedReceipts"];
+            message: string;
+        };
         AddAccountMember: {
             /**
              * Format: uuid
@@ -7757,7 +7839,7 @@ export interface components {
          * @description The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that broke, an answer that is not HTTP, our own stop; the status that was answered; or a secret that is missing or cannot be read.
          * @enum {string}
          */
-        AttemptErrorClass: "blocked_address" | "dns" | "connect" | "tls" | "timeout" | "reset" | "protocol" | "interrupted" | "redirect" | "http_4xx" | "http_5xx" | "http_unexpected" | "secret_missing" | "secret_unreadable";
+        AttemptErrorClass: "blocked_address" | "dns" | "connect" | "tls" | "timeout" | "reset" | "protocol" | "interrupted" | "redirect" | "http_4xx" | "http_5xx" | "http_unexpected" | "secret_missing" | "secret_unreadable" | "lease_expired";
         AttemptTimings: {
             dns_ms: number | null;
             connect_ms: number | null;
@@ -8180,8 +8262,13 @@ export interface components {
             roles?: string[];
         };
         CreateWebhook: {
-            /** @description The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development. */
-            url: string;
+            /**
+             * @description Default `push`. It never changes.
+             * @enum {string}
+             */
+            mode?: "push" | "pull";
+            /** @description The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development. Required for the mode `push`, absent for `pull`. */
+            url?: string;
             name?: string | null;
             description?: string | null;
             /** @description Default false. */
@@ -8371,7 +8458,7 @@ export interface components {
             pagination: components["schemas"]["Pagination"];
         };
         /**
-         * @description `pending`: no POST yet. `retrying`: waits for the next one. `success`. `exhausted`: five POSTs done. `failed`: ended at once by a 3xx. `cancelled`: its webhook was deleted first.
+         * @description `pending`: no POST yet. `retrying`: waits for the next one. `success`. `exhausted`: five POSTs done. `failed`: ended at once by a 3xx. `cancelled`: its webhook was deleted, or nobody pulled it in time.
          * @enum {string}
          */
         DispatchStatus: "pending" | "retrying" | "success" | "exhausted" | "failed" | "cancelled";
@@ -10211,6 +10298,56 @@ export interface components {
             data: components["schemas"]["PublishedTestEvent"];
             message: string;
         };
+        PullBacklog: {
+            /** @description Deliveries that are due. The count stops at 10,000. */
+            waiting: number;
+            /**
+             * Format: date-time
+             * @description Since when the longest due one is due.
+             */
+            oldest_at: string | null;
+        };
+        PullBacklogAnswer: {
+            data: components["schemas"]["PullBacklog"];
+            message: string;
+        };
+        PullDeliveries: {
+            /** @description Deliveries in the answer at most. Default 10. */
+            max?: number;
+            /** @description How long to wait for a first delivery while none is due. Default 0. */
+            wait_seconds?: number;
+            /** @description Time to acknowledge them. Default 60. */
+            lease_seconds?: number;
+        };
+        PulledDeliveries: {
+            deliveries: components["schemas"]["PulledDelivery"][];
+        };
+        PulledDeliveriesAnswer: {
+            data: components["schemas"]["PulledDeliveries"];
+            message: string;
+        };
+        PulledDelivery: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            id: string;
+            /** @description Names this attempt of the delivery in an acknowledgement. */
+            receipt: string;
+            /** @description The number of this attempt, from 1. */
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            lease_until: string;
+            /** @description The headers of a POST, with the signatures; names are in lower case. */
+            headers: {
+                [key: string]: string;
+            };
+            /** @description The raw body that the signatures are of: verify it before it is parsed. */
+            body: string;
+        };
         RealtimeChannelEvent: {
             /**
              * Format: uuid
@@ -11292,6 +11429,7 @@ export interface components {
              * @description A UUID in lower case.
              */
             document_id: string;
+            /** @description Empty for the mode `pull`. */
             url: string;
             name: string | null;
             description: string | null;
@@ -11317,6 +11455,11 @@ export interface components {
             previous_public_key_until: string | null;
             /** @description Most attempts that start in any second; null for no limit. */
             max_per_second: number | null;
+            /**
+             * @description `push`: the service posts to its URL. `pull`: it fetches its deliveries.
+             * @enum {string}
+             */
+            mode: "push" | "pull";
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -11439,24 +11582,25 @@ export interface components {
             failed: number;
         };
         WebhookKeySet: {
-            keys: {
-                /** @enum {string} */
-                kty: "OKP";
-                /** @enum {string} */
-                crv: "Ed25519";
-                x: string;
-                /** @description The thumbprint of the key (RFC 7638). */
-                kid: string;
-                /** @enum {string} */
-                alg: "EdDSA";
-                /** @enum {string} */
-                use: "sig";
-            }[];
+            keys: components["schemas"]["WebhookPublicKey"][];
         };
         WebhookPage: {
             data: components["schemas"]["Webhook"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
+        };
+        WebhookPublicKey: {
+            /** @enum {string} */
+            kty: "OKP";
+            /** @enum {string} */
+            crv: "Ed25519";
+            x: string;
+            /** @description The thumbprint of the key (RFC 7638). */
+            kid: string;
+            /** @enum {string} */
+            alg: "EdDSA";
+            /** @enum {string} */
+            use: "sig";
         };
         WebhookRouting: {
             /**
@@ -11494,6 +11638,7 @@ export interface components {
              * @description A UUID in lower case.
              */
             document_id: string;
+            /** @description Empty for the mode `pull`. */
             url: string;
             name: string | null;
             description: string | null;
@@ -11519,6 +11664,11 @@ export interface components {
             previous_public_key_until: string | null;
             /** @description Most attempts that start in any second; null for no limit. */
             max_per_second: number | null;
+            /**
+             * @description `push`: the service posts to its URL. `pull`: it fetches its deliveries.
+             * @enum {string}
+             */
+            mode: "push" | "pull";
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -19487,6 +19637,47 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    webhookAck: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcknowledgeDeliveries"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcknowledgedReceiptsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     webhookActive: {
         parameters: {
             query?: never;
@@ -19527,6 +19718,40 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookFindBacklog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullBacklogAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -19646,6 +19871,47 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookPull: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PullDeliveries"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PulledDeliveriesAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

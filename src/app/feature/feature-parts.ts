@@ -56,6 +56,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     ...parts,
     ...identity,
     random,
+    pulls: workers.pulls,
     accountDefaults: config.accountLimits,
     lookup: options.lookup,
     fetch: buildGuardedFetch({

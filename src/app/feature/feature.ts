@@ -27,6 +27,7 @@ import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { RealtimeDeps } from '../../realtime/realtime.routes.ts'
 import type { TestEventDeps } from '../../realtime/test-event.routes.ts'
+import type { PullDeps } from '../../webhook/pull/pull.ts'
 
 /** Dependencies of decisions about what apps may do. */
 export const consentDeps = ({ ids, random, pages }: FeatureParts) => ({
@@ -51,6 +52,8 @@ export interface FeatureParts {
   /** For URLs given by users and clients. */
   fetch: GuardedFetch
   workerId: string
+  /** Pulls of webhooks, and their waits. */
+  pulls: PullDeps
   enableApiEventQueue: boolean
   /** Records publications, those of concurrent requests in one statement. */
   publications: PublicationBatch

@@ -62,6 +62,7 @@ import { exportRoutes } from '../../webhook/export/export.routes.ts'
 import { dispatchRoutes } from '../../webhook/ledger/dispatch.routes.ts'
 import { deleteLedger } from '../../webhook/ledger/dispatch.ts'
 import { cancelWaitingDispatches } from '../../webhook/ledger/removal.store.ts'
+import { pullRoutes } from '../../webhook/pull/pull.routes.ts'
 import { signingKeyRoutes } from '../../webhook/registry/signing-key.routes.ts'
 import { webhookRoutes } from '../../webhook/registry/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../../webhook/registry/webhook.ts'
@@ -193,6 +194,7 @@ export const FEATURES: readonly Feature[] = [
     workerId: parts.workerId,
     accountLimits: parts.accountLimits,
   })),
+  feature(pullRoutes, ({ pulls }) => pulls),
   feature(replayJobRoutes, (parts) => ({ ...queueDeps(parts), accountLimits: parts.accountLimits })),
   feature(targetRoutes, receiverDeps),
   feature(deliveryRoutes, queueDeps),

@@ -270,7 +270,7 @@ test('a step that fails is logged by its name and keeps no other from being made
   const report = await fixture.app.app.maintenance.sweep()
   expect(report).toMatchObject({ dispatches: 0, loginThrottles: 1 })
   const failed = lines.filter((line) => line.msg.startsWith('maintenance failed'))
-  expect(failed.map((line) => line.step)).toEqual(['dispatches', 'cancelled'])
+  expect(failed.map((line) => line.step)).toEqual(['dispatches', 'cancelled', 'unpulled'])
 })
 
 test('runs at once and then every minute, and ends when it is stopped', async () => {

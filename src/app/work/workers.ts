@@ -15,7 +15,12 @@ import { buildNotifier } from '../../postgres/connection/notify.ts'
 import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts'
 import { buildTargetLatch, type TargetLatch } from '../../provisioning/target/target-latch.ts'
 import { buildOutcomeCounter } from '../../webhook/activity/outcome-counter.ts'
+import type { SettledAttempts } from '../../webhook/delivery/settle.ts'
 import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
+import { buildLeaseEnder, type LeaseEnder } from '../../webhook/pull/lease-end.ts'
+import { listReady } from '../../webhook/pull/pull.store.ts'
+import type { PullDeps } from '../../webhook/pull/pull.ts'
+import { buildPullWaits, type PullWaits } from '../../webhook/pull/pull-waits.ts'
 import { buildHeaderCache } from '../../webhook/registry/own-headers.ts'
 import { buildSigningKeyCache } from '../../webhook/registry/signing-key.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
@@ -44,6 +49,8 @@ export interface Workers {
   mailWorker: MailWorker
   alertWorker: AlertWorker
   metrics: Metrics
+  pulls: PullDeps
+  leaseEnder: LeaseEnder
   /** Notifies this process and the others of work. Never throws. */
   notify(): void
   /** Whether the connection that reports changes is live (`Notifier.isLive`). */
@@ -70,9 +77,10 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const { isTrusted } = lease
   const own = { lease, onOwnFault: metrics.countOwnFault }
   const fixture = { clock, rest: systemClock.sleep, logger, workerId, isEnabled: config.enableApiEventQueue, ...own }
+  const { policy, ...pulling } = buildAppDelivery(parts, metrics, () => notifier.notify())
   const dispatcher: Dispatcher = buildDispatcher({
     ...fixture,
-    policy: buildAppPolicy(parts, metrics),
+    policy,
     onRoom: () => router.notifyRoom(),
     ...(parts.onCrashPoint && { onDispatcherPoint: parts.onCrashPoint }),
   })
@@ -87,7 +95,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
     onQueued: () => provisioner.notify(),
     latch: latch.pass,
   })
-  const onChange = buildChangeListener({ latch, provisioner, onChange: parts.onChange })
+  const [waits, leaseEnder] = [pulling.pulls.waits, pulling.leaseEnder]
+  const onChange = buildChangeListener({ latch, provisioner, waits, onChange: parts.onChange })
   // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
   const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
   const notifier = buildNotifier({
@@ -106,7 +115,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const maintenance = buildAppMaintenance(parts, metrics)
   const mailWorker = buildMailWorker({ ...fixture, ...buildMailing(parts), isTrusted })
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
-  const housekeeping = [maintenance, mailWorker, alertWorker, buildOutcomeCounter({ db, clock, logger })]
+  const housekeeping = [maintenance, mailWorker, alertWorker, leaseEnder, buildOutcomeCounter({ db, clock, logger })]
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []
   return {
@@ -116,11 +125,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
     router,
     provisioner,
     provisioningJobs,
-    replayWorker,
-    maintenance,
-    mailWorker,
-    alertWorker,
-    metrics,
+    ...{ replayWorker, maintenance, mailWorker, alertWorker, metrics },
+    ...pulling,
     notify: () => notifier.notify(),
     isLive: (withinMs) => notifier.isLive(withinMs),
     start: () => {
@@ -135,7 +141,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     },
     stop: async () => {
       clockWatch?.stop()
-      for (const worker of [router, replayWorker, provisioningJobs, ...housekeeping]) worker.stop()
+      for (const worker of [router, replayWorker, provisioningJobs, waits, ...housekeeping]) worker.stop()
       realtime.guard?.stop()
       await Promise.all([
         ...dispatchers.map((dispatcher) => dispatcher.stop()),
@@ -150,6 +156,35 @@ export function buildWorkers(parts: WorkerParts): Workers {
       if (isWorker && ![...dispatchers, provisioner].some((item) => item.mayLeak()))
         await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
     },
+  }
+}
+
+/** The delivery of webhooks: what posts, what pulls need, and the end of their leases. */
+function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: () => void) {
+  const policy = buildAppPolicy(parts, metrics)
+  const { config, clock, time, logger, ids, workerId, keyring } = parts
+  const { db } = parts.database
+  const onSettled = (settled: SettledAttempts) => {
+    policy.onSettled(settled)
+    if (settled.notices.length > 0) notify()
+  }
+  return {
+    policy,
+    pulls: {
+      ...{ clock, ids, workerId, onSettled, enableApiEventQueue: config.enableApiEventQueue },
+      secrets: buildSecretCache(keyring, secretContextOf),
+      signingKeys: buildSigningKeyCache(keyring),
+      userAgent: `Signalbox-Webhooks/${VERSION}`,
+      waits: buildPullWaits({
+        clock,
+        logger,
+        listReady: (webhooks, now) => listReady(parts.requestDatabase.db, webhooks, now),
+      }),
+    },
+    leaseEnder: buildLeaseEnder({
+      ...{ db, clock, logger, workerId, onSettled, isTrusted: () => mayDelete(time) },
+      settle: (ended) => policy.queue.settle(ended),
+    }),
   }
 }
 
@@ -169,9 +204,13 @@ function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maint
 function buildChangeListener(to: {
   latch: Pick<TargetLatch, 'invalidate'>
   provisioner: Pick<Dispatcher, 'notify'>
+  waits: Pick<PullWaits, 'notify'>
   onChange: WorkerParts['onChange']
 }): (change: Invalidation) => void {
   return (change) => {
+    // No cache is concerned, and there is one for each row.
+    if (change.startsWith('w:')) return to.waits.notify(change.slice(2))
+    if (change === '*') to.waits.notify()
     if (change === 't' || change === '*') to.latch.invalidate()
     if (change === 'p' || change === '*') to.provisioner.notify()
     to.onChange?.(change)

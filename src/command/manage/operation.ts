@@ -186,6 +186,9 @@ function findRoute(routes: Routes<OperationDeps>, action: string): Route<Operati
   return route
 }
 
+/** A command has no connection that could close, and does not wait. */
+const NO_WAIT = { recheck: async () => 'all' as const, watch: () => () => {} }
+
 /** Validates the input of a route, and runs its operation in one transaction with its records. */
 async function runRoute(
   route: Route<OperationDeps>,
@@ -221,6 +224,7 @@ async function runRoute(
     address: '',
     headers: {},
     rawBody: Buffer.alloc(0),
+    waiting: NO_WAIT,
   }
   const prepared = await route.prepare?.(deps, { ...facts, db })
   const handle = async (tx: Database) => {

@@ -51,6 +51,8 @@ function buildEnvelopeOf(row: EventRow, attempt: number): string {
 /** The result of a POST. `text` is for a user: the status, or the error. */
 export interface ForwardResult {
   text: string
+  /** Whether it was answered with a 2xx. */
+  isSuccess: boolean
   durationMs: number
 }
 
@@ -64,7 +66,7 @@ export async function forwardDelivery(
   target: { url: string; signal: AbortSignal },
 ): Promise<ForwardResult> {
   const startedAtMs = deps.clock.now()
-  const end = (text: string) => ({ text, durationMs: deps.clock.now() - startedAtMs })
+  const end = (text: string, isSuccess = false) => ({ text, isSuccess, durationMs: deps.clock.now() - startedAtMs })
   try {
     const response = await request(target.url, {
       method: 'POST',
@@ -76,6 +78,7 @@ export async function forwardDelivery(
     const { statusCode } = response
     return end(
       statusCode >= 300 && statusCode < 400 ? `${statusCode} (redirects are not followed)` : String(statusCode),
+      statusCode >= 200 && statusCode < 300,
     )
   } catch (error) {
     return end(describeFailure(error as NodeJS.ErrnoException))

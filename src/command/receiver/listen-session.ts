@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 import type { IdMaker } from '../../base/id.ts'
 import { type ApiClient, ApiError } from './api-client.ts'
-import { type EventFeed, type EventRow, openEventFeed } from './event-feed.ts'
+import { type EventRow, openEventFeed } from './event-feed.ts'
 import { type EventPatterns, findUnmatched } from './event-pattern.ts'
-import { buildDelivery, forwardDelivery } from './forward.ts'
+import { buildDelivery, type Delivery, type ForwardResult, forwardDelivery } from './forward.ts'
 
 /** Poll interval for new events. */
 const POLL_MS = 500
@@ -21,19 +21,23 @@ export interface ListenDeps {
   note: (line: string) => void
 }
 
-export interface ListenInput {
-  patterns: EventPatterns
-  /** Only events of this account. */
-  account?: string
+/** What both ways of listening need. */
+interface SessionInput {
   /** The URL that deliveries are posted to; without it they are only printed. */
   forwardUrl?: string
-  secret: string
-  /** Whether the secret was generated for this session: then it is printed. */
-  isSecretNew: boolean
   /** Prints each envelope as a line of JSON on `out`; the line about it then goes to `note`. */
   printJson: boolean
   /** Ends the session. */
   signal: AbortSignal
+}
+
+export interface ListenInput extends SessionInput {
+  patterns: EventPatterns
+  /** Only events of this account. */
+  account?: string
+  secret: string
+  /** Whether the secret was generated for this session: then it is printed. */
+  isSecretNew: boolean
 }
 
 /**
@@ -49,7 +53,7 @@ export async function listen(deps: ListenDeps, input: ListenInput): Promise<void
   note(describeStart(client, input))
   const running = new Set<Promise<void>>()
   while (!signal.aborted) {
-    const rows = await readPatiently(deps, feed, signal)
+    const rows = await readPatiently(deps, () => feed.readNew(), signal)
     for (const row of rows) {
       if (!patterns.matches(row.event)) continue
       if (running.size >= CONCURRENCY) await Promise.race(running)
@@ -83,12 +87,16 @@ async function findUnknownPatterns(client: ApiClient, patterns: EventPatterns): 
   }
 }
 
-/** Reads new events, and retries until the service answers; none when `signal` aborts. */
-async function readPatiently(deps: ListenDeps, feed: EventFeed, signal: AbortSignal): Promise<EventRow[]> {
+/** Reads what is new, and retries until the service answers; nothing when `signal` aborts. */
+async function readPatiently<Row>(
+  deps: ListenDeps,
+  readNew: () => Promise<Row[]>,
+  signal: AbortSignal,
+): Promise<Row[]> {
   let isLost = false
   while (!signal.aborted) {
     try {
-      const rows = await feed.readNew()
+      const rows = await readNew()
       if (isLost) deps.note('The service is reachable again.')
       return rows
     } catch (error) {
@@ -107,11 +115,65 @@ async function deliver(deps: ListenDeps, row: EventRow, input: ListenInput): Pro
   const delivery = buildDelivery(deps, row, input.secret)
   const result =
     forwardUrl === undefined ? undefined : await forwardDelivery(deps, delivery, { url: forwardUrl, signal })
-  if (signal.aborted) return
-  const parts = [new Date(deps.clock.now()).toISOString(), row.event.padEnd(24), row.document_id]
+  if (!signal.aborted) report(deps, input, { delivery, event: row.event, id: row.document_id, result })
+}
+
+/** Prints the line of a delivery. */
+function report(
+  deps: ListenDeps,
+  { printJson }: SessionInput,
+  done: { delivery: Delivery; event: string; id: string; result: ForwardResult | undefined },
+): void {
+  const { delivery, event, id, result } = done
+  const parts = [new Date(deps.clock.now()).toISOString(), event.padEnd(24), id]
   if (result) parts.push(result.text, `${result.durationMs} ms`)
   const line = parts.join('  ')
-  if (!input.printJson) return deps.out(line)
-  deps.out(delivery.body)
-  deps.note(line)
+  deps.out(printJson ? delivery.body : line)
+  if (printJson) deps.note(line)
+}
+
+/** A delivery as a pull answers it (docs/contract/pull.md#pull). */
+interface PulledDelivery extends Delivery {
+  id: string
+  receipt: string
+}
+
+/** How long a pull waits, within the time limit of a call. */
+const PULL_WAIT_SECONDS = 20
+
+/**
+ * Pulls, prints and forwards the deliveries of a webhook until `signal` aborts, as they are signed. Acknowledges those
+ * whose receiver answers a 2xx, and without a receiver all; the others come again. Throws an `ApiError` when the service
+ * refuses.
+ */
+export async function listenByPull(deps: ListenDeps, input: SessionInput & { webhook: string }): Promise<void> {
+  const { client, note } = deps
+  const { webhook, forwardUrl, signal } = input
+  const path = `/api/v3/webhook/webhook/${webhook}`
+  const pull = async (waitSeconds: number) => {
+    const body = { max: CONCURRENCY, wait_seconds: waitSeconds }
+    return (await client.call<{ deliveries: PulledDelivery[] }>('POST', `${path}/pull`, body)).data.deliveries
+  }
+  const forwarding = forwardUrl === undefined ? '' : ` Forwarding to ${forwardUrl}, signed with its secret.`
+  let first: PulledDelivery[] | undefined = await pull(0)
+  note(`Pulling the deliveries of the webhook ${webhook} from ${client.url}.${forwarding}`)
+  while (!signal.aborted) {
+    const pulled = first ?? (await readPatiently(deps, () => pull(PULL_WAIT_SECONDS), signal))
+    first = undefined
+    const done = await Promise.all(pulled.map((delivery) => passOn(deps, delivery, input)))
+    const receipts = pulled.filter((_, index) => done[index]).map(({ receipt }) => receipt)
+    if (receipts.length > 0)
+      await readPatiently(deps, () => client.call('POST', `${path}/ack`, { receipts }).then(() => []), signal)
+  }
+}
+
+/** Forwards and prints one pulled delivery. Returns whether it is done. */
+async function passOn(deps: ListenDeps, delivery: PulledDelivery, input: SessionInput): Promise<boolean> {
+  const { forwardUrl, signal } = input
+  const { body, headers } = delivery
+  const result =
+    forwardUrl === undefined ? undefined : await forwardDelivery(deps, { body, headers }, { url: forwardUrl, signal })
+  if (signal.aborted) return false
+  report(deps, input, { delivery, event: headers['x-service-event'] ?? '', id: delivery.id, result })
+  return result?.isSuccess ?? true
 }

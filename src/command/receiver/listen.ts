@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../../base/clock.ts'
 import { buildIdMaker } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
@@ -22,6 +22,7 @@ interface ListenOptions extends ClientOptions, SecretOptions {
   forward?: string
   events?: EventPatterns
   account?: string
+  pull?: string
   printJson: boolean
 }
 
@@ -32,7 +33,8 @@ are recorded only while an active webhook subscribes to them.
 Examples:
   $ signalbox listen --forward http://localhost:4000/hook
   $ signalbox listen --forward http://localhost:4000/hook --events 'contract.*,webhook.test'
-  $ signalbox listen --print-json | jq .data`
+  $ signalbox listen --print-json | jq .data
+  $ signalbox listen --pull <id of a webhook> --forward http://localhost:4000/hook`
 
 /** Adds `signalbox listen`. */
 export function addListenCommand(program: Command): void {
@@ -42,6 +44,14 @@ export function addListenCommand(program: Command): void {
     .option('--forward <url>', 'URL to post each event to, as a webhook would receive it', parseForwardUrl)
     .option('--events <list>', 'event types and patterns, comma-separated (default: all)', parsePatterns)
     .option('--account <id>', 'only events of this account', parseIdOption)
+    .addOption(
+      new Option(
+        '--pull <webhook>',
+        'pull the deliveries of this webhook, and acknowledge those that --forward answers 2xx',
+      )
+        .argParser(parseIdOption)
+        .conflicts(['events', 'account', 'secret', 'secretFile']),
+    )
     .option('--print-json', 'print each envelope as a line of JSON; everything else goes to standard error', false)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox listen --help lists the options.')
@@ -50,8 +60,8 @@ export function addListenCommand(program: Command): void {
 }
 
 async function runListen(options: ListenOptions): Promise<void> {
-  const { listen } = await import('./listen-session.ts')
-  const secret = findSigningSecret(options)
+  const { listen, listenByPull } = await import('./listen-session.ts')
+  const secret = options.pull === undefined ? findSigningSecret(options) : undefined
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
   // The reader of standard output may exit first: signalbox listen | head -1
@@ -63,15 +73,18 @@ async function runListen(options: ListenOptions): Promise<void> {
     out: print,
     note: options.printJson ? printNote : print,
   }
+  const shared = {
+    ...(options.forward !== undefined && { forwardUrl: options.forward }),
+    ...{ printJson: options.printJson, signal: stop.signal },
+  }
   try {
+    if (options.pull !== undefined) return await listenByPull(deps, { ...shared, webhook: options.pull })
     await listen(deps, {
+      ...shared,
       patterns: options.events ?? parseEventPatterns(undefined),
       ...(options.account !== undefined && { account: options.account }),
-      ...(options.forward !== undefined && { forwardUrl: options.forward }),
       secret: secret ?? createSecret(systemRandom),
       isSecretNew: secret === undefined,
-      printJson: options.printJson,
-      signal: stop.signal,
     })
   } catch (error) {
     if (!stop.signal.aborted) throw error

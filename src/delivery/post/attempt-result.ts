@@ -14,6 +14,8 @@ export type ErrorClass =
   | 'secret_missing'
   /** The stored secret cannot be decrypted under SECRET_KEY. */
   | 'secret_unreadable'
+  /** A pulled delivery was not acknowledged in time. */
+  | 'lease_expired'
 
 /** Every failure class, in the order of the stages of an attempt. */
 export const ERROR_CLASSES = Object.keys({
@@ -31,14 +33,24 @@ export const ERROR_CLASSES = Object.keys({
   http_unexpected: true,
   secret_missing: true,
   secret_unreadable: true,
+  lease_expired: true,
 } satisfies Record<ErrorClass, true>) as ErrorClass[]
 
 /** Outcome of an attempt, as needed for the decision. */
-export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass }
+export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass } | typeof ACKNOWLEDGED
+
+/** A pulled delivery that its subscriber acknowledged. */
+export const ACKNOWLEDGED = { isAcknowledged: true } as const
+
+/** Whether an attempt was made by this service; otherwise its time is that of the subscriber who pulled it. Pure. */
+export function isOwnAttempt(result: AttemptResult): boolean {
+  return 'errorClass' in result ? result.errorClass !== 'lease_expired' : 'statusCode' in result
+}
 
 /** Classifies an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */
 export function classifyResult(result: AttemptResult): ErrorClass | undefined {
   if ('errorClass' in result) return result.errorClass
+  if ('isAcknowledged' in result) return undefined
   const { statusCode } = result
   if (statusCode >= 200 && statusCode < 300) return undefined
   if (statusCode >= 300 && statusCode < 400) return 'redirect'

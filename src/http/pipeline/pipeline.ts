@@ -7,7 +7,7 @@ import { RequestContext } from '../route/request-context.ts'
 import { isChange, permissionOf, type Route, type RouteDeclaration } from '../route/route.ts'
 import { findFastifySchema } from '../route/schema.ts'
 import { checkMediaType, checkNoBody, checkValidation } from '../route/validation.ts'
-import { findPermissionScope } from '../shape/caller.ts'
+import { type Caller, findPermissionScope, type PermissionScope } from '../shape/caller.ts'
 import { findCallerRefusal } from './caller-refusal.ts'
 import { describeMissingCaller } from './missing-caller.ts'
 import { performRequest, type Served } from './perform.ts'
@@ -59,15 +59,7 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   const { authorization } = request.headers
   const isRead = route.access !== 'public' || (route.readsCaller && authorization !== undefined)
   if (!isRead) return
-  const caller =
-    authorization === undefined
-      ? await pipeline.authenticatePage(request.headers)
-      : await pipeline.authenticate(authorization)
-  if (!caller) {
-    throw new Problem('unauthenticated', describeMissingCaller(authorization), {
-      headers: { 'www-authenticate': 'Bearer' },
-    })
-  }
+  const caller = await authenticate(pipeline, request)
   request.caller = caller
   pipeline.limitCaller(caller, reply)
   const scope = findPermissionScope(caller, permissionOf(route))
@@ -76,6 +68,29 @@ async function checkCaller(pipeline: Pipeline, route: Route<never>, request: Fas
   if (!refusal) return
   await pipeline.recordRefusal({ route, request: buildContext(pipeline, route, request), problem: refusal })
   throw refusal
+}
+
+async function authenticate(pipeline: Pipeline, { headers }: FastifyRequest): Promise<Caller> {
+  const { authorization } = headers
+  const caller =
+    authorization === undefined ? await pipeline.authenticatePage(headers) : await pipeline.authenticate(authorization)
+  if (caller) return caller
+  throw new Problem('unauthenticated', describeMissingCaller(authorization), {
+    headers: { 'www-authenticate': 'Bearer' },
+  })
+}
+
+/** Checks the caller of a request that waits, like `checkCaller`, against no limit. Returns the scope of the permission. */
+async function recheckCaller(
+  pipeline: Pipeline,
+  route: RouteDeclaration,
+  request: FastifyRequest,
+): Promise<PermissionScope> {
+  const caller = await authenticate(pipeline, request)
+  const scope = findPermissionScope(caller, permissionOf(route))
+  const refusal = findCallerRefusal(route, { caller, scope, now: new Date(pipeline.clock.now()) })
+  if (refusal) throw refusal
+  return scope ?? []
 }
 
 /** The statuses of a try that was wrong, or too early. */
@@ -91,7 +106,8 @@ async function admit<Deps>({ pipeline, route, request, reply }: Served<Deps>): P
 }
 
 function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: FastifyRequest): RequestContext {
-  return new RequestContext(request, { route, now: new Date(pipeline.clock.now()), db: pipeline.db })
+  const recheck = () => recheckCaller(pipeline, route, request)
+  return new RequestContext(request, { route, now: new Date(pipeline.clock.now()), db: pipeline.db, recheck })
 }
 
 /** One request, from the checked caller to the answer. */

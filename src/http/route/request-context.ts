@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Listing } from '../listing/listing.ts'
@@ -5,6 +6,7 @@ import { findOwnRequestId } from '../request/request-id.ts'
 import type { Caller, PermissionScope } from '../shape/caller.ts'
 import type { KnownPaths } from './known-path.ts'
 import { permissionOf, type RouteDeclaration, type RouteRequest } from './route.ts'
+import type { RequestWait } from './route-declaration.ts'
 
 const NO_BODY = Buffer.alloc(0)
 
@@ -25,13 +27,17 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   readonly address: string
   readonly headers: FastifyRequest['headers']
   readonly rawBody: Buffer
+  readonly waiting: RequestWait
   db: Database
   prepared: unknown = undefined
   target: unknown = undefined
   readonly #caller: Caller | undefined
   #listing: Listing | undefined
 
-  constructor(request: FastifyRequest, facts: { route: RouteDeclaration; now: Date; db: Database }) {
+  constructor(
+    request: FastifyRequest,
+    facts: { route: RouteDeclaration; now: Date; db: Database; recheck: RequestWait['recheck'] },
+  ) {
     this.params = request.params
     this.query = request.query
     this.body = request.body
@@ -44,6 +50,7 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
     this.address = request.ip
     this.headers = request.headers
     this.rawBody = request.rawBody ?? NO_BODY
+    this.waiting = { recheck: facts.recheck, watch: (onClosed, idleMs) => watchConnection(request, onClosed, idleMs) }
     this.db = facts.db
     this.#caller = request.caller
   }
@@ -66,6 +73,24 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
 
   set listing(listing: Listing) {
     this.#listing = listing
+  }
+}
+
+/** Connections that requests hold open while they wait: how many on each, and its own idle limit. */
+const held = new WeakMap<Socket, { count: number; timeout: number }>()
+
+function watchConnection({ raw: { socket } }: FastifyRequest, onClosed: () => void, idleMs: number): () => void {
+  const hold = held.get(socket) ?? { count: 0, timeout: socket.timeout ?? 0 }
+  held.set(socket, hold)
+  hold.count += 1
+  if (hold.timeout > 0) socket.setTimeout(Math.max(idleMs, socket.timeout ?? 0))
+  socket.once('close', onClosed)
+  return () => {
+    socket.off('close', onClosed)
+    hold.count -= 1
+    if (hold.count > 0) return
+    held.delete(socket)
+    if (hold.timeout > 0) socket.setTimeout(hold.timeout)
   }
 }
 

@@ -36,6 +36,19 @@ export interface RequestFacts<Params, Query, Body> {
   headers: Record<string, string | string[] | undefined>
   /** The bytes of the body, for signatures. */
   rawBody: Buffer
+  /** For a route whose answer waits for something to happen. */
+  waiting: RequestWait
+}
+
+/** What a request needs that waits. */
+export interface RequestWait {
+  /** Authenticates the caller again, and returns the scope of the route's permission. Throws 401 and 403. */
+  recheck: () => Promise<PermissionScope>
+  /**
+   * Calls `onClosed` when the connection of the client ends. Until the returned function is called, the connection may be
+   * idle for `idleMs`.
+   */
+  watch: (onClosed: () => void, idleMs: number) => () => void
 }
 
 /** A request for `prepare`, where `db` takes a connection for each statement, and for the `find` of a row. */

@@ -58,6 +58,7 @@ export const SCOPES: readonly Scope[] = [
     'webhook:rotate-secret',
     'webhook:rotate-key',
     'webhook:test',
+    'webhook:pull',
     'webhook-event:create',
     'webhook-event:update',
     'webhook-event:set',

@@ -2,7 +2,7 @@ import { Registry } from '@prometheus-io/client'
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
 import { VERSION } from '../../base/version.ts'
-import { ERROR_CLASSES } from '../../delivery/post/attempt-result.ts'
+import { ERROR_CLASSES, isOwnAttempt } from '../../delivery/post/attempt-result.ts'
 import { OWN_FAULT_CODES, type OwnFault } from '../../outbound/own-fault/own-fault.ts'
 import { type Database, isDatabaseReady } from '../../postgres/statement/database.ts'
 import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
@@ -109,7 +109,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     countAttempts: (recorded, seen) => {
       for (const { attempt, decision } of recorded) {
         attempts.inc({ error: decision.lastError ?? 'none', trigger: attempt.trigger })
-        duration.observe(attempt.durationMs / 1000)
+        if (isOwnAttempt(attempt.result)) duration.observe(attempt.durationMs / 1000)
       }
       for (const notice of seen) notices.inc({ event: notice.event })
     },

@@ -894,6 +894,7 @@ export interface Webhook {
   is_actived: Generated<boolean>;
   is_global: Generated<boolean>;
   max_per_second: number | null;
+  mode: Generated<string>;
   name: string | null;
   ordinal: Generated<number>;
   previous_public_key: string | null;
@@ -972,11 +973,13 @@ export interface WebhookDispatch {
   fence: Generated<number>;
   is_test: Generated<boolean>;
   keeps_schedule: Generated<boolean>;
+  kept_until: Timestamp | null;
   last_attempt_at: Timestamp | null;
   last_duration_ms: number | null;
   last_error: string | null;
   last_status_code: number | null;
   lease_owner: string | null;
+  leased_until: Timestamp | null;
   next_attempt_at: Timestamp | null;
   replay_job: string | null;
   status: string;
@@ -1026,11 +1029,13 @@ export interface WebhookDispatchOpen {
   fence: Generated<number>;
   is_test: Generated<boolean>;
   keeps_schedule: Generated<boolean>;
+  kept_until: Timestamp | null;
   last_attempt_at: Timestamp | null;
   last_duration_ms: number | null;
   last_error: string | null;
   last_status_code: number | null;
   lease_owner: string | null;
+  leased_until: Timestamp | null;
   next_attempt_at: Timestamp | null;
   replay_job: string | null;
   status: string;
@@ -1413,6 +1418,7 @@ export interface Narrowed {
     account: Id<"account">;
     created_by: Id<"user">;
     document_id: Id<"webhook">;
+    mode: "push" | "pull";
     updated_by: Id<"user">;
   };
   webhook_breakdown: {

@@ -70,7 +70,8 @@ const CLAIM = `
     select d.document_id, d.webhook, d.next_attempt_at, false, d.next_attempt_at, 1
     from (
       select d.document_id, d.next_attempt_at, d.webhook from webhook_dispatch_open d
-      where d.is_test and d.next_attempt_at <= $now order by d.next_attempt_at limit ${TESTS_AT_ONCE}
+      where d.is_test and d.kept_until is null and d.next_attempt_at <= $now
+      order by d.next_attempt_at limit ${TESTS_AT_ONCE}
     ) d
     cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
     where w.deleted_at is null and not w.is_actived
@@ -176,7 +177,8 @@ export const findNextDueAt = nextDueStatement(`
       and webhook <> all($blocked::uuid[]) order by visit_at limit 1),
     (select min(d.next_attempt_at) from (
       select d.next_attempt_at, d.webhook from webhook_dispatch_open d
-      where d.is_test and d.next_attempt_at is not null order by d.next_attempt_at limit ${TESTS_AT_ONCE}
+      where d.is_test and d.kept_until is null and d.next_attempt_at is not null
+      order by d.next_attempt_at limit ${TESTS_AT_ONCE}
     ) d
     cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
     where w.deleted_at is null and not w.is_actived)

@@ -1,3 +1,11 @@
+/** Time for which a row waits to be pulled, from its routing or its last replay (docs/contract/pull.md#retention). */
+const PULL_KEPT_MS = 7 * 24 * 3_600_000
+
+/** When a row that is written now, to be pulled, ends unfetched. */
+export function findKeptUntil(now: Date): Date {
+  return new Date(now.getTime() + PULL_KEPT_MS)
+}
+
 /**
  * The part of a statement that schedules the visit of the webhooks of `source` (a part or a table expression) by a
  * claim, at `at` or at its own column `visit_at`; never later than already scheduled, and not before a throttle lets an

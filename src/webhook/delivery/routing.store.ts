@@ -2,7 +2,7 @@ import { type ClaimRequest, listBlocked, listUnready, type RoutingPart } from '.
 import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 import { BUSY_WEBHOOKS, type BusyParams, inFlightOf, LOCKING_CLAIMS, listBusy } from './claimed-work.ts'
 import { cameInto, countChanges, findShard } from './delivery-count.store.ts'
-import { queueWebhooks } from './queue-head.ts'
+import { findKeptUntil, queueWebhooks } from './queue-head.ts'
 
 /**
  * The id of the dispatch of an event for a webhook: derived from both, so that an event is never routed to a webhook
@@ -17,7 +17,7 @@ const DISPATCH_ID = `
 const COLUMNS = `
     ${DISPATCH_ID} as document_id, e.document_id as event_id, e.event, e.account, e.resource, e.action, e.resource_id,
       e.url as event_url, e.trace_context, e.created_at as event_created_at, w.document_id as webhook, w.url,
-      w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted, w.max_per_second`
+      w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted, w.max_per_second, w.mode = 'pull' as is_pull`
 
 const HASH = 'cross join lateral (select md5(e.document_id::text || w.document_id::text) as hash) h'
 
@@ -31,7 +31,7 @@ const TYPE_OF_EVENT = `
 const findWebhook = (id: string) => `
     cross join lateral (
       select w.document_id, w.is_actived, w.deleted_at, w.ordinal, w.created_at, w.url, w.secret_encrypted,
-        w.headers_encrypted, w.signing_key_encrypted, w.resource_ids, w.max_per_second
+        w.headers_encrypted, w.signing_key_encrypted, w.resource_ids, w.max_per_second, w.mode
       from webhook w where w.document_id = ${id} offset 0
     ) w`
 /** Events of an older release have no `ordinal`; their times are compared. */
@@ -54,7 +54,7 @@ const findMatched = (most: number) => `
     from routed e
     ${TYPE_OF_EVENT}
     cross join lateral (
-      select w.document_id, w.url, w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted, w.max_per_second
+      select w.document_id, w.url, w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted, w.max_per_second, w.mode
       from (
         select s.webhook from webhook_event s where ${IS_GLOBAL}
         union all
@@ -127,8 +127,8 @@ const NEXT_PART = `
 
 /**
  * The rows that this worker claims as they are written: up to its free slots and the cap of each webhook, each
- * webhook's first row before any second one. The others wait in the queue, and so does every row of a webhook with a
- * limit a second: claims alone count it.
+ * webhook's first row before any second one. The others wait in the queue, those that are pulled outside of it, and so does
+ * every row of a webhook with a limit a second: claims alone count it.
  */
 const PLACED = `
   ${BUSY_WEBHOOKS('webhook_busy', LOCKING_CLAIMS)},
@@ -136,7 +136,7 @@ const PLACED = `
     select t.*, t.is_eligible
       and row_number() over (partition by t.is_eligible order by t.turn, t.event_id) <= $fastSlots::int as is_claimed
     from (
-      select m.*, m.turn <= $perGroup::int and m.webhook <> all($unready::uuid[])
+      select m.*, not m.is_pull and m.turn <= $perGroup::int and m.webhook <> all($unready::uuid[])
         and m.max_per_second is null as is_eligible
       from (
         select n.*, row_number() over (partition by n.webhook order by n.event_id)
@@ -149,14 +149,15 @@ const PLACED = `
 const WRITTEN = `
   webhook_opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, next_attempt_at,
-      last_attempt_at, lease_owner, fence, created_at, updated_at)
+      last_attempt_at, lease_owner, fence, kept_until, created_at, updated_at)
     select p.document_id, p.webhook, p.event_id, p.event, p.account, 'pending', p.is_claimed::int,
       case when not p.is_claimed then $now::timestamptz end, case when p.is_claimed then $now::timestamptz end,
-      case when p.is_claimed then $workerId end, p.is_claimed::int, $now, $now
+      case when p.is_claimed then $workerId end, p.is_claimed::int, case when p.is_pull then $keptUntil::timestamptz end,
+      $now, $now
     from webhook_placed p
     returning document_id as id, created_at
   ),
-  webhook_queued as (${queueWebhooks('webhook_placed where not is_claimed', { at: '$now' })}),
+  webhook_queued as (${queueWebhooks('webhook_placed where not is_claimed and not is_pull', { at: '$now' })}),
   webhook_counted as (${countChanges([cameInto('webhook_opened', `'pending'`)], '$shard')}),
   webhook_work as (
     select json_build_array(document_id, 1, 1, 'schedule', false,
@@ -170,8 +171,8 @@ const WRITTEN = `
       (select visit_at from webhook_queue where not is_held and webhook <> all($blocked::uuid[])
         order by visit_at limit 1),
       (select $now::timestamptz from webhook_placed p
-        where not p.is_claimed and p.webhook <> all($blocked::uuid[]) and (p.max_per_second is null or not exists (
-          select from webhook_queue q where q.webhook = p.webhook and q.free_at > $now))
+        where not p.is_claimed and not p.is_pull and p.webhook <> all($blocked::uuid[]) and (p.max_per_second is null
+          or not exists (select from webhook_queue q where q.webhook = p.webhook and q.free_at > $now))
         limit 1)
     ) as due_at
   )`
@@ -184,6 +185,8 @@ interface RoutingParams extends BusyParams, Pick<ClaimRequest, 'now' | 'fastSlot
   /** The webhooks without claims here (`listUnready`), and those without room (`listBlocked`). */
   unready: readonly string[]
   blocked: readonly string[]
+  /** When a row that is not pulled ends. */
+  keptUntil: Date
   shard: number
 }
 
@@ -214,5 +217,13 @@ export function buildWebhookFanOut(request: ClaimRequest, limit: number): Fragme
 
 function toParams(request: ClaimRequest): RoutingParams {
   const shard = findShard(request.workerId)
-  return { ...request, ...listBusy(request), unready: listUnready(request), blocked: listBlocked(request), shard }
+  const keptUntil = findKeptUntil(request.now)
+  return {
+    ...request,
+    ...listBusy(request),
+    unready: listUnready(request),
+    blocked: listBlocked(request),
+    keptUntil,
+    shard,
+  }
 }

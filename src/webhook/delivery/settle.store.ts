@@ -42,7 +42,7 @@ const SETTLE = `
   claim as materialized (
     select x.*, d.status as was, d.event_id, d.event, d.account, d.attempts, d.last_attempt_at, d.delivered_at, d.is_test,
       d.created_at, case when d.attempt_trigger = 'test' or (d.keeps_schedule and x.status = 'retrying') then 'schedule'
-        else d.attempt_trigger end as attempt_trigger,
+        else d.attempt_trigger end as attempt_trigger, d.kept_until,
       case when not d.keeps_schedule or x.status <> 'retrying' then d.replay_job end as replay_job,
       x.status <> 'retrying' and x.attempt = d.attempts and x.trigger = d.attempt_trigger and x.trigger <> 'test'
         as is_in_row
@@ -81,13 +81,14 @@ const SETTLE = `
     from claim where status = 'retrying'
     on conflict (document_id) do update
       set status = excluded.status, next_attempt_at = excluded.next_attempt_at, lease_owner = null,
-        last_status_code = excluded.last_status_code, last_error = excluded.last_error,
+        leased_until = null, last_status_code = excluded.last_status_code, last_error = excluded.last_error,
         last_duration_ms = excluded.last_duration_ms, attempt_trigger = excluded.attempt_trigger,
         keeps_schedule = false, replay_job = excluded.replay_job,
         fence = excluded.fence, updated_at = excluded.updated_at
   ),
   due as (
-    select webhook, min(next_attempt_at) as visit_at from claim where status = 'retrying' group by webhook
+    select webhook, min(next_attempt_at) as visit_at from claim
+    where status = 'retrying' and kept_until is null group by webhook
   ),
   queued as (${queueWebhooks('due')}),
   logged as (

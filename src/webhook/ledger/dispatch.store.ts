@@ -11,7 +11,7 @@ import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statem
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard } from '../delivery/delivery-count.store.ts'
 import type { AttemptTrigger, DispatchStatus } from '../delivery/outcome.ts'
-import { queueWebhooks } from '../delivery/queue-head.ts'
+import { findKeptUntil, queueWebhooks } from '../delivery/queue-head.ts'
 import { isOfOwnWebhook } from '../reach/account-reach.store.ts'
 import { DispatchRow } from './dispatch.schema.ts'
 
@@ -66,6 +66,8 @@ export interface NewDispatch {
   account: AccountId | null
   isTest: boolean
   trigger: AttemptTrigger
+  /** Whether its webhook pulls. Default: false. */
+  isPulled?: boolean
 }
 
 const insert = closingStatement<{
@@ -76,15 +78,16 @@ const insert = closingStatement<{
   account: AccountId | null
   isTest: boolean
   trigger: AttemptTrigger
+  keptUntil: Date | null
   now: Date
   shard: number
 }>(`
   opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, is_test, attempt_trigger,
-      status, attempts, next_attempt_at, created_at, updated_at)
-    values ($id, $webhook, $eventId, $event, $account, $isTest, $trigger, 'pending', 0, $now, $now, $now)
-    returning webhook, created_at
-  ), queued as (${queueWebhooks('opened', { at: '$now', wakes: true })}),
+      status, attempts, next_attempt_at, kept_until, created_at, updated_at)
+    values ($id, $webhook, $eventId, $event, $account, $isTest, $trigger, 'pending', 0, $now, $keptUntil, $now, $now)
+    returning webhook, created_at, kept_until
+  ), queued as (${queueWebhooks('opened where kept_until is null', { at: '$now', wakes: true })}),
   counted as (${countChanges([cameInto('opened', `'pending'`)], '$shard')})`)
 
 /** Writes a ledger row, `pending` and due at once, with the last statement of the transaction. */
@@ -93,8 +96,20 @@ export async function insertDispatch(
   dispatch: NewDispatch,
   { workerId, now }: { workerId: string; now: Date },
 ): Promise<void> {
-  const { id, webhook, eventId, event, account, isTest, trigger } = dispatch
-  await insert(db, { id, webhook, eventId, event, account, isTest, trigger, now, shard: findShard(workerId) })
+  const { id, webhook, eventId, event, account, isTest, trigger, isPulled = false } = dispatch
+  const keptUntil = isPulled ? findKeptUntil(now) : null
+  await insert(db, {
+    id,
+    webhook,
+    eventId,
+    event,
+    account,
+    isTest,
+    trigger,
+    keptUntil,
+    now,
+    shard: findShard(workerId),
+  })
 }
 
 /** End statuses other than success: a small part of the ledger, with an index for each. */

@@ -53,7 +53,11 @@ export async function enqueueTest(
   )
   const id = deps.ids.next<'dispatch'>()
   const dispatch = { id, webhook: webhook.id, eventId: event.id, event: event.type, account: event.account }
-  await insertDispatch(db, { ...dispatch, isTest: true, trigger: 'test' }, { workerId: deps.workerId, now })
+  await insertDispatch(
+    db,
+    { ...dispatch, isTest: true, trigger: 'test', isPulled: webhook.mode === 'pull' },
+    { workerId: deps.workerId, now },
+  )
   return { dispatchId: id, eventId: event.id }
 }
 

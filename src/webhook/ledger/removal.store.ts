@@ -74,6 +74,26 @@ export async function cancelOrphanedDispatches(
   return row?.cancelled ?? 0
 }
 
+const cancelKept = statement<{ cancelled: number }, CancelParams & { limit: number }>(
+  `with ${cancel(`
+  select document_id from webhook_dispatch_open
+  where kept_until <= $now and next_attempt_at is not null order by kept_until limit $limit for update skip locked`)}
+  select count(*)::int as cancelled from cancelled`,
+)
+
+/**
+ * Cancels up to `limit` rows that nobody has pulled in time (docs/contract/pull.md#retention), those of deleted webhooks
+ * too. A row under a lease ends by that first. Returns their number.
+ */
+export async function cancelUnpulled(
+  db: Database,
+  input: { workerId: string; now: Date; limit: number },
+): Promise<number> {
+  const { workerId, now, limit } = input
+  const [row] = await cancelKept(db, { now, shard: findShard(workerId), limit })
+  return row?.cancelled ?? 0
+}
+
 const deleteOrphaned = statement<{ deleted: number }, { limit: number; before: Date }>(`
   with orphan as materialized (
     select q.webhook, q.visit_at from webhook_queue q

@@ -3,7 +3,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
-import { queueWebhooks } from '../delivery/queue-head.ts'
+import { findKeptUntil, queueWebhooks } from '../delivery/queue-head.ts'
 import { type DispatchRecord, ledger, OF_DISPATCH, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 
 /** Facts of a ledger row for the rule of a replay. */
@@ -23,7 +23,7 @@ export interface ListedReplayFacts extends ReplayFacts {
 
 /** The columns above of the row `d` of the webhook `w`, besides `status`. */
 const REPLAY_FACTS = `coalesce(w.is_actived and w.deleted_at is null, false) as "isWebhookActive",
-  d.lease_owner is not null as "isInFlight",
+  d.status in ('pending', 'retrying') and d.next_attempt_at is null as "isInFlight",
   exists (select from event_occurrence e where e.document_id = d.event_id) as "hasEvent",
   d.status = 'retrying' and d.attempt_trigger = 'replay' as "isReplayWaiting"`
 
@@ -92,19 +92,28 @@ export async function listReplayFacts(
   return new Map(rows.map(({ id, ...facts }) => [id, facts]))
 }
 
-const schedule = closingStatement<{ ids: readonly DispatchId[]; now: Date; job: string | null; shard: number }>(`
+const schedule = closingStatement<{
+  ids: readonly DispatchId[]
+  now: Date
+  /** When rows end that are pulled. */
+  keptUntil: Date
+  job: string | null
+  shard: number
+}>(`
   reopened as (
     delete from webhook_dispatch_ended where document_id = any($ids::uuid[]) returning *
   ), opened as (
     insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, next_attempt_at,
       last_attempt_at, last_status_code, last_error, last_duration_ms, delivered_at, is_test, attempt_trigger, replay_job,
-      fence, created_at, updated_at)
+      fence, kept_until, created_at, updated_at)
     select document_id, webhook, event_id, event, account, 'retrying', attempts, $now::timestamptz, last_attempt_at,
       last_status_code, last_error, last_duration_ms,
       coalesce(delivered_at, case when status = 'success' then ended_at end), is_test, 'replay', $job::uuid,
-      fence + 1, created_at, $now
+      fence + 1,
+      case when (select w.mode from webhook w where w.document_id = reopened.webhook) = 'pull' then $keptUntil::timestamptz end,
+      created_at, $now
     from reopened
-    returning webhook
+    returning webhook, kept_until
   ), logged as (
     insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms, status_code,
       error_class, response_excerpt, response_headers, timings)
@@ -117,14 +126,16 @@ const schedule = closingStatement<{ ids: readonly DispatchId[]; now: Date; job: 
     from reopened where worker is not null
   ), waiting as materialized (
     select document_id, created_at, status from webhook_dispatch_open
-    where document_id = any($ids::uuid[]) and lease_owner is null for update
+    where document_id = any($ids::uuid[]) and next_attempt_at is not null for update
   ), hurried as (
     update webhook_dispatch_open
     set status = 'retrying', attempt_trigger = 'replay', keeps_schedule = true, replay_job = $job,
-      next_attempt_at = $now, updated_at = $now
+      next_attempt_at = $now, kept_until = case when kept_until is not null then $keptUntil end, updated_at = $now
     where document_id = any(array(select document_id from waiting))
-    returning webhook
-  ), due as (select webhook from opened union all select webhook from hurried),
+    returning webhook, kept_until
+  ), due as (
+    select webhook from opened where kept_until is null union all select webhook from hurried where kept_until is null
+  ),
   moved as (select created_at, status from reopened union all select created_at, status from waiting),
   queued as (${queueWebhooks('due', { at: '$now', wakes: true })}),
   counted as (${countChanges([cameInto('moved', `'retrying'`), leftFrom('moved')], '$shard')})`)
@@ -141,5 +152,5 @@ export async function scheduleReplays(
 ): Promise<void> {
   if (ids.length === 0) return
   const { job, workerId, now } = input
-  await schedule(db, { ids, now, job, shard: findShard(workerId) })
+  await schedule(db, { ids, now, keptUntil: findKeptUntil(now), job, shard: findShard(workerId) })
 }

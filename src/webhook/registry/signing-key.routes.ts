@@ -11,14 +11,17 @@ const KeySet = named(
   'WebhookKeySet',
   Type.Object({
     keys: Type.Array(
-      Type.Object({
-        kty: enumSchema(['OKP']),
-        crv: enumSchema(['Ed25519']),
-        x: Type.String(),
-        kid: Type.String({ description: 'The thumbprint of the key (RFC 7638).' }),
-        alg: enumSchema(['EdDSA']),
-        use: enumSchema(['sig']),
-      }),
+      named(
+        'WebhookPublicKey',
+        Type.Object({
+          kty: enumSchema(['OKP']),
+          crv: enumSchema(['Ed25519']),
+          x: Type.String(),
+          kid: Type.String({ description: 'The thumbprint of the key (RFC 7638).' }),
+          alg: enumSchema(['EdDSA']),
+          use: enumSchema(['sig']),
+        }),
+      ),
     ),
   }),
 )

@@ -1,4 +1,3 @@
-import { checkNewUrl } from '../../delivery/post/callback-field.ts'
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
 import { checkHeldEverywhere } from '../../http/pipeline/caller-refusal.ts'
@@ -16,6 +15,7 @@ import {
   lockRoom,
 } from '../reach/account-reach.ts'
 import { checkImportedSecret } from './imported-secret.ts'
+import { checkNewTarget } from './mode.ts'
 import { readHeaders } from './own-headers.ts'
 import { CreateWebhookBody, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRow, type WebhookRecord } from './webhook.store.ts'
@@ -71,10 +71,11 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         if (body.secret !== undefined) checkHeldEverywhere(caller, 'webhook:import')
         checkOwnerInScope(scope, body, permission)
         if (body.secret !== undefined) checkImportedSecret(body.secret)
-        return checkNewUrl(deps, body.url)
+        return checkNewTarget(deps, body)
       },
       handle: async (deps, { db, body, scope, caller, now }) => {
-        const { url, name = null, description = null, is_global: isGlobal = false, account = null, events = [] } = body
+        const { mode = 'push', url = '', name = null, description = null, account = null, events = [] } = body
+        const { is_global: isGlobal = false } = body
         const { secret: importedSecret = null, asymmetric_signature: hasAsymmetricSignature = false } = body
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
@@ -82,7 +83,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         const headers = readHeaders(body.headers ?? {})
         const keys = { importedSecret, hasAsymmetricSignature }
         const limited = { resourceIds, headers, maxPerSecond }
-        const input = { url, name, description, isGlobal, account, ...limited, events, ...keys, caller, now }
+        const input = { mode, url, name, description, isGlobal, account, ...limited, events, ...keys, caller, now }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
         room?.check('webhooks', 1)

@@ -8,10 +8,12 @@ import { link } from '../event-set/subscription.store.ts'
 const DISABLED_REASONS = ['consecutive-failures', 'account-deleted', 'legacy-secret-rotation-required'] as const
 export type DisabledReason = (typeof DISABLED_REASONS)[number]
 
-const UrlSchema = Type.String({
-  minLength: 1,
-  description: 'The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development.',
-})
+const URL_RULES = 'The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development.'
+const UrlSchema = Type.String({ minLength: 1, description: URL_RULES })
+
+/** How a webhook receives (docs/contract/pull.md#mode). */
+const MODES = ['push', 'pull'] as const
+export type WebhookMode = (typeof MODES)[number]
 const NameSchema = nullable(Type.String({ maxLength: 100 }))
 const DescriptionSchema = nullable(Type.String({ maxLength: 500 }))
 const AccountSchema = nullable(UuidSchema)
@@ -71,7 +73,7 @@ const EventEntriesSchema = Type.Array(
 /** The public row of a webhook (docs/contract/webhooks.md#webhook). Never with its secret. */
 const webhookMembers = {
   document_id: UuidSchema,
-  url: Type.String(),
+  url: Type.String({ description: 'Empty for the mode `pull`.' }),
   name: nullable(Type.String()),
   description: nullable(Type.String()),
   is_global: Type.Boolean({ description: 'Receives the subscribed events of every account.' }),
@@ -86,6 +88,7 @@ const webhookMembers = {
   previous_public_key: nullable(Type.String({ description: 'The key before the last rotation.' })),
   previous_public_key_until: nullable(TimestampSchema),
   max_per_second: nullable(Type.Integer({ description: 'Most attempts that start in any second; null for no limit.' })),
+  mode: enumSchema(MODES, { description: '`push`: the service posts to its URL. `pull`: it fetches its deliveries.' }),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
@@ -113,7 +116,10 @@ export const CreateWebhookBody = named(
   'CreateWebhook',
   Type.Object(
     {
-      url: UrlSchema,
+      mode: Type.Optional(enumSchema(MODES, { description: 'Default `push`. It never changes.' })),
+      url: Type.Optional(
+        Type.String({ minLength: 1, description: `${URL_RULES} Required for the mode \`push\`, absent for \`pull\`.` }),
+      ),
       name: Type.Optional(NameSchema),
       description: Type.Optional(DescriptionSchema),
       is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),

@@ -7,10 +7,13 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { compileFragment } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-import { type DisabledReason, WebhookRow } from './webhook.schema.ts'
+import { type DisabledReason, type WebhookMode, WebhookRow } from './webhook.schema.ts'
 
 /** A webhook: every column that the API shows, so that no read can leak its secret. */
-export const webhook = defineRecord('webhook', columnsOf(WebhookRow)).typed<{ disabledReason: DisabledReason | null }>()
+export const webhook = defineRecord('webhook', columnsOf(WebhookRow)).typed<{
+  mode: WebhookMode
+  disabledReason: DisabledReason | null
+}>()
 export type WebhookRecord = RecordOf<typeof webhook>
 export const toWebhookRow = wireOf(webhook, WebhookRow)
 
@@ -40,6 +43,8 @@ export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScop
 /** A webhook to insert. */
 interface NewWebhook {
   id: WebhookId
+  /** Default: `push`. */
+  mode?: WebhookMode
   url: string
   name: string | null
   description: string | null
@@ -61,15 +66,15 @@ interface NewWebhook {
 /** The account of `$account` is locked, so that it cannot be deleted before the webhook is inserted. */
 const insert = statement<
   WebhookRecord & { types: OfferedType[] },
-  Omit<NewWebhook, 'subscriptions'> & NewWebhook['subscriptions']
+  Omit<Required<NewWebhook>, 'subscriptions'> & NewWebhook['subscriptions']
 >(`
   with kept as (
     select from account where document_id = $account and deleted_at is null for share
   ), w as (
-    insert into webhook (document_id, url, name, description, is_global, account, resource_ids, header_names, headers_encrypted,
-      public_key, signing_key_encrypted, max_per_second, secret_encrypted, is_actived, created_by, updated_by, created_at,
-      updated_at)
-    select $id, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $headerNames::text[],
+    insert into webhook (document_id, mode, url, name, description, is_global, account, resource_ids, header_names,
+      headers_encrypted, public_key, signing_key_encrypted, max_per_second, secret_encrypted, is_actived, created_by, updated_by,
+      created_at, updated_at)
+    select $id, $mode, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $headerNames::text[],
       $headersEncrypted, $publicKey, $signingKeyEncrypted, $maxPerSecond::int, $secretEncrypted, true, $by, $by, $now, $now
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
@@ -89,9 +94,9 @@ const insert = statement<
  */
 export async function insertWebhook(
   db: Database,
-  { subscriptions, ...row }: NewWebhook,
+  { subscriptions, mode = 'push', ...row }: NewWebhook,
 ): Promise<{ webhook: WebhookRecord; types: OfferedType[] } | undefined> {
-  const [inserted] = await insert(db, { ...row, ...subscriptions })
+  const [inserted] = await insert(db, { ...row, mode, ...subscriptions })
   if (!inserted) return undefined
   const { types, ...created } = inserted
   return { webhook: created, types }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AccountId, IdMaker, UserId, WebhookId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
-import { type CallbackDeps, checkNewUrl, checkUrl } from '../../delivery/post/callback-field.ts'
+import { type CallbackDeps, checkNewUrl } from '../../delivery/post/callback-field.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
@@ -10,6 +10,7 @@ import { createSecret } from '../../outbound/signature.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { resolveEntries, splitEntries } from '../envelope/event-entry.ts'
 import { buildUnsynced, findWarnings, type SubscriptionWarning, TEST_EVENT } from '../event-set/subscription.ts'
+import { checkKeptTarget, pickTarget, type WebhookTarget } from './mode.ts'
 import { checkHeadersStay, findHeaderChange, type OwnHeaders, sealHeaders } from './own-headers.ts'
 import { buildKeyColumns, findKeyChange } from './signing-key.ts'
 import {
@@ -78,7 +79,7 @@ export async function prepareChange(
 ): Promise<void> {
   if (url === undefined) return
   const webhook = await loadWebhook(db, id)
-  if (url !== webhook.url) await checkNewUrl(deps, url)
+  if (url !== webhook.url && webhook.mode === 'push') await checkNewUrl(deps, url)
 }
 
 /** The account of a webhook: null when it is global. Throws a 422 for a missing one. */
@@ -89,8 +90,7 @@ function checkScope(scope: { isGlobal: boolean; account: string | null }): strin
 }
 
 /** Input of a new webhook. */
-export interface CreateWebhookInput {
-  url: string
+export interface CreateWebhookInput extends WebhookTarget {
   name: string | null
   description: string | null
   isGlobal: boolean
@@ -121,12 +121,13 @@ export async function createWebhook(
 ): Promise<{ webhook: WebhookRecord; secret: string; warnings: SubscriptionWarning[]; subscribed: number }> {
   const id = deps.ids.next<'webhook'>()
   const { ids, names } = splitEntries(input.events)
-  const { url, name, description, isGlobal, resourceIds, maxPerSecond, now } = input
+  const { name, description, isGlobal, resourceIds, maxPerSecond, now } = input
   const secret = input.importedSecret ?? createSecret(deps.random)
   const { publicKey, signingKeyEncrypted } = buildKeyColumns(deps, id, input.hasAsymmetricSignature)
   const inserted = await insertWebhook(db, {
     id,
-    ...{ url, name, description, isGlobal, resourceIds, maxPerSecond, now },
+    ...pickTarget(input),
+    ...{ name, description, isGlobal, resourceIds, maxPerSecond, now },
     account: checkScope(input),
     ...sealHeaders(deps.keyring, id, input.headers),
     publicKey,
@@ -178,7 +179,7 @@ export async function changeWebhook(
   input: ChangeWebhookInput,
 ): Promise<{ webhook: WebhookRecord; before: WebhookRecord; isChanged: boolean; isMoved: boolean }> {
   const { webhook, kept } = (await lockWebhookForChange(db, id, input)) ?? throwNotFound()
-  checkUrl(deps, input.url ?? webhook.url)
+  checkKeptTarget(deps, webhook, input)
   checkHeadersStay(webhook, input)
   const isGlobal = input.isGlobal ?? webhook.isGlobal
   const wanted = checkScope({ isGlobal, account: input.account === undefined ? webhook.account : input.account })

@@ -12,6 +12,7 @@ import { EventPicker } from '../../screens/webhooks/event-picker.tsx'
 import { type HeaderRow, toHeaders } from '../../screens/webhooks/header-rows.ts'
 import { toMaxPerSecond } from '../../screens/webhooks/max-per-second.ts'
 import { MaxPerSecondInput } from '../../screens/webhooks/max-per-second.tsx'
+import { type Mode, ModeSelect } from '../../screens/webhooks/mode.tsx'
 import { HeaderFields } from '../../screens/webhooks/own-headers.tsx'
 import { listLines } from '../../screens/webhooks/resource-ids.ts'
 import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
@@ -38,6 +39,7 @@ export function CreateWebhook() {
 
 /** Input of a new webhook. */
 interface Draft {
+  mode: Mode
   url: string
   name: string
   /** One id a line. */
@@ -50,7 +52,7 @@ interface Draft {
 }
 
 const EMPTY: Draft = {
-  ...{ url: '', name: '', resources: '', headers: [] },
+  ...{ mode: 'push', url: '', name: '', resources: '', headers: [] },
   ...{ isAsymmetric: false, maxPerSecond: '', events: new Set() },
 }
 
@@ -87,19 +89,19 @@ function CreateForm() {
 
 /** The draft as the API takes it. Pure. */
 function toBody(draft: Draft, account: string): Schemas['CreateWebhook'] {
-  const { url, name, resources, isAsymmetric, events } = draft
+  const { mode, url, name, resources, isAsymmetric, events } = draft
   const ids = listLines(resources)
   const headers = toHeaders(draft.headers)
   const limit = toMaxPerSecond(draft.maxPerSecond)
   return {
-    url: url.trim(),
+    ...(mode === 'pull' ? { mode } : { url: url.trim() }),
     is_global: false,
     account,
     ...(name.trim() && { name: name.trim() }),
     ...(ids.length > 0 && { resource_ids: ids }),
-    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(mode === 'push' && Object.keys(headers).length > 0 && { headers }),
     ...(isAsymmetric && { asymmetric_signature: true }),
-    ...(limit !== null && { max_per_second: limit }),
+    ...(mode === 'push' && limit !== null && { max_per_second: limit }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -109,16 +111,19 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial
   const { t: shared } = useTranslation('console')
   return (
     <>
-      <TextInput
-        label={shared('create.url')}
-        description={shared('create.url-hint')}
-        placeholder="https://example.com/webhooks"
-        type="url"
-        required
-        maxLength={2048}
-        value={draft.url}
-        onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
-      />
+      <ModeSelect value={draft.mode} onChange={(mode) => onChange({ mode })} />
+      {draft.mode === 'push' && (
+        <TextInput
+          label={shared('create.url')}
+          description={shared('create.url-hint')}
+          placeholder="https://example.com/webhooks"
+          type="url"
+          required
+          maxLength={2048}
+          value={draft.url}
+          onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
+        />
+      )}
       <TextInput
         label={shared('webhooks.name')}
         maxLength={100}
@@ -135,8 +140,12 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial
         <EventPicker chosen={draft.events} onChange={(events) => onChange({ events })} isGlobal={false} />
       </Stack>
       <ResourceIdsInput value={draft.resources} onChange={(resources) => onChange({ resources })} />
-      <MaxPerSecondInput value={draft.maxPerSecond} onChange={(maxPerSecond) => onChange({ maxPerSecond })} />
-      <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
+      {draft.mode === 'push' && (
+        <>
+          <MaxPerSecondInput value={draft.maxPerSecond} onChange={(maxPerSecond) => onChange({ maxPerSecond })} />
+          <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
+        </>
+      )}
       <Checkbox
         label={shared('asymmetric.title')}
         description={shared('asymmetric.lead')}

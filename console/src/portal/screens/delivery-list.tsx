@@ -53,8 +53,8 @@ export function DeliveryList({ filters, onClear }: { filters: readonly string[];
 /** Last answer of the receiver, or why there is none. */
 function Answer({ row }: { row: Schemas['Dispatch'] }) {
   const { t } = useTranslation('console')
-  const { last_status_code: code, last_error: fault } = row
+  const { last_status_code: code, last_error: fault, status } = row
   if (code !== null) return <span className="nowrap">HTTP {code}</span>
-  if (fault === null) return <>–</>
+  if (fault === null) return <>{status === 'success' ? t('pull.acknowledged') : '–'}</>
   return <span className="nowrap">{t(`fault.${fault as Exclude<Schemas['Attempt']['error_class'], null>}`)}</span>
 }

@@ -26,8 +26,12 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
   const [name, setName] = useState(webhook.name ?? '')
   const [resources, setResources] = useState(webhook.resource_ids?.join('\n') ?? '')
   const [limit, setLimit] = useState(showMaxPerSecond(webhook.max_per_second))
-  const limits = { resource_ids: toResourceIds(resources), max_per_second: toMaxPerSecond(limit) }
-  const body = { url: url.trim(), name: name.trim() || null, ...limits }
+  const isPushed = webhook.mode === 'push'
+  const body = {
+    ...(isPushed && { url: url.trim(), max_per_second: toMaxPerSecond(limit) }),
+    name: name.trim() || null,
+    resource_ids: toResourceIds(resources),
+  }
   const save = useChange({
     make: () => api.webhook.webhookUpdate({ path: { id }, body }),
     touches: [['webhook', id], ['webhooks']],
@@ -37,13 +41,15 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
   return (
     <Stack maw={720}>
       <ChangeForm change={save} label={t('settings.save')} isReadOnly={isReadOnly} buttonAt="start">
-        <TextInput
-          label={t('create.url')}
-          required
-          readOnly={isReadOnly}
-          value={url}
-          onChange={({ currentTarget }) => setUrl(currentTarget.value)}
-        />
+        {isPushed && (
+          <TextInput
+            label={t('create.url')}
+            required
+            readOnly={isReadOnly}
+            value={url}
+            onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+          />
+        )}
         <TextInput
           label={t('webhooks.name')}
           readOnly={isReadOnly}
@@ -55,7 +61,9 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
         <MaxPerSecondInput isReadOnly={isReadOnly} value={limit} onChange={setLimit} />
         {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
       </ChangeForm>
-      <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
+      {isPushed && (
+        <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
+      )}
       <AsymmetricKey webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
       <Facts
         lines={[

@@ -29,7 +29,7 @@ export function Webhooks() {
             {nameOf(row)}
           </Anchor>
           <Text size="xs" c="dimmed" className="wrap">
-            {row.url}
+            {row.mode === 'pull' ? shared('pull.pull') : row.url}
           </Text>
         </Stack>
       ),

@@ -67,6 +67,7 @@ function AttemptDetail({ attempt }: { attempt: Attempt }) {
       <Text size="sm">
         <Instant at={attempt.started_at} /> · {code === null ? '' : `HTTP ${code} · `}
         {fault === null ? '' : `${t(`fault.${fault}`)} · `}
+        {code === null && fault === null ? `${t('pull.acknowledged')} · ` : ''}
         {t('deliveries.ms', { ms })}
       </Text>
       {shown.length > 0 && (

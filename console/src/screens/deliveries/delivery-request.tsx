@@ -53,15 +53,17 @@ function RequestText({ delivery }: { delivery: Schemas['DispatchWithAttempts'] }
       <Code block className="wrap" data-testid="request">
         {toRequestText(request)}
       </Code>
-      <Group>
-        <CopyButton value={toRequestCurl(request)}>
-          {({ copied, copy }) => (
-            <Button size="compact-xs" variant="default" onClick={copy}>
-              {copied ? t('copy.done') : t('delivery.curl')}
-            </Button>
-          )}
-        </CopyButton>
-      </Group>
+      {request.url !== '' && (
+        <Group>
+          <CopyButton value={toRequestCurl(request)}>
+            {({ copied, copy }) => (
+              <Button size="compact-xs" variant="default" onClick={copy}>
+                {copied ? t('copy.done') : t('delivery.curl')}
+              </Button>
+            )}
+          </CopyButton>
+        </Group>
+      )}
     </Stack>
   )
 }

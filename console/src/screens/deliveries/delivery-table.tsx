@@ -38,9 +38,11 @@ export function useDeliveryColumns(): Column<Delivery>[] {
   ]
 }
 
-/** Last answer of the receiver, or why there is none. */
-export function nameAnswer({ last_status_code: code, last_error: fault }: Delivery, t: TFunction): string {
-  return code === null ? (fault === null ? '–' : faultName(fault, t)) : String(code)
+/** Last answer of the receiver, or why there is none. A pulled delivery is acknowledged, without a status. */
+export function nameAnswer({ last_status_code: code, last_error: fault, status }: Delivery, t: TFunction): string {
+  if (code !== null) return String(code)
+  if (fault !== null) return faultName(fault, t)
+  return status === 'success' ? t('pull.acknowledged') : '–'
 }
 
 /** The same as an element. */

@@ -24,6 +24,7 @@ const FAULTS = [
   'interrupted',
   'secret_missing',
   'secret_unreadable',
+  'lease_expired',
 ] as const
 
 /** The filters that are typed. */

@@ -46,9 +46,10 @@ export function toRequestCurl({ url, headers, body }: DeliveryRequest): string {
   return [`curl -X POST ${quote(url)}`, ...lines, `--data-raw ${quote(body)}`].join(' \\\n  ')
 }
 
-/** The request as it is sent, its body in lines. Pure. */
+/** The request as it is sent, its body in lines; of a pulled delivery, which has no URL, its headers and body. Pure. */
 export function toRequestText({ url, headers, body }: DeliveryRequest): string {
-  const { pathname, search } = new URL(url)
+  const target = url === '' ? undefined : new URL(url)
+  const start = target ? [`POST ${target.pathname}${target.search}`] : []
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  return [`POST ${pathname}${search}`, ...lines, '', JSON.stringify(JSON.parse(body), null, 2)].join('\n')
+  return [...start, ...lines, '', JSON.stringify(JSON.parse(body), null, 2)].join('\n')
 }

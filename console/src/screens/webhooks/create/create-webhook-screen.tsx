@@ -35,8 +35,8 @@ const STEPS = ['endpoint', 'scope', 'events', 'review'] as const
 type Step = (typeof STEPS)[number]
 
 /** The first step that lacks something; none may be passed. Pure. */
-function findMissing({ url, isGlobal, account, maxPerSecond, events }: Draft): Step | undefined {
-  if (!URL.canParse(url.trim()) || !isMaxPerSecond(maxPerSecond)) return 'endpoint'
+function findMissing({ mode, url, isGlobal, account, maxPerSecond, events }: Draft): Step | undefined {
+  if (mode === 'push' && (!URL.canParse(url.trim()) || !isMaxPerSecond(maxPerSecond))) return 'endpoint'
   if (!isGlobal && account === '') return 'scope'
   return events.size === 0 ? 'events' : undefined
 }
@@ -122,7 +122,7 @@ function NewSecret({ id, secret }: { id: string; secret: string }) {
 function Review({ draft }: { draft: Draft }) {
   const { t } = useTranslation()
   const ids = listLines(draft.resources)
-  const names = Object.keys(toHeaders(draft.headers))
+  const names = draft.mode === 'push' ? Object.keys(toHeaders(draft.headers)) : []
   return (
     <Stack gap="sm">
       <Title order={2} size="h4">
@@ -131,7 +131,7 @@ function Review({ draft }: { draft: Draft }) {
       <Card withBorder>
         <Facts
           lines={[
-            [t('create.url'), draft.url.trim()],
+            draft.mode === 'pull' ? [t('pull.mode'), t('pull.pull')] : [t('create.url'), draft.url.trim()],
             draft.name.trim() === '' ? undefined : [t('webhooks.name'), draft.name.trim()],
             draft.description.trim() === '' ? undefined : [t('create.description'), draft.description.trim()],
             [t('webhooks.scope'), draft.isGlobal ? t('webhooks.global') : t('webhooks.of-account')],

@@ -4,6 +4,7 @@ import { Icon } from '../../../frame/icons.tsx'
 import { useAccess } from '../../../frame/session.tsx'
 import { AccountSelect } from '../../../parts/account-select.tsx'
 import { MaxPerSecondInput } from '../max-per-second.tsx'
+import { ModeSelect } from '../mode.tsx'
 import { HeaderFields } from '../own-headers.tsx'
 import { ResourceIdsInput } from '../resource-ids.tsx'
 import type { Draft, OnChange } from './draft.ts'
@@ -36,17 +37,22 @@ export function EndpointFields({ draft, onChange }: { draft: Draft; onChange: On
       <Title order={2} size="h4">
         {t('create.endpoint')}
       </Title>
-      <TextInput
-        label={t('create.url')}
-        description={t('create.url-hint')}
-        placeholder="https://example.com/webhooks"
-        type="url"
-        required
-        maxLength={2048}
-        value={draft.url}
-        onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
-      />
-      <UrlChecks url={draft.url} />
+      <ModeSelect value={draft.mode} onChange={(mode) => onChange({ mode })} />
+      {draft.mode === 'push' && (
+        <>
+          <TextInput
+            label={t('create.url')}
+            description={t('create.url-hint')}
+            placeholder="https://example.com/webhooks"
+            type="url"
+            required
+            maxLength={2048}
+            value={draft.url}
+            onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
+          />
+          <UrlChecks url={draft.url} />
+        </>
+      )}
       <TextInput
         label={t('webhooks.name')}
         maxLength={100}
@@ -60,8 +66,12 @@ export function EndpointFields({ draft, onChange }: { draft: Draft; onChange: On
         value={draft.description}
         onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
       />
-      <MaxPerSecondInput value={draft.maxPerSecond} onChange={(maxPerSecond) => onChange({ maxPerSecond })} />
-      <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
+      {draft.mode === 'push' && (
+        <>
+          <MaxPerSecondInput value={draft.maxPerSecond} onChange={(maxPerSecond) => onChange({ maxPerSecond })} />
+          <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
+        </>
+      )}
       <Checkbox
         label={t('asymmetric.title')}
         description={t('asymmetric.lead')}

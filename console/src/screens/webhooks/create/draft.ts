@@ -1,10 +1,12 @@
 import type { Schemas } from '@signalbox/client'
 import { type HeaderRow, toHeaders } from '../header-rows.ts'
 import { toMaxPerSecond } from '../max-per-second.ts'
+import type { Mode } from '../mode.tsx'
 import { listLines } from '../resource-ids.ts'
 
 /** Input of a new webhook. */
 export interface Draft {
+  mode: Mode
   url: string
   name: string
   description: string
@@ -25,6 +27,7 @@ export type OnChange = (change: Partial<Draft>) => void
 
 /** The draft as the API takes it. Pure. */
 export function toBody({
+  mode,
   url,
   name,
   description,
@@ -41,22 +44,22 @@ export function toBody({
   const headers = toHeaders(rows)
   const limit = toMaxPerSecond(maxPerSecond)
   return {
-    url: url.trim(),
+    ...(mode === 'pull' ? { mode } : { url: url.trim() }),
     is_global: isGlobal,
     ...(!isGlobal && account !== '' && { account }),
     ...(name.trim() && { name: name.trim() }),
     ...(description.trim() && { description: description.trim() }),
     ...(ids.length > 0 && { resource_ids: ids }),
-    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(mode === 'push' && Object.keys(headers).length > 0 && { headers }),
     ...(isAsymmetric && { asymmetric_signature: true }),
     ...(secret.trim() && { secret: secret.trim() }),
-    ...(limit !== null && { max_per_second: limit }),
+    ...(mode === 'push' && limit !== null && { max_per_second: limit }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
 
 /** A draft in which nothing is given. */
 export const EMPTY: Omit<Draft, 'isGlobal'> = {
-  ...{ url: '', name: '', description: '', account: '', resources: '' },
+  ...{ mode: 'push', url: '', name: '', description: '', account: '', resources: '' },
   ...{ headers: [], isAsymmetric: false, secret: '', maxPerSecond: '', events: new Set<string>() },
 }

@@ -9,6 +9,7 @@ import { CopyText } from '../../../parts/copy-text.tsx'
 import { Status, webhookState } from '../../../parts/status.tsx'
 import { Instant } from '../../../parts/time.tsx'
 import { DISABLE_AFTER } from '../../../parts/words/webhook-name.ts'
+import { PullState } from '../mode.tsx'
 
 type Webhook = Schemas['Webhook']
 
@@ -21,14 +22,14 @@ export function useWebhook(id: string) {
   })
 }
 
-/** State and URL of a webhook, and its limit a second. */
+/** State of a webhook, its URL or what waits to be pulled, and its limit a second. */
 export function WebhookLead({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation('console')
   const { max_per_second: limit } = webhook
   return (
     <Group gap="xs">
       <Status name={webhookState(webhook)} />
-      <CopyText text={webhook.url} />
+      {webhook.mode === 'pull' ? <PullState id={webhook.document_id} /> : <CopyText text={webhook.url} />}
       {limit !== null && (
         <Text size="sm" c="dimmed">
           {t('webhooks.limited', { limit })}

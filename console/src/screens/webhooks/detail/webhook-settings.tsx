@@ -28,7 +28,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   return (
     <Stack maw={720}>
       <SettingsForm webhook={webhook} />
-      <OwnHeaders webhook={webhook} />
+      {webhook.mode === 'push' && <OwnHeaders webhook={webhook} />}
       <AsymmetricKey webhook={webhook} />
       <Title order={2} size="h5">
         {t('settings.facts')}
@@ -119,6 +119,7 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
           </Conflict>
         )}
         <SettingsFields
+          isPushed={webhook.mode === 'push'}
           draft={draft}
           isReadOnly={isReadOnly}
           onChange={(members) => setDraft((before) => ({ ...before, ...members }))}
@@ -142,16 +143,17 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
 }
 
 interface SettingsFieldsProps {
+  isPushed: boolean
   draft: Settings
   isReadOnly: boolean
   onChange: (members: Partial<Settings>) => void
 }
 
-function SettingsFields({ draft, isReadOnly, onChange }: SettingsFieldsProps) {
+function SettingsFields({ isPushed, draft, isReadOnly, onChange }: SettingsFieldsProps) {
   const { t } = useTranslation()
   return (
     <>
-      {LINES.map((name) => (
+      {LINES.filter((name) => isPushed || name !== 'url').map((name) => (
         <TextInput
           key={name}
           label={t(LABELS[name])}
@@ -167,11 +169,13 @@ function SettingsFields({ draft, isReadOnly, onChange }: SettingsFieldsProps) {
         value={draft.resource_ids}
         onChange={(ids) => onChange({ resource_ids: ids })}
       />
-      <MaxPerSecondInput
-        isReadOnly={isReadOnly}
-        value={draft.max_per_second}
-        onChange={(limit) => onChange({ max_per_second: limit })}
-      />
+      {isPushed && (
+        <MaxPerSecondInput
+          isReadOnly={isReadOnly}
+          value={draft.max_per_second}
+          onChange={(limit) => onChange({ max_per_second: limit })}
+        />
+      )}
     </>
   )
 }

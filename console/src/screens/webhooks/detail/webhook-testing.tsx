@@ -86,7 +86,7 @@ function Request({ webhook }: { webhook: Schemas['Webhook'] }) {
     data: { account, resource: 'webhook', action: 'test', id, url: `/api/v3/webhook/webhook/${id}` },
   }
   const lines = [
-    `POST ${new URL(webhook.url).pathname}`,
+    ...(webhook.mode === 'pull' ? [] : [`POST ${new URL(webhook.url).pathname}`]),
     'content-type: application/json',
     'x-service-event: webhook.test',
     'x-service-delivery: <delivery id>',

@@ -40,7 +40,7 @@ export function useWebhookColumns({ activity, accounts, chosen, onChoose }: Colu
               {nameOf(row)}
             </TextLink>
             <Text size="xs" c="dimmed" truncate title={row.url}>
-              {row.url}
+              {row.mode === 'pull' ? t('pull.pull') : row.url}
             </Text>
           </Stack>
         </Group>

@@ -1,0 +1,70 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import { withoutPost } from '../../delivery/post/signed-post.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { EndedAttempt } from '../delivery/outcome.ts'
+import type { SettledAttempts } from '../delivery/settle.ts'
+import { type LeasedRow, listLapsed } from './pull.store.ts'
+
+/** Interval between rounds: below the first delay of the retry schedule, so that none is made later. */
+const PERIOD_MS = 5_000
+
+/** Maximum number of leases ended in one statement. */
+const BATCH_SIZE = 500
+
+/** Ends the leases that ran out. One for each process with the role `maintenance`. */
+export interface LeaseEnder {
+  /** Ends the leases that ran out by now. */
+  endLapsed(): Promise<void>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Dependencies of the ender. */
+export interface LeaseEnderDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  workerId: string
+  /** Whether the clock of this process may be trusted. */
+  isTrusted: () => boolean
+  settle: (ended: readonly EndedAttempt[]) => Promise<SettledAttempts>
+  onSettled: (settled: SettledAttempts) => void
+}
+
+/**
+ * Builds the ender: the attempt of a lapsed lease failed at its end, and the retry schedule counts from there. Any number
+ * of processes may run one: a lease ends once, by its fence.
+ */
+export function buildLeaseEnder(deps: LeaseEnderDeps): LeaseEnder {
+  const { db, clock, logger, workerId } = deps
+  const stopping = new AbortController()
+
+  async function endLapsed(): Promise<void> {
+    while (!stopping.signal.aborted && deps.isTrusted()) {
+      const lapsed = await listLapsed(db, new Date(clock.now()), BATCH_SIZE)
+      if (lapsed.length === 0) return
+      const settled = await deps.settle(lapsed.map((row) => endLease(row, workerId)))
+      deps.onSettled(settled)
+      // The rest are held back by a lock: the next round has them.
+      if (lapsed.length < BATCH_SIZE || settled.recorded.length === 0) return
+    }
+  }
+
+  return {
+    endLapsed,
+    run: async () => {
+      while (!stopping.signal.aborted) {
+        await endLapsed().catch((err) => logger.warn({ err }, 'leases not ended: see docs/operations.md, maintenance'))
+        await clock.sleep(PERIOD_MS, stopping.signal)
+      }
+    },
+    stop: () => stopping.abort(),
+  }
+}
+
+/** The attempt of a lapsed lease. Pure. */
+function endLease({ leasedUntil, ...attempt }: LeasedRow, workerId: string): EndedAttempt {
+  const durationMs = Math.max(0, leasedUntil.getTime() - attempt.startedAt.getTime())
+  return { ...attempt, ...withoutPost('lease_expired'), durationMs, workerId, traceId: null, endedAt: leasedUntil }
+}

@@ -1,0 +1,94 @@
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { IdParams } from '../../http/route/schema.ts'
+import { nameHolder } from '../../http/shape/caller.ts'
+import { checkWithin } from '../reach/account-reach.ts'
+import { AcknowledgeBody, AcknowledgedReceipts, PullBacklog, PullBody, PulledDeliveries } from './pull.schema.ts'
+import { acknowledge, type LeasedDelivery, loadBacklog, type PullDeps, pullDeliveries } from './pull.ts'
+
+/**
+ * The ledger records a pull, so neither event nor audit entry does: a subscriber that pulls `webhook.pull` would never be
+ * done.
+ */
+const OF_WEBHOOK = {
+  resource: 'webhook',
+  accountScope: 'account',
+  ownAccounts: true,
+  permission: 'webhook:pull',
+  event: 'none',
+  writes: false,
+} as const
+
+const toWire = ({ leaseUntil, ...delivery }: LeasedDelivery) => ({ ...delivery, lease_until: leaseUntil.toISOString() })
+
+/** How a webhook of the mode `pull` receives (docs/contract/pull.md). */
+export const pullRoutes: Routes<PullDeps> = [
+  defineRoute(
+    {
+      ...OF_WEBHOOK,
+      method: 'POST',
+      path: '/api/v3/webhook/webhook/{id}/pull',
+      action: 'pull',
+      summary: 'Pull due deliveries of a webhook',
+      description:
+        'For the mode `pull`. Each delivery is leased and signed as a POST would be; acknowledge it before its lease ends, or ' +
+        'it comes again on the retry schedule. With `wait_seconds` the answer waits for a first delivery.',
+      params: IdParams,
+      body: PullBody,
+      data: PulledDeliveries,
+      problems: ['conflict', 'webhook_inactive', 'overloaded'],
+    },
+    {
+      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
+      handle: async (deps, { db, params, body, scope, caller, waiting }) => {
+        const { max = 10, wait_seconds: waitSeconds = 0, lease_seconds: leaseSeconds = 60 } = body ?? {}
+        const deliveries = await pullDeliveries(deps, {
+          ...{ db, id: params.id, scope, max, waitSeconds, leaseSeconds },
+          ...{ caller: nameHolder(caller), recheck: waiting.recheck },
+          watch: (onClosed) => waiting.watch(onClosed, (waitSeconds + 30) * 1_000),
+        })
+        return { data: { deliveries: deliveries.map(toWire) }, message: 'Deliveries.' }
+      },
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_WEBHOOK,
+      method: 'POST',
+      path: '/api/v3/webhook/webhook/{id}/ack',
+      action: 'ack',
+      summary: 'Acknowledge pulled deliveries',
+      description: 'Ends them as `success`. A repeat answers the same. A receipt whose lease has ended does nothing.',
+      params: IdParams,
+      body: AcknowledgeBody,
+      data: AcknowledgedReceipts,
+      problems: ['conflict'],
+    },
+    {
+      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
+      handle: async (deps, { db, params, body, scope }) => ({
+        data: { receipts: await acknowledge(deps, { db, id: params.id, scope, receipts: body.receipts }) },
+        message: 'Acknowledged.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_WEBHOOK,
+      permission: 'webhook:find-one',
+      method: 'GET',
+      path: '/api/v3/webhook/webhook/{id}/backlog',
+      action: 'find-backlog',
+      summary: 'Read what waits to be pulled',
+      params: IdParams,
+      data: PullBacklog,
+      problems: ['conflict'],
+    },
+    {
+      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
+      handle: async (_deps, request) => {
+        const { waiting, oldestAt } = await loadBacklog(request, request.now)
+        return { data: { waiting, oldest_at: oldestAt?.toISOString() ?? null }, message: 'Backlog.' }
+      },
+    },
+  ),
+]

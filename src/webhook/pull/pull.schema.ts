@@ -1,0 +1,93 @@
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+
+/** Optional body of a pull (docs/contract/pull.md#pull). */
+export const PullBody = nullable(
+  named(
+    'PullDeliveries',
+    Type.Object(
+      {
+        max: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: 100, description: 'Deliveries in the answer at most. Default 10.' }),
+        ),
+        wait_seconds: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: 30,
+            description: 'How long to wait for a first delivery while none is due. Default 0.',
+          }),
+        ),
+        lease_seconds: Type.Optional(
+          Type.Integer({ minimum: 10, maximum: 600, description: 'Time to acknowledge them. Default 60.' }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  ),
+)
+
+/** A pulled delivery: the POST that a webhook with a URL would have got, and its lease. */
+const PulledDelivery = named(
+  'PulledDelivery',
+  Type.Object({
+    id: UuidSchema,
+    receipt: Type.String({ description: 'Names this attempt of the delivery in an acknowledgement.' }),
+    attempt: Type.Integer({ description: 'The number of this attempt, from 1.' }),
+    lease_until: TimestampSchema,
+    headers: Type.Record(Type.String(), Type.String(), {
+      description: 'The headers of a POST, with the signatures; names are in lower case.',
+    }),
+    body: Type.String({ description: 'The raw body that the signatures are of: verify it before it is parsed.' }),
+  }),
+)
+
+export const PulledDeliveries = named('PulledDeliveries', Type.Object({ deliveries: Type.Array(PulledDelivery) }))
+
+/** What waits to be pulled (docs/contract/pull.md#backlog). */
+export const PullBacklog = named(
+  'PullBacklog',
+  Type.Object({
+    waiting: Type.Integer({ description: 'Deliveries that are due. The count stops at 10,000.' }),
+    oldest_at: nullable(Type.String({ format: 'date-time', description: 'Since when the longest due one is due.' })),
+  }),
+)
+
+/** Body of an acknowledgement (docs/contract/pull.md#acknowledgement). */
+export const AcknowledgeBody = named(
+  'AcknowledgeDeliveries',
+  Type.Object(
+    {
+      receipts: Type.Array(
+        Type.String({
+          pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:[1-9][0-9]{0,8}$',
+          description: 'The `receipt` of a pulled delivery.',
+        }),
+        { minItems: 1, maxItems: 100, uniqueItems: true },
+      ),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** What became of an acknowledgement. */
+const RECEIPT_STATUSES = ['acknowledged', 'expired', 'not_found'] as const
+export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number]
+
+export const AcknowledgedReceipts = named(
+  'AcknowledgedReceipts',
+  Type.Object({
+    receipts: Type.Array(
+      named(
+        'AcknowledgedReceipt',
+        Type.Object({
+          receipt: Type.String(),
+          status: enumSchema(RECEIPT_STATUSES, {
+            description:
+              '`acknowledged`: the delivery succeeded by this receipt, now or before. `expired`: its lease ended first, so ' +
+              'the delivery comes again or has ended. `not_found`: the webhook has no such delivery.',
+          }),
+        }),
+      ),
+    ),
+  }),
+)

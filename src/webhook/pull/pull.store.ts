@@ -1,0 +1,122 @@
+import type { DispatchId, WebhookId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+import { type ClaimedDispatch, readClaimedDispatch, WORK_JSON } from '../delivery/claimed-work.ts'
+import type { AttemptTrigger } from '../delivery/outcome.ts'
+
+/**
+ * `held`: the longest due rows of one webhook, locked; those that another pull is leasing are skipped. A lease raises the
+ * fence like any claim. Rows are looked up by the index of a webhook's due rows, and changed by their keys.
+ */
+const lease = statement<{ work: unknown }, { webhook: WebhookId; now: Date; leasedUntil: Date; max: number }>(`
+  with held as materialized (
+    select d.document_id from webhook_dispatch_open d
+    where d.webhook = $webhook and d.next_attempt_at <= $now
+      and (select w.is_actived and w.deleted_at is null from webhook w where w.document_id = $webhook)
+    order by d.next_attempt_at limit $max for update skip locked
+  ), leased as (
+    update webhook_dispatch_open
+    set leased_until = $leasedUntil, next_attempt_at = null, fence = fence + 1, attempts = attempts + 1,
+      last_attempt_at = $now, updated_at = $now
+    where document_id = any(array(select document_id from held))
+    returning *
+  )
+  select ${WORK_JSON} as work
+  from leased d
+  cross join lateral (select * from webhook w where w.document_id = d.webhook offset 0) w
+  cross join lateral (select * from event_occurrence e where e.document_id = d.event_id offset 0) e
+  order by d.document_id`)
+
+/** Leases up to `max` due rows of a webhook until `leasedUntil`. None while it is inactive or deleted. */
+export async function leaseDue(
+  db: Database,
+  request: { webhook: WebhookId; now: Date; leasedUntil: Date; max: number },
+): Promise<ClaimedDispatch[]> {
+  const rows = await lease(db, request)
+  return rows.map(({ work }) => readClaimedDispatch(work))
+}
+
+const selectReady = statement<{ id: WebhookId }, { webhooks: readonly WebhookId[]; now: Date }>(`
+  select a.id from unnest($webhooks::uuid[]) as a (id)
+  left join lateral (select w.is_actived, w.deleted_at from webhook w where w.document_id = a.id offset 0) w on true
+  cross join lateral (
+    select (select d.next_attempt_at from webhook_dispatch_open d
+      where d.webhook = a.id and d.next_attempt_at <= $now order by d.next_attempt_at limit 1) is not null as is_due offset 0
+  ) d
+  where d.is_due or w.is_actived is not true or w.deleted_at is not null`)
+
+/** Those of the webhooks that need not wait longer: a row of them is due, or they are inactive or deleted. */
+export async function listReady(db: Database, webhooks: readonly WebhookId[], now: Date): Promise<WebhookId[]> {
+  return (await selectReady(db, { webhooks, now })).map(({ id }) => id)
+}
+
+/** Count of waiting rows at most. */
+const BACKLOG_LIMIT = 10_000
+
+/** What waits to be pulled. */
+export interface Backlog {
+  /** Due rows, up to `BACKLOG_LIMIT`. */
+  waiting: number
+  /** Since when the longest due one is due; null without one. */
+  oldestAt: Date | null
+}
+
+const selectBacklog = statement<Backlog, { webhook: WebhookId; now: Date }>(`
+  select
+    (select count(*)::int from (
+      select from webhook_dispatch_open d where d.webhook = $webhook and d.next_attempt_at <= $now
+      limit ${BACKLOG_LIMIT}) d) as waiting,
+    (select d.next_attempt_at from webhook_dispatch_open d where d.webhook = $webhook and d.next_attempt_at <= $now
+      order by d.next_attempt_at limit 1) as "oldestAt"`)
+
+/** Reads what waits at one webhook. */
+export async function readBacklog(db: Database, webhook: WebhookId, now: Date): Promise<Backlog> {
+  const [row] = await selectBacklog(db, { webhook, now })
+  return row ?? { waiting: 0, oldestAt: null }
+}
+
+/** A row under a lease, with the facts of its attempt. */
+export interface LeasedRow {
+  id: DispatchId
+  fence: number
+  attempt: number
+  trigger: AttemptTrigger
+  isTest: boolean
+  keepsSchedule: boolean
+  webhook: WebhookId
+  event: string
+  startedAt: Date
+  leasedUntil: Date
+}
+
+const LEASED = `d.document_id as id, d.fence, d.attempts as attempt, d.attempt_trigger as trigger, d.is_test as "isTest",
+    d.keeps_schedule as "keepsSchedule", d.webhook, d.event, d.last_attempt_at as "startedAt",
+    d.leased_until as "leasedUntil"`
+
+const selectLapsed = statement<LeasedRow, { now: Date; limit: number }>(`
+  select ${LEASED} from webhook_dispatch_open d
+  where d.leased_until <= $now order by d.leased_until limit $limit`)
+
+/** Up to `limit` rows whose lease has ended. They are not locked: the first record ends the lease. */
+export function listLapsed(db: Database, now: Date, limit: number): Promise<LeasedRow[]> {
+  return selectLapsed(db, { now, limit })
+}
+
+/** A row of the ledger that a receipt names. The facts of an attempt hold while `leasedUntil` is not null. */
+export type ReceiptRow = Omit<LeasedRow, 'leasedUntil'> & { leasedUntil: Date | null; isSuccess: boolean }
+
+const selectReceipts = statement<ReceiptRow, { webhook: WebhookId; ids: readonly DispatchId[] }>(`
+  select ${LEASED}, false as "isSuccess" from unnest($ids::uuid[]) as a (id)
+  cross join lateral (select * from webhook_dispatch_open d where d.document_id = a.id offset 0) d
+  where d.webhook = $webhook
+  union all
+  select d.document_id, d.fence, d.attempts, 'schedule', d.is_test, false, d.webhook, d.event, d.created_at, null,
+    d.status = 'success'
+  from unnest($ids::uuid[]) as a (id)
+  cross join lateral (select * from webhook_dispatch_ended d where d.document_id = a.id offset 0) d
+  where d.webhook = $webhook`)
+
+/** Those of the rows that are of this webhook, open or ended. */
+export function listReceiptRows(db: Database, webhook: WebhookId, ids: readonly DispatchId[]): Promise<ReceiptRow[]> {
+  return selectReceipts(db, { webhook, ids })
+}

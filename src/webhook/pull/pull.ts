@@ -1,0 +1,245 @@
+import type { KeyObject } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
+import type { DispatchId, IdMaker } from '../../base/id.ts'
+import { ACKNOWLEDGED } from '../../delivery/post/attempt-result.ts'
+import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
+import type { SealedCache, SecretCache } from '../../delivery/post/secret-cache.ts'
+import { withoutPost } from '../../delivery/post/signed-post.ts'
+import { Problem } from '../../http/problem/problem.ts'
+import type { PermissionScope } from '../../http/shape/caller.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import type { ClaimedDispatch } from '../delivery/claimed-work.ts'
+import type { EndedAttempt } from '../delivery/outcome.ts'
+import { type SettleDeps, type SettledAttempts, settleAttempts } from '../delivery/settle.ts'
+import { buildEnvelope } from '../envelope/envelope.ts'
+import { checkQueueEnabled } from '../ledger/dispatch.ts'
+import { loadWithin } from '../reach/account-reach.ts'
+import type { WebhookRecord } from '../registry/webhook.store.ts'
+import { loadWebhook } from '../registry/webhook.ts'
+import type { ReceiptStatus } from './pull.schema.ts'
+import { type Backlog, leaseDue, listReceiptRows, type ReceiptRow, readBacklog } from './pull.store.ts'
+import type { PullPlace, PullWaits } from './pull-waits.ts'
+
+/** Dependencies of pulls and acknowledgements. */
+export interface PullDeps extends SettleDeps {
+  clock: Pick<Clock, 'now'>
+  ids: IdMaker
+  secrets: SecretCache
+  /** The private keys of asymmetric signatures. */
+  signingKeys: SealedCache<KeyObject>
+  userAgent: string
+  waits: PullWaits
+  /** Runs after acknowledgements were recorded, for log, metrics and notices. */
+  onSettled: (settled: SettledAttempts) => void
+}
+
+/** A pull. */
+export interface PullRequest {
+  db: Database
+  id: string
+  scope: PermissionScope
+  max: number
+  waitSeconds: number
+  leaseSeconds: number
+  /** The subject of the caller's limits. */
+  caller: string
+  /** Checks the caller again, and returns its scope. Throws 401 and 403. */
+  recheck: () => Promise<PermissionScope>
+  /** Reports the end of the caller's connection. Returns what ends the watch. */
+  watch: (onClosed: () => void) => () => void
+}
+
+/** A delivery under a lease, signed. */
+export interface LeasedDelivery {
+  id: DispatchId
+  receipt: string
+  attempt: number
+  leaseUntil: Date
+  headers: Record<string, string>
+  body: string
+}
+
+/**
+ * Leases due deliveries of a webhook (docs/contract/pull.md#pull); without one it waits for the first. The wait holds no
+ * connection. It ends with the caller's access or connection, with the webhook, and with the process. Throws 404, 409
+ * `conflict` or `webhook_inactive`, 429 `rate_limited` and 503 `overloaded` for too many that wait.
+ */
+export async function pullDeliveries(deps: PullDeps, request: PullRequest): Promise<LeasedDelivery[]> {
+  const untilMs = deps.clock.now() + request.waitSeconds * 1_000
+  checkQueueEnabled(deps)
+  const webhook = await loadPulled(request, request.scope)
+  if (request.waitSeconds === 0) return lease(deps, request, webhook)
+  const { waits } = deps
+  // Before the first look, so that no notification is missed.
+  const place = waits.enter({ webhook: webhook.id, caller: request.caller, account: webhook.account })
+  const unwatch = request.watch(place.end)
+  try {
+    const leased = await lease(deps, request, webhook)
+    return leased.length > 0 ? leased : await waitFor(deps, request, { place, untilMs })
+  } finally {
+    unwatch()
+    place.leave()
+  }
+}
+
+async function waitFor(
+  deps: PullDeps,
+  request: PullRequest,
+  { place, untilMs }: { place: PullPlace; untilMs: number },
+): Promise<LeasedDelivery[]> {
+  while (deps.clock.now() < untilMs && !place.isOver()) {
+    const isReady = await place.wait()
+    // What is leased now would reach nobody.
+    if (place.isOver()) return []
+    const scope = await request.recheck()
+    if (!isReady) continue
+    const leased = await lease(deps, request, await loadPulled(request, scope))
+    if (leased.length > 0) return leased
+  }
+  return []
+}
+
+/** The webhook of a pull. Throws 404, and 409 for one that does not pull, or is inactive. */
+async function loadPulled({ db, id }: Pick<PullRequest, 'db' | 'id'>, scope: PermissionScope): Promise<WebhookRecord> {
+  const webhook = await loadWithin('webhook', { db, params: { id }, scope }, loadWebhook)
+  checkMode(webhook)
+  if (!webhook.isActived)
+    throw new Problem('webhook_inactive', 'The webhook is inactive: its deliveries wait. Activate it, then pull.')
+  return webhook
+}
+
+/** What waits at a webhook that pulls, active or not. Throws 404, and 409 `conflict` for one that does not pull. */
+export async function loadBacklog(
+  { db, params, scope }: { db: Database; params: { id: string }; scope: PermissionScope },
+  now: Date,
+): Promise<Backlog> {
+  const webhook = await loadWithin('webhook', { db, params, scope }, loadWebhook)
+  checkMode(webhook)
+  return readBacklog(db, webhook.id, now)
+}
+
+function checkMode({ mode }: Pick<WebhookRecord, 'mode'>): void {
+  if (mode !== 'pull')
+    throw new Problem(
+      'conflict',
+      'The webhook has the mode push: its deliveries are posted. Create one with mode pull.',
+    )
+}
+
+/** A secret that does not open rolls the leases back. */
+function lease(
+  deps: PullDeps,
+  { db, max, leaseSeconds }: Pick<PullRequest, 'db' | 'max' | 'leaseSeconds'>,
+  webhook: WebhookRecord,
+): Promise<LeasedDelivery[]> {
+  const now = new Date(deps.clock.now())
+  const leasedUntil = new Date(now.getTime() + leaseSeconds * 1_000)
+  return inTransaction(db, async (tx) => {
+    const claimed = await leaseDue(tx, { webhook: webhook.id, now, leasedUntil, max })
+    return claimed.map((row) => sign(deps, row, { now, leasedUntil }))
+  })
+}
+
+function sign(
+  { secrets, signingKeys, userAgent }: Pick<PullDeps, 'secrets' | 'signingKeys' | 'userAgent'>,
+  { id, fence, attempt, webhook, event }: ClaimedDispatch,
+  { now, leasedUntil }: { now: Date; leasedUntil: Date },
+): LeasedDelivery {
+  const body = buildEnvelope({ event, attempt })
+  const headers = buildDeliveryHeaders({
+    userAgent,
+    secret: openSealed(secrets, webhook.id, webhook.secretEncrypted),
+    signingKey:
+      webhook.signingKeyEncrypted === null
+        ? undefined
+        : openSealed(signingKeys, webhook.id, webhook.signingKeyEncrypted),
+    eventId: event.id,
+    eventType: event.type,
+    deliveryId: id,
+    attempt,
+    timestampSeconds: Math.floor(now.getTime() / 1_000),
+    body,
+  })
+  return { id, receipt: `${id}:${fence}`, attempt, leaseUntil: leasedUntil, headers, body }
+}
+
+function openSealed<Opened>(cache: SealedCache<Opened>, webhook: string, sealed: string | null): Opened {
+  try {
+    if (sealed !== null) return cache.open(webhook, sealed)
+  } catch {
+    // Refused below: nothing can be signed.
+  }
+  throw new Problem('conflict', 'The stored secret of the webhook cannot be read. Rotate it, then pull.')
+}
+
+/**
+ * Ends pulled deliveries as a success (docs/contract/pull.md#acknowledgement): each by the receipt of the attempt whose
+ * lease has not ended. The webhook is locked first, so that the failure count is decided behind its lock. Throws 404, and
+ * 409 for a webhook that does not pull.
+ */
+export async function acknowledge(
+  deps: PullDeps,
+  request: { db: Database; id: string; scope: PermissionScope; receipts: readonly string[] },
+): Promise<{ receipt: string; status: ReceiptStatus }[]> {
+  const { db, id, scope } = request
+  const receipts = request.receipts.map(readReceipt)
+  const { settled, statuses } = await inTransaction(db, async (tx) => {
+    const load = (at: Database, of: string) => loadWebhook(at, of, { lock: true })
+    const webhook = await loadWithin('webhook', { db: tx, params: { id }, scope }, load)
+    checkMode(webhook)
+    const now = new Date(deps.clock.now())
+    const rows = new Map(
+      (
+        await listReceiptRows(
+          tx,
+          webhook.id,
+          receipts.map((item) => item.id),
+        )
+      ).map((row) => [row.id, row]),
+    )
+    const ended = receipts.flatMap((item) => endAcknowledged(deps, rows.get(item.id), { fence: item.fence, now }))
+    const settled = await settleAttempts(deps, tx, ended)
+    const recorded = settled.recorded.filter(({ isRecorded }) => isRecorded)
+    const done = new Set(recorded.map(({ attempt }) => `${attempt.id}:${attempt.fence}`))
+    const judgeOne = ({ receipt, ...item }: Receipt) =>
+      done.has(receipt) ? 'acknowledged' : judge(rows.get(item.id), item.fence)
+    return { settled, statuses: receipts.map((item) => ({ receipt: item.receipt, status: judgeOne(item) })) }
+  })
+  deps.onSettled(settled)
+  return statuses
+}
+
+/** A receipt, read. */
+interface Receipt {
+  receipt: string
+  id: DispatchId
+  fence: number
+}
+
+function readReceipt(receipt: string): Receipt {
+  const [id = '', fence = ''] = receipt.split(':')
+  return { receipt, id: id as DispatchId, fence: Number(fence) }
+}
+
+/** What a receipt came to that ends no attempt now. Pure. */
+function judge(row: ReceiptRow | undefined, fence: number): ReceiptStatus {
+  if (!row) return 'not_found'
+  return row.isSuccess && row.fence === fence ? 'acknowledged' : 'expired'
+}
+
+function endAcknowledged(
+  { workerId }: Pick<PullDeps, 'workerId'>,
+  row: ReceiptRow | undefined,
+  { fence, now }: { fence: number; now: Date },
+): EndedAttempt[] {
+  if (!row?.leasedUntil || row.leasedUntil <= now || row.fence !== fence) return []
+  const { leasedUntil, isSuccess, ...attempt } = row
+  const durationMs = Math.max(0, now.getTime() - row.startedAt.getTime())
+  return [
+    {
+      ...attempt,
+      ...withoutPost('interrupted'),
+      ...{ result: ACKNOWLEDGED, durationMs, workerId, traceId: null, endedAt: now },
+    },
+  ]
+}

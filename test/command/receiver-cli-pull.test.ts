@@ -1,0 +1,83 @@
+import { Webhook as StandardWebhook } from 'standardwebhooks'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startReceiver } from '../harness/fakes/receiver.ts'
+import { waitFor } from '../harness/run/wait.ts'
+import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
+
+const PATH = '/api/v3/webhook/webhook'
+
+let fixture: CliFixture
+beforeAll(async () => {
+  fixture = await openCliFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+
+async function makePulling(): Promise<{ id: string; secret: string }> {
+  const body = { mode: 'pull', account: fixture.account, events: ['contract.create'] }
+  const { data } = (await fixture.service.admin('POST', PATH, body)).body
+  return { id: data.document_id, secret: data.secret }
+}
+
+const listRows = async (webhook: string) =>
+  (await fixture.service.admin('GET', `/api/v3/webhook/dispatch?filters=webhook|eq|${webhook}`)).body.data
+
+test('signalbox listen --pull forwards deliveries with their signature, and acknowledges what is answered 2xx', async () => {
+  await using target = await startReceiver()
+  const { id, secret } = await makePulling()
+  await using listening = fixture.start(['listen', '--pull', id, '--forward', `${target.origin}/hook`])
+  await listening.waitForOutput(new RegExp(`Pulling the deliveries of the webhook ${id}`))
+  await fixture.createContract()
+  const [request] = await target.waitFor(1, 20_000)
+  // The clock of the service stands, and is not that of this process.
+  const now = Date.now
+  try {
+    Date.now = () => fixture.service.clock.now()
+    expect(new StandardWebhook(secret).verify(request!.body.toString(), request!.headers)).toMatchObject({
+      type: 'contract.create',
+    })
+  } finally {
+    Date.now = now
+  }
+  const [, dispatch] = await listening.waitForOutput(/contract\.create +(\S+) {2}200 {2}\d+ ms$/m)
+  await waitFor('the acknowledgement', async () => (await listRows(id))[0]?.status === 'success')
+  expect(await listRows(id)).toMatchObject([{ document_id: dispatch, attempts: 1 }])
+})
+
+test('signalbox listen --pull leaves what is answered otherwise for a later attempt, and says so', async () => {
+  await using target = await startReceiver()
+  target.behave({ kind: 'status', status: 500 })
+  const { id } = await makePulling()
+  await using listening = fixture.start(['listen', '--pull', id, '--forward', `${target.origin}/hook`])
+  await fixture.createContract()
+  await listening.waitForOutput(/contract\.create +\S+ {2}500 {2}\d+ ms$/m)
+  expect(await listRows(id)).toMatchObject([{ status: 'pending', attempts: 1 }])
+})
+
+test('signalbox listen --pull without --forward prints and acknowledges, with --print-json the envelope', async () => {
+  const { id } = await makePulling()
+  await fixture.createContract()
+  await using listening = fixture.start(['listen', '--pull', id, '--print-json'])
+  await waitFor('the acknowledgement', async () => (await listRows(id))[0]?.status === 'success')
+  const [line = ''] = listening.stdout().trim().split('\n')
+  expect(JSON.parse(line)).toMatchObject({ type: 'contract.create', attempt: 1 })
+})
+
+test.each([
+  ['an unknown webhook', ['--pull', '01990000-0000-7000-8000-000000000000'], /not_found/],
+  ['a text that is no id', ['--pull', 'mine'], /UUID/],
+  [
+    'a list of events, which the webhook has',
+    ['--pull', '01990000-0000-7000-8000-000000000000', '--events', '*'],
+    /cannot be used with/,
+  ],
+])('signalbox listen --pull refuses %s', async (_what, args, text) => {
+  const { code, stderr } = await fixture.run(['listen', ...args])
+  expect(code).toBe(1)
+  expect(stderr).toMatch(text)
+})
+
+test('signalbox listen --pull refuses a webhook of the mode push', async () => {
+  const id = await fixture.subscribe(['contract.update'])
+  const { code, stderr } = await fixture.run(['listen', '--pull', id])
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('mode push') })
+})

@@ -1,0 +1,84 @@
+import type { AccountId, WebhookId } from '../../../src/base/id.ts'
+import { recordEvents } from '../../../src/event/occurrence/event.ts'
+import { createTestApp, type TestAnswer, type TestApp, type TestAppOptions, type TestCall } from '../app/app.ts'
+
+const PATH = '/api/v3/webhook/webhook'
+
+/** A delivery as a pull answers it. */
+export interface Pulled {
+  id: string
+  receipt: string
+  attempt: number
+  lease_until: string
+  headers: Record<string, string>
+  body: string
+}
+
+/** The whole service with webhooks that pull. */
+export interface PullApp extends AsyncDisposable {
+  t: TestApp
+  /** Calls with a key of everything that does not expire. */
+  call: TestCall
+  account: AccountId
+  /** Creates a webhook of the account, or a global one, that pulls the events `contract.create`. */
+  makeWebhook(options?: { isGlobal?: boolean; account?: AccountId }): Promise<{ id: WebhookId; secret: string }>
+  /** Records events of the account and routes them. */
+  emit(count?: number): Promise<void>
+  pull(webhook: string, body?: object, call?: TestCall): Promise<TestAnswer>
+  /** Pulls, and expects deliveries. */
+  take(webhook: string, body?: object): Promise<Pulled[]>
+  ack(webhook: string, receipts: readonly string[], call?: TestCall): Promise<TestAnswer>
+  /** Acknowledges, and returns the statuses. */
+  settle(webhook: string, receipts: readonly string[]): Promise<string[]>
+  listRows(): Promise<LedgerRow[]>
+  /** Advances the clock, and ends the leases that run out. */
+  pass(ms: number): Promise<void>
+}
+
+type LedgerRow = Awaited<ReturnType<typeof listRows>>[number]
+
+const listRows = ({ database }: TestApp) =>
+  database.db.selectFrom('webhook_dispatch').selectAll().orderBy('created_at').orderBy('document_id').execute()
+
+/** Starts it. */
+export async function openPull(options: TestAppOptions = {}): Promise<PullApp> {
+  const t = await createTestApp(options)
+  const { body } = await t.admin('POST', '/api/v3/identity/account', { name: 'Acme' })
+  const account: AccountId = body.data.document_id
+  const key = await t.admin('POST', '/api/v3/identity/api-key', { name: 'test', permissions: ['*:*'] })
+  const call = t.callAs(key.body.data.key)
+  const expectDone = async (answer: Promise<TestAnswer>) => {
+    const done = await answer
+    if (done.status >= 300) throw new Error(`${done.status} ${JSON.stringify(done.body)}`)
+    return done.body.data
+  }
+  const app: PullApp = {
+    t,
+    call,
+    account,
+    makeWebhook: async ({ isGlobal = false, account: owner = account } = {}) => {
+      const scope = isGlobal ? { is_global: true } : { account: owner }
+      const made = await expectDone(call('POST', PATH, { mode: 'pull', ...scope, events: ['contract.create'] }))
+      return { id: made.document_id, secret: made.secret }
+    },
+    emit: async (count = 1) => {
+      const facts = { resource: 'contract', action: 'create', resourceId: null, url: null }
+      const draft = { type: 'contract.create', accountScope: 'account', account, ...facts } as const
+      const drafts = Array.from({ length: count }, () => draft)
+      await recordEvents({ ids: t.app.ids, enableApiEventQueue: true }, t.database.db, drafts, new Date(t.clock.now()))
+      await t.app.router.drain()
+    },
+    pull: (webhook, request = {}, by = call) => by('POST', `${PATH}/${webhook}/pull`, request),
+    take: async (webhook, request) => (await expectDone(app.pull(webhook, request))).deliveries,
+    ack: (webhook, receipts, by = call) => by('POST', `${PATH}/${webhook}/ack`, { receipts }),
+    settle: async (webhook, receipts) =>
+      (await expectDone(app.ack(webhook, receipts))).receipts.map(({ status }: { status: string }) => status),
+    listRows: () => listRows(t),
+    pass: async (ms) => {
+      t.clock.advance(ms)
+      await t.app.leaseEnder.endLapsed()
+    },
+    [Symbol.asyncDispose]: () => t[Symbol.asyncDispose](),
+  }
+  return app
+}
