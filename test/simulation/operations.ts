@@ -54,6 +54,7 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
     account,
     resourceIds: null,
     headerNames: [],
+    contacts: [],
     headersEncrypted: null,
     secretEncrypted,
     subscriptions: { ids: [], names: ['webhook.test'], links: [simulation.ids.next<'subscription'>()] },

@@ -2774,6 +2774,24 @@ export interface paths {
         patch: operations["eventTenantVisible"];
         trace?: never;
     };
+    "/api/v3/webhook/mail-setting": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read which mails about webhooks oneself gets */
+        get: operations["webhookMailFindOne"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Choose which mails about webhooks oneself gets */
+        patch: operations["webhookMailUpdate"];
+        trace?: never;
+    };
     "/api/v3/webhook/publish": {
         parameters: {
             query?: never;
@@ -6606,6 +6624,50 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "webhook-mail.find-one": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook-mail.find-one
+         * @description Read which mails about webhooks oneself gets
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookMailFindOne"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook-mail.update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook-mail.update
+         * @description Choose which mails about webhooks oneself gets
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookMailUpdate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.active": {
         parameters: {
             query?: never;
@@ -7853,6 +7915,8 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /** @description Ids of members of its account who get mails about it, beside the administrators of the account. */
+            contacts?: string[];
             events?: string[];
         };
         CreatedPasskey: {
@@ -10667,6 +10731,19 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /** @description Ids of members of its account who get mails about it, beside the administrators of the account. */
+            contacts?: string[];
+        };
+        UpdateWebhookMail: {
+            /** @description Whether the user gets no mails about webhooks. */
+            is_stopped?: boolean;
+            /** @description Ids of webhooks of which the user gets no mails. */
+            stopped_webhooks?: string[];
+            /**
+             * @description Language of these mails, BCP 47.
+             * @enum {string}
+             */
+            language?: "en" | "de";
         };
         UsedAccountLimits: {
             webhooks: number;
@@ -10782,6 +10859,8 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /** @description Members of its account who get mails about it. */
+            contacts: string[];
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -10903,6 +10982,21 @@ export interface components {
             retrying: number;
             failed: number;
         };
+        WebhookMail: {
+            /** @description Whether the user gets no mails about webhooks. */
+            is_stopped: boolean;
+            /** @description Ids of webhooks of which the user gets no mails. */
+            stopped_webhooks: string[];
+            /**
+             * @description Language of these mails, BCP 47.
+             * @enum {string}
+             */
+            language: "en" | "de";
+        };
+        WebhookMailAnswer: {
+            data: components["schemas"]["WebhookMail"];
+            message: string;
+        };
         WebhookPage: {
             data: components["schemas"]["Webhook"][];
             message: string;
@@ -10958,6 +11052,8 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /** @description Members of its account who get mails about it. */
+            contacts: string[];
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -17788,6 +17884,77 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookMailFindOne: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookMailAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookMailUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateWebhookMail"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookMailAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -24730,6 +24897,82 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "webhook-event.update";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookMailFindOne: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook-mail.find-one";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookMailUpdate: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook-mail.update";
                 };
             };
         };

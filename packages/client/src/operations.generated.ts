@@ -177,6 +177,8 @@ export const OPERATIONS = {
     eventActive: { method: 'PATCH', path: '/api/v3/webhook/event/{id}/active', isKeyed: true },
     eventRouting: { method: 'GET', path: '/api/v3/webhook/event/{id}/routing' },
     eventTenantVisible: { method: 'PATCH', path: '/api/v3/webhook/event/{id}/tenant-visible', isKeyed: true },
+    webhookMailFindOne: { method: 'GET', path: '/api/v3/webhook/mail-setting' },
+    webhookMailUpdate: { method: 'PATCH', path: '/api/v3/webhook/mail-setting', isKeyed: true },
     eventPublish: { method: 'POST', path: '/api/v3/webhook/publish', isKeyed: true },
     replayJobFindAll: { method: 'GET', path: '/api/v3/webhook/replay-job' },
     replayJobFindOne: { method: 'GET', path: '/api/v3/webhook/replay-job/{id}' },

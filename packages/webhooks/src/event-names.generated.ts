@@ -157,6 +157,8 @@ export const EVENT_NAMES = [
   'webhook-event.find-set',
   'webhook-event.set',
   'webhook-event.update',
+  'webhook-mail.find-one',
+  'webhook-mail.update',
   'webhook.active',
   'webhook.auto-disable',
   'webhook.catalogue-status',

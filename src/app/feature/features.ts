@@ -59,6 +59,7 @@ import { exportRoutes } from '../../webhook/export/export.routes.ts'
 import { dispatchRoutes } from '../../webhook/ledger/dispatch.routes.ts'
 import { deleteLedger } from '../../webhook/ledger/dispatch.ts'
 import { cancelWaitingDispatches } from '../../webhook/ledger/removal.store.ts'
+import { mailSettingRoutes } from '../../webhook/mail/mail-setting.routes.ts'
 import { webhookRoutes } from '../../webhook/registry/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../../webhook/registry/webhook.ts'
 import { replayJobRoutes } from '../../webhook/replay/replay-job.routes.ts'
@@ -176,6 +177,7 @@ export const FEATURES: readonly Feature[] = [
   feature(exportRoutes, nothing),
   feature(webhookRoutes, webhookDeps),
   feature(subscriptionRoutes, webhookDeps),
+  feature(mailSettingRoutes, nothing),
   feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
   feature(publishRoutes, publishDeps, performPublication),
   feature(eventRoutes, nothing),

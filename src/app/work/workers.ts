@@ -16,11 +16,17 @@ import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts
 import { buildTargetLatch, type TargetLatch } from '../../provisioning/target/target-latch.ts'
 import { buildOutcomeCounter } from '../../webhook/activity/outcome-counter.ts'
 import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
+import {
+  buildNoticeWorker,
+  checkWebhookMail,
+  type NoticeWorker,
+  WEBHOOK_MAIL,
+} from '../../webhook/mail/notice-worker.ts'
 import { buildHeaderCache } from '../../webhook/registry/own-headers.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
 import { buildReplayWorker } from '../../webhook/replay/replay-job-worker.ts'
 import { ROLES } from '../config/config-variables.ts'
-import { buildMailTransport, loadTemplates } from '../part/mail-transport.ts'
+import { buildMailTransport, decideMailWay, loadTemplates } from '../part/mail-transport.ts'
 import { buildRealtimeParts, type RealtimeParts } from '../part/realtime-parts.ts'
 import { buildAppAlertWorker } from './alerts.ts'
 import { buildClockWatch } from './clock-watch.ts'
@@ -41,6 +47,7 @@ export interface Workers {
   replayWorker: JobRunner
   maintenance: Maintenance
   mailWorker: MailWorker
+  noticeWorker: NoticeWorker
   alertWorker: AlertWorker
   metrics: Metrics
   /** Notifies this process and the others of work. Never throws. */
@@ -104,8 +111,9 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })
   const maintenance = buildAppMaintenance(parts, metrics)
   const mailWorker = buildMailWorker({ ...fixture, ...buildMailing(parts), isTrusted })
+  const noticeWorker = buildAppNoticeWorker(parts, isTrusted)
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
-  const housekeeping = [maintenance, mailWorker, alertWorker, buildOutcomeCounter({ db, clock, logger })]
+  const housekeeping = [maintenance, mailWorker, noticeWorker, alertWorker, buildOutcomeCounter({ db, clock, logger })]
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []
   return {
@@ -118,6 +126,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     replayWorker,
     maintenance,
     mailWorker,
+    noticeWorker,
     alertWorker,
     metrics,
     notify: () => notifier.notify(),
@@ -154,7 +163,18 @@ export function buildWorkers(parts: WorkerParts): Workers {
 
 /** Outbox, templates and transport of mails. */
 function buildMailing({ config, database: { db }, keyring }: WorkerParts) {
-  return { db, keyring, template: loadTemplates(config), transport: buildMailTransport(config, db) }
+  const checks = { [WEBHOOK_MAIL]: checkWebhookMail }
+  return { db, keyring, checks, template: loadTemplates(config), transport: buildMailTransport(config, db) }
+}
+
+function buildAppNoticeWorker(parts: WorkerParts, isTrusted: () => boolean): NoticeWorker {
+  const { config, database, ids, clock, logger, keyring, baseUrl } = parts
+  const canSendMail = decideMailWay(config) !== 'none'
+  const serviceName = config.brandName
+  return buildNoticeWorker({
+    db: database.db,
+    ...{ ids, clock, isTrusted, logger, keyring, canSendMail, baseUrl, serviceName },
+  })
 }
 
 function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maintenance {
@@ -232,6 +252,7 @@ function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
     headers: buildHeaderCache(parts.keyring),
     version: VERSION,
     enableApiEventQueue: config.enableApiEventQueue,
+    canSendMail: decideMailWay(config) !== 'none',
     concurrency: config.webhookConcurrency,
     perWebhook: config.webhookConcurrencyPerWebhook,
     onRecorded: (recorded, notices) => metrics.countAttempts(recorded, notices),

@@ -115,6 +115,8 @@ export interface RouteDeclaration {
   bodyLimitBytes?: number
   /** Whether the route also takes `application/x-www-form-urlencoded` (docs/contract/realtime.md#channel-authorization). */
   takesForm?: boolean
+  /** Whether the route also takes `multipart/form-data`, of which nothing is read (RFC 8058 section 3.1). */
+  takesMultipart?: boolean
   /**
    * The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials: no `Idempotency-Key`.
    * `with-operation`: counted in the round trip of the operation's first statement; over the limit the operation is rolled

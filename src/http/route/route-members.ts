@@ -25,6 +25,7 @@ const DECLARED: Record<keyof RouteDeclaration, true> = {
   bare: true,
   bodyLimitBytes: true,
   takesForm: true,
+  takesMultipart: true,
   strictRateLimit: true,
   isExpensive: true,
   needsAdmission: true,

@@ -10,7 +10,7 @@ export const ADMINISTRATOR_ROLE = 'administrator'
 export const MEMBER_ROLE = 'member'
 
 /** May do everything in its accounts. Role of a membership (docs/contract/identity.md#account-roles), as the next three. */
-const ACCOUNT_ADMIN_ROLE = 'account-admin'
+export const ACCOUNT_ADMIN_ROLE = 'account-admin'
 const ACCOUNT_DEVELOPER_ROLE = 'account-developer'
 const ACCOUNT_VIEWER_ROLE = 'account-viewer'
 const ACCOUNT_PUBLISHER_ROLE = 'account-publisher'

@@ -854,6 +854,7 @@ export interface UserRole {
 export interface Webhook {
   account: string | null;
   consecutive_failures: Generated<number>;
+  contacts: Generated<string[]>;
   created_at: Timestamp;
   created_by: string | null;
   deleted_at: Timestamp | null;
@@ -1020,6 +1021,39 @@ export interface WebhookFanOut {
   reached: string | null;
 }
 
+export interface WebhookMailNotice {
+  account: string;
+  created_at: Timestamp;
+  dispatch: string;
+  is_queued: Generated<boolean>;
+  kind: string;
+  last_error: string | null;
+  last_status_code: number | null;
+  mailed_at: Timestamp | null;
+  webhook: string;
+}
+
+export interface WebhookMailRecipient {
+  account: string;
+  mail: string;
+  user: string;
+  webhooks: string[];
+}
+
+export interface WebhookMailSetting {
+  is_stopped: Generated<boolean>;
+  language: Generated<string>;
+  stopped_webhooks: Generated<string[]>;
+  updated_at: Timestamp;
+  user: string;
+}
+
+export interface WebhookMailTurn {
+  account: string;
+  due_at: Timestamp | null;
+  mailed_at: Timestamp | null;
+}
+
 export interface WebhookOutcome {
   at: Timestamp;
   count: number;
@@ -1139,6 +1173,10 @@ export interface DB {
   webhook_dispatch_open: WebhookDispatchOpen;
   webhook_event: WebhookEvent;
   webhook_fan_out: WebhookFanOut;
+  webhook_mail_notice: WebhookMailNotice;
+  webhook_mail_recipient: WebhookMailRecipient;
+  webhook_mail_setting: WebhookMailSetting;
+  webhook_mail_turn: WebhookMailTurn;
   webhook_outcome: WebhookOutcome;
   webhook_outcome_batch: WebhookOutcomeBatch;
   webhook_outcome_hour: WebhookOutcomeHour;
@@ -1369,6 +1407,17 @@ export interface Narrowed {
     document_id: Id<"subscription">;
     event: Id<"event type">;
     webhook: Id<"webhook">;
+  };
+  webhook_mail_notice: {
+    kind: "failing" | "disabled" | "recovered";
+    webhook: Id<"webhook">;
+  };
+  webhook_mail_recipient: {
+    mail: Id<"mail">;
+  };
+  webhook_mail_setting: {
+    language: "en" | "de";
+    user: Id<"user">;
   };
   webhook_outcome: {
     width: "minute" | "hour" | "quarter" | "day";

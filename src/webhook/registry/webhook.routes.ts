@@ -71,9 +71,9 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         const { url, name = null, description = null, is_global: isGlobal = false, account = null, events = [] } = body
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
-        const { resource_ids: resourceIds = null } = body
+        const { resource_ids: resourceIds = null, contacts = [] } = body
         const headers = readHeaders(body.headers ?? {})
-        const input = { url, name, description, isGlobal, account, resourceIds, headers, events, caller, now }
+        const input = { url, name, description, isGlobal, account, resourceIds, headers, contacts, events, caller, now }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
         room?.check('webhooks', 1)

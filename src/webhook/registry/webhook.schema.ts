@@ -37,6 +37,13 @@ const HeadersSchema = Type.Record(
   },
 )
 
+/** Users who get mails about the webhook (docs/contract/delivery.md#mails), beside the administrators of its account. */
+const ContactsSchema = Type.Array(UuidSchema, {
+  maxItems: 10,
+  uniqueItems: true,
+  description: 'Ids of members of its account who get mails about it, beside the administrators of the account.',
+})
+
 /** Entries of an event set (docs/contract/webhooks.md#event-set). */
 const EventEntriesSchema = Type.Array(
   Type.String({
@@ -59,6 +66,7 @@ const webhookMembers = {
     Type.Array(Type.String(), { description: 'The only resources whose events it receives; null for all.' }),
   ),
   header_names: Type.Array(Type.String(), { description: 'Names of its own headers, whose values are never shown.' }),
+  contacts: Type.Array(UuidSchema, { description: 'Members of its account who get mails about it.' }),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
@@ -91,6 +99,7 @@ export const CreateWebhookBody = named(
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
+      contacts: Type.Optional(ContactsSchema),
       events: Type.Optional(EventEntriesSchema),
     },
     { additionalProperties: false },
@@ -108,6 +117,7 @@ export const UpdateWebhookBody = named(
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
+      contacts: Type.Optional(ContactsSchema),
     },
     { additionalProperties: false, minProperties: 1 },
   ),

@@ -10,7 +10,10 @@ import { statement } from '../../postgres/statement/statement.ts'
 import { type DisabledReason, WebhookRow } from './webhook.schema.ts'
 
 /** A webhook: every column that the API shows, so that no read can leak its secret. */
-export const webhook = defineRecord('webhook', columnsOf(WebhookRow)).typed<{ disabledReason: DisabledReason | null }>()
+export const webhook = defineRecord('webhook', columnsOf(WebhookRow)).typed<{
+  disabledReason: DisabledReason | null
+  contacts: string[]
+}>()
 export type WebhookRecord = RecordOf<typeof webhook>
 export const toWebhookRow = wireOf(webhook, WebhookRow)
 
@@ -47,6 +50,7 @@ interface NewWebhook {
   account: string | null
   resourceIds: readonly string[] | null
   headerNames: readonly string[]
+  contacts: readonly string[]
   headersEncrypted: string | null
   secretEncrypted: string
   /** Ids and names of event types, and as many ids of links. */
@@ -64,9 +68,9 @@ const insert = statement<
     select from account where document_id = $account and deleted_at is null for share
   ), w as (
     insert into webhook (document_id, url, name, description, is_global, account, resource_ids, header_names, headers_encrypted,
-      secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
+      contacts, secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
     select $id, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $headerNames::text[],
-      $headersEncrypted, $secretEncrypted, true, $by, $by, $now, $now
+      $headersEncrypted, $contacts::uuid[], $secretEncrypted, true, $by, $by, $now, $now
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
   ), wanted as (
@@ -138,6 +142,7 @@ export interface WebhookChange {
   account?: AccountId | null
   resourceIds?: string[] | null
   headerNames?: string[]
+  contacts?: string[]
   headersEncrypted?: string | null
   isActived?: boolean
   consecutiveFailures?: number
@@ -156,6 +161,7 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   resourceIds: 'resource_ids = $resourceIds',
   headerNames: 'header_names = $headerNames',
   headersEncrypted: 'headers_encrypted = $headersEncrypted',
+  contacts: 'contacts = $contacts::uuid[]',
   isActived: 'is_actived = $isActived',
   consecutiveFailures: 'consecutive_failures = $consecutiveFailures',
   disabledAt: 'disabled_at = $disabledAt',
@@ -172,7 +178,15 @@ export async function updateWebhook(db: Database, id: WebhookId, change: Webhook
 
 type LockedChange = Pick<
   WebhookChange,
-  'url' | 'name' | 'description' | 'isGlobal' | 'account' | 'resourceIds' | 'headerNames' | 'headersEncrypted'
+  | 'url'
+  | 'name'
+  | 'description'
+  | 'isGlobal'
+  | 'account'
+  | 'resourceIds'
+  | 'headerNames'
+  | 'headersEncrypted'
+  | 'contacts'
 > & { by: UserId }
 
 /** Changes a locked webhook with the last statement of the transaction. Returns the row behind the change. */

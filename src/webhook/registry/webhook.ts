@@ -5,6 +5,7 @@ import type { Random } from '../../base/random.ts'
 import { type CallbackDeps, checkNewUrl, checkUrl } from '../../delivery/post/callback-field.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
+import { listMembersAmong } from '../../identity/account/account.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import { createSecret } from '../../outbound/signature.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -98,6 +99,8 @@ export interface CreateWebhookInput {
   resourceIds: readonly string[] | null
   /** The subscriber's own headers, as `readHeaders` returns them. */
   headers: OwnHeaders
+  /** Members of the account who get mails. */
+  contacts: readonly string[]
   /** Ids and names of event types that it subscribes to, beside `webhook.test`. */
   events: readonly string[]
   caller: Pick<Caller, 'userId'> | null
@@ -124,6 +127,7 @@ export async function createWebhook(
     isGlobal: input.isGlobal,
     account: checkScope(input),
     resourceIds: input.resourceIds,
+    contacts: input.contacts,
     ...sealHeaders(deps.keyring, id, input.headers),
     secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
     subscriptions: {
@@ -138,6 +142,7 @@ export async function createWebhook(
   if (!inserted)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
   const { webhook, types } = inserted
+  await checkContacts(db, input.contacts, webhook.account)
   const known = types.map((type) => ({ ...type, isSubscribed: type.internal === TEST_EVENT }))
   if (!known.some((type) => type.isSubscribed)) throw buildUnsynced()
   resolveEntries(input.events, known)
@@ -155,6 +160,7 @@ export interface ChangeWebhookInput {
   resourceIds?: string[] | null
   /** As `readHeaders` returns them. They replace those before. */
   headers?: OwnHeaders
+  contacts?: string[]
   caller: Caller
   now: Date
 }
@@ -178,13 +184,27 @@ export async function changeWebhook(
   // If the webhook changed in between, its account is not the locked one: lock it now.
   const account =
     wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
+  // Those of another account are no members of this one.
+  const contacts = input.contacts ?? (account === webhook.account && !isGlobal ? webhook.contacts : [])
+  if (input.contacts) await checkContacts(db, contacts, isGlobal ? null : account)
   const change = {
-    ...findChange(webhook, { ...input, isGlobal, account }),
+    ...findChange(webhook, { ...input, isGlobal, account, contacts }),
     ...findHeaderChange(deps, webhook, input.headers),
   }
   if (Object.keys(change).length === 0) return { webhook, before: webhook, isChanged: false, isMoved: false }
   const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)
   return { webhook: changed, before: webhook, isChanged: true, isMoved: change.account !== undefined }
+}
+
+/** Contacts are members of the account: mails go to no stranger. Throws a 422 at the first other one. */
+async function checkContacts(db: Database, contacts: readonly string[], account: string | null): Promise<void> {
+  if (contacts.length === 0) return
+  if (account === null) throw invalidField('contacts', 'global', 'a global webhook has none; send an empty list')
+  const members = new Set<string>(await listMembersAmong(db, account, contacts))
+  const index = contacts.findIndex((contact) => !members.has(contact))
+  if (index === -1) return
+  const text = 'is no member of the account; add the user to the account first, or leave it out'
+  throw invalidField(`contacts.${index}`, 'no_member', text)
 }
 
 /**
@@ -213,10 +233,11 @@ function findChange(
   wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description' | 'resourceIds'> & {
     isGlobal: boolean
     account: AccountId | null
+    contacts: string[]
   },
 ): WebhookChange {
   const { url = current.url, name = current.name, description = current.description, isGlobal, account } = wanted
-  const { resourceIds = current.resourceIds } = wanted
+  const { resourceIds = current.resourceIds, contacts } = wanted
   return {
     ...(url !== current.url && { url }),
     ...(name !== current.name && { name }),
@@ -224,6 +245,7 @@ function findChange(
     ...(isGlobal !== current.isGlobal && { isGlobal }),
     ...(account !== current.account && { account }),
     ...(!isDeepStrictEqual(resourceIds, current.resourceIds) && { resourceIds }),
+    ...(!isDeepStrictEqual(contacts, current.contacts) && { contacts }),
   }
 }
 
