@@ -27,7 +27,9 @@ async function signInWithRoles(accounts: readonly string[], names: readonly stri
   const roles = await Promise.all(names.map(fixture.findRoleId))
   for (const one of accounts) {
     const body = { user: user.userId, roles }
-    expect(await fixture.app.admin('POST', `/api/v3/identity/account/${one}/member`, body)).toMatchObject({ status: 201 })
+    expect(await fixture.app.admin('POST', `/api/v3/identity/account/${one}/member`, body)).toMatchObject({
+      status: 201,
+    })
   }
   return user
 }
@@ -328,25 +330,6 @@ describe('many webhooks of an account', () => {
     expect(written.reduce((sum, count) => sum + count)).toBe(1)
     expect(await takeMails()).toHaveLength(1)
   })
-})
-
-test('nothing is noted where the service sends no mail, and nothing of a transaction that was rolled back', async () => {
-  let isCrashing = true
-  const env = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${fixture.receiver.port}` }
-  const { database, clock } = fixture.app
-  const onCrashPoint = () => {
-    if (isCrashing) throw new Error('crash')
-  }
-  await using crashing = await createTestApp({ database, clock, env, onCrashPoint })
-  await setFailures(14)
-  fixture.receiver.behave({ kind: 'status', status: 410 })
-  await fixture.makeChange(account)
-  await crashing.app.router.drain()
-  await crashing.app.dispatcher.drain().catch(() => {})
-  expect(await sql('select * from webhook_mail_notice')).toEqual([])
-  isCrashing = false
-  await crashing.settle()
-  expect(await sql('select kind from webhook_mail_notice')).toEqual([{ kind: 'failing' }])
 })
 
 describe('stopping', () => {
