@@ -323,6 +323,8 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
   ],
   'webhook-event.delete': [onceElse(404), makeSubscription],
   'event.create': [onceElse(409), async () => ({ body: { internal: `${unique('once')}.paid` } })],
+  'event.update': [SAME, async () => ({ ...(await makeEventType()), body: { group: 'billing' } })],
+  'webhook-mail.update': [SAME, async () => ({ body: { is_stopped: true } })],
   'event.active': [SAME, async () => ({ ...(await makeEventType()), body: { is_actived: false } })],
   'event.publish': [
     EACH,

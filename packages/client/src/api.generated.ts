@@ -2709,7 +2709,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Describe or deprecate an external event type
+         * @description Needs the permission `event:update`.
+         */
+        patch: operations["eventUpdate"];
         trace?: never;
     };
     "/api/v3/webhook/event/{id}/active": {
@@ -4000,6 +4004,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onEventTenantVisible"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "event.update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * event.update
+         * @description Describe or deprecate an external event type
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onEventUpdate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7772,6 +7798,8 @@ export interface components {
             description?: string | null;
             /** @description Default false. */
             is_tenant_visible?: boolean;
+            /** @description What it is listed under: lower case, words joined by hyphens. */
+            group?: string | null;
         };
         CreateIdentity: {
             /** @description The `link_code` of the redirect_url. */
@@ -8242,6 +8270,34 @@ export interface components {
             id: string | null;
             url: string | null;
         };
+        /** @description The body of a delivery of such an event. */
+        EventExample: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            id: string;
+            type: string;
+            api_version: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            attempt: number;
+            data: components["schemas"]["EventExampleData"];
+        };
+        EventExampleData: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string | null;
+            resource: string;
+            action: string;
+            id: string | null;
+            url: string | null;
+        };
         EventOccurrence: {
             /**
              * Format: uuid
@@ -8345,6 +8401,16 @@ export interface components {
             is_actived: boolean;
             /** @description Whether callers with an account role see it, if it has account scope. */
             is_tenant_visible: boolean;
+            /** @description What it is listed under. */
+            group: string | null;
+            /**
+             * Format: date-time
+             * @description From when on not to subscribe to it; null for never.
+             */
+            deprecated_at: string | null;
+            /** @description What to subscribe to instead, or to do. */
+            deprecation_remedy: string | null;
+            example: components["schemas"]["EventExample"] | null;
             /**
              * Format: date-time
              * @description ISO 8601, UTC, milliseconds.
@@ -10643,6 +10709,18 @@ export interface components {
             name?: string;
             status?: components["schemas"]["ContractStatus"];
         };
+        UpdateEventType: {
+            description?: string | null;
+            /** @description What it is listed under: lower case, words joined by hyphens. */
+            group?: string | null;
+            /**
+             * Format: date-time
+             * @description From when on not to subscribe to it; null ends the deprecation.
+             */
+            deprecated_at?: string | null;
+            /** @description What to subscribe to instead, or to do. */
+            deprecation_remedy?: string | null;
+        };
         UpdateOauthClient: {
             /** @description Not blank; no control characters. */
             name?: string;
@@ -10992,6 +11070,16 @@ export interface components {
              * @enum {string}
              */
             language: "en" | "de";
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
         };
         WebhookMailAnswer: {
             data: components["schemas"]["WebhookMail"];
@@ -17525,6 +17613,8 @@ export interface operations {
                  *     - `route` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `source` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `is_actived` (boolean): eq, ne, in, nin, null
+                 *     - `group` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
+                 *     - `deprecated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
@@ -17756,6 +17846,51 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    eventUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateEventType"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventTypeAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -20375,6 +20510,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "event.tenant-visible";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onEventUpdate: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "event.update";
                 };
             };
         };

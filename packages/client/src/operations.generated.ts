@@ -174,6 +174,7 @@ export const OPERATIONS = {
     eventOccurrenceFindOne: { method: 'GET', path: '/api/v3/webhook/event-occurrence/{id}' },
     eventOccurrenceRouting: { method: 'GET', path: '/api/v3/webhook/event-occurrence/{id}/routing' },
     eventFindOne: { method: 'GET', path: '/api/v3/webhook/event/{id}' },
+    eventUpdate: { method: 'PATCH', path: '/api/v3/webhook/event/{id}', isKeyed: true },
     eventActive: { method: 'PATCH', path: '/api/v3/webhook/event/{id}/active', isKeyed: true },
     eventRouting: { method: 'GET', path: '/api/v3/webhook/event/{id}/routing' },
     eventTenantVisible: { method: 'PATCH', path: '/api/v3/webhook/event/{id}/tenant-visible', isKeyed: true },

@@ -38,6 +38,7 @@ export const EVENT_NAMES = [
   'event.routing',
   'event.subscribers',
   'event.tenant-visible',
+  'event.update',
   'handshake-target.find-all',
   'health.clock',
   'health.find-all',

@@ -94,6 +94,8 @@ export interface RouteDeclaration {
    * `shared`: as `pipeline`, with the event type of an API route that runs the same operation and has the same names.
    */
   event?: 'pipeline' | 'operation' | 'none' | 'shared'
+  /** Its event type is deprecated: from when on, ISO 8601, and what to subscribe to instead. */
+  eventDeprecation?: { at: string; remedy: string }
   /**
    * Whether a browser shows the answer: its problems are pages too (docs/contract/pages.md#frame). `asked`: only for a
    * browser that opens the path, by `Accept: text/html`.

@@ -16,6 +16,7 @@ const DECLARED: Record<keyof RouteDeclaration, true> = {
   ownAccounts: true,
   fresh: true,
   event: true,
+  eventDeprecation: true,
   page: true,
   writes: true,
   status: true,

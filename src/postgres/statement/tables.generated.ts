@@ -210,8 +210,12 @@ export interface EngineSession {
 export interface Event {
   account_scope: Generated<string>;
   created_at: Timestamp;
+  deprecated_at: Timestamp | null;
+  deprecation_remedy: string | null;
   description: string | null;
   document_id: string;
+  example: Json | null;
+  group: string | null;
   internal: string;
   is_actived: Generated<boolean>;
   is_tenant_visible: Generated<boolean>;
@@ -1041,6 +1045,7 @@ export interface WebhookMailRecipient {
 }
 
 export interface WebhookMailSetting {
+  created_at: Timestamp;
   is_stopped: Generated<boolean>;
   language: Generated<string>;
   stopped_webhooks: Generated<string[]>;

@@ -31,8 +31,10 @@ export const mailSettingRoutes: Routes<object> = [
     {
       handle: async (_deps: object, { db, caller }) => {
         const user = findUser(caller)
+        const setting = await findMailSetting(db, user)
+        if (!setting) throw notFound('user')
         return {
-          data: toWebhookMailRow(await findMailSetting(db, user)),
+          data: toWebhookMailRow(setting),
           message: 'Mails about webhooks.',
           changed: [{ id: user, account: null, url: null }],
         }
@@ -53,12 +55,13 @@ export const mailSettingRoutes: Routes<object> = [
         const user = findUser(caller)
         const { is_stopped: isStopped, language } = body
         const stoppedWebhooks = body.stopped_webhooks && [...new Set(body.stopped_webhooks)]
-        const setting = await changeMailSetting(db, user, { isStopped, stoppedWebhooks, language }, now)
-        if (!setting) throw notFound('user')
+        const result = await changeMailSetting(db, user, { isStopped, stoppedWebhooks, language }, now)
+        if (!result) throw notFound('user')
+        const { setting, isChanged } = result
         return {
           data: toWebhookMailRow(setting),
-          message: 'Mails about webhooks updated.',
-          changed: [{ id: user, account: null, url: null }],
+          message: isChanged ? 'Mails about webhooks updated.' : 'Mails about webhooks unchanged.',
+          changed: isChanged ? [{ id: user, account: null, url: null }] : [],
         }
       },
     },

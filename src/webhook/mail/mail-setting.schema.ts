@@ -1,6 +1,6 @@
-import { enumSchema, named, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, named, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
-import { MAIL_LANGUAGES, type MailSetting } from './mail-setting.store.ts'
+import { MAIL_LANGUAGES, type StoredMailSetting } from './mail-setting.store.ts'
 
 const members = {
   is_stopped: Type.Boolean({ description: 'Whether the user gets no mails about webhooks.' }),
@@ -12,7 +12,10 @@ const members = {
 }
 
 /** What a user wants of the mails about webhooks (docs/contract/delivery.md#stopping-mails). */
-export const WebhookMailRow = named('WebhookMail', Type.Object(members))
+export const WebhookMailRow = named(
+  'WebhookMail',
+  Type.Object({ ...members, created_at: TimestampSchema, updated_at: TimestampSchema }),
+)
 
 /** An absent member stays. */
 export const UpdateWebhookMailBody = named(
@@ -28,8 +31,16 @@ export const UpdateWebhookMailBody = named(
 )
 
 /** Maps a setting for the wire. */
-export const toWebhookMailRow = ({ isStopped, stoppedWebhooks, language }: MailSetting) => ({
+export const toWebhookMailRow = ({
+  isStopped,
+  stoppedWebhooks,
+  language,
+  createdAt,
+  updatedAt,
+}: StoredMailSetting) => ({
   is_stopped: isStopped,
   stopped_webhooks: stoppedWebhooks,
   language,
+  created_at: createdAt.toISOString(),
+  updated_at: updatedAt.toISOString(),
 })

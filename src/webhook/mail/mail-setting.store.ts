@@ -14,17 +14,23 @@ export interface MailSetting {
   language: (typeof MAIL_LANGUAGES)[number]
 }
 
-const DEFAULT: MailSetting = { isStopped: false, stoppedWebhooks: [], language: 'en' }
+/** A setting with its times; those of the user before the first change. */
+export interface StoredMailSetting extends MailSetting {
+  createdAt: Date
+  updatedAt: Date
+}
 
-const MEMBERS = 's.is_stopped as "isStopped", s.stopped_webhooks as "stoppedWebhooks", s.language'
-const select = statement<MailSetting, { user: UserId }>(
-  `select ${MEMBERS} from webhook_mail_setting s where s."user" = $user`,
-)
+const select = statement<StoredMailSetting, { user: UserId }>(`
+  select coalesce(s.is_stopped, false) as "isStopped", coalesce(s.stopped_webhooks, '{}') as "stoppedWebhooks",
+    coalesce(s.language, 'en') as language, coalesce(s.created_at, u.created_at) as "createdAt",
+    coalesce(s.updated_at, u.created_at) as "updatedAt"
+  from "user" u left join webhook_mail_setting s on s."user" = u.document_id
+  where u.document_id = $user and u.deleted_at is null`)
 
-/** What a user wants. */
-export async function findMailSetting(db: Database, user: UserId): Promise<MailSetting> {
+/** What a user wants. Undefined for an unknown or deleted user. */
+export async function findMailSetting(db: Database, user: UserId): Promise<StoredMailSetting | undefined> {
   const [row] = await select(db, { user })
-  return row ?? DEFAULT
+  return row
 }
 
 /** The changed members; others stay. */
@@ -32,26 +38,31 @@ type MailSettingChange = { [Name in keyof MailSetting]?: MailSetting[Name] | und
 
 type Change = { [Name in keyof MailSetting]: MailSetting[Name] | null } & { user: UserId; now: Date }
 
-const change = statement<MailSetting, Change>(`
-  insert into webhook_mail_setting as s ("user", is_stopped, stopped_webhooks, language, updated_at)
+const change = statement<StoredMailSetting, Change>(`
+  insert into webhook_mail_setting as s ("user", is_stopped, stopped_webhooks, language, created_at, updated_at)
   select u.document_id, coalesce($isStopped::boolean, false), coalesce($stoppedWebhooks::uuid[], '{}'),
-    coalesce($language::text, 'en'), $now
+    coalesce($language::text, 'en'), $now, $now
   from "user" u where u.document_id = $user and u.deleted_at is null
   on conflict ("user") do update set is_stopped = coalesce($isStopped::boolean, s.is_stopped),
     stopped_webhooks = coalesce($stoppedWebhooks::uuid[], s.stopped_webhooks),
     language = coalesce($language::text, s.language), updated_at = $now
-  returning ${MEMBERS}`)
+  where (coalesce($isStopped::boolean, s.is_stopped), coalesce($stoppedWebhooks::uuid[], s.stopped_webhooks),
+      coalesce($language::text, s.language)) is distinct from (s.is_stopped, s.stopped_webhooks, s.language)
+  returning s.is_stopped as "isStopped", s.stopped_webhooks as "stoppedWebhooks", s.language,
+    s.created_at as "createdAt", s.updated_at as "updatedAt"`)
 
-/** Changes what a user wants. Undefined for an unknown or deleted user. */
+/** Changes what a user wants. `isChanged` is false for an equal setting. Undefined for an unknown or deleted user. */
 export async function changeMailSetting(
   db: Database,
   user: UserId,
   { isStopped, stoppedWebhooks, language }: MailSettingChange,
   now: Date,
-): Promise<MailSetting | undefined> {
-  const [row] = await change(db, {
+): Promise<{ setting: StoredMailSetting; isChanged: boolean } | undefined> {
+  const [changed] = await change(db, {
     ...{ user, now, isStopped: isStopped ?? null, language: language ?? null },
     stoppedWebhooks: stoppedWebhooks ?? null,
   })
-  return row
+  if (changed) return { setting: changed, isChanged: true }
+  const [setting] = await select(db, { user })
+  return setting && { setting, isChanged: false }
 }

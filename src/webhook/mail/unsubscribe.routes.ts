@@ -47,11 +47,11 @@ export const unsubscribeRoutes: Routes<UnsubscribeDeps> = [
     {
       handle: async (deps: UnsubscribeDeps, { db, visitor, query, requestId, now }) => {
         const user = readUnsubscribeToken(deps.keyring, query.token ?? '')
-        const setting = user && (await changeMailSetting(db, user, { isStopped: true }, now))
-        if (!user || !setting) return showProblem(deps, buildLinkInvalid('unknown'), { requestId, visitor })
+        const result = user && (await changeMailSetting(db, user, { isStopped: true }, now))
+        if (!user || !result) return showProblem(deps, buildLinkInvalid('unknown'), { requestId, visitor })
         return {
           ...buildPage({ brand: deps.brand, ...buildStoppedPage(visitor) }),
-          changed: [{ id: user, account: null, url: null }],
+          changed: result.isChanged ? [{ id: user, account: null, url: null }] : [],
           actor: { userId: user, sessionId: null, account: null },
           audit: { is_stopped: true },
         }

@@ -142,7 +142,7 @@ export const SubscriptionRow = named(
   }),
 )
 
-/** A subscription without effect, with the reason. */
+/** A subscription without effect, or to a deprecated event type, with the reason. */
 const WarningSchema = named(
   'SubscriptionWarning',
   Type.Object({ event: Type.String(), code: Type.String(), message: Type.String() }),

@@ -38,7 +38,7 @@ export async function findWebhook(
 }
 
 /** Event type of a new webhook, and whether it is active. */
-export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived'>
+export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived' | 'deprecationRemedy'>
 
 /** A webhook to insert. */
 interface NewWebhook {
@@ -74,14 +74,15 @@ const insert = statement<
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
   ), wanted as (
-    select e.document_id, e.internal, e.account_scope, e.is_actived, row_number() over (order by e.internal) as n
+    select e.document_id, e.internal, e.account_scope, e.is_actived, e.deprecation_remedy,
+      row_number() over (order by e.internal) as n
     from event e where e.document_id = any($ids) or e.internal = any($names)
   ), subscribed as (
     insert into webhook_event (document_id, webhook, event, created_at, updated_at)
     select ($links::uuid[])[e.n], w.document_id, e.document_id, $now, $now from w, wanted e
   )
   select ${webhook.members('w')}, array(select json_build_object('id', document_id, 'internal', internal,
-    'accountScope', account_scope, 'isActived', is_actived) from wanted order by n) as types from w`)
+    'accountScope', account_scope, 'isActived', is_actived, 'deprecationRemedy', deprecation_remedy) from wanted order by n) as types from w`)
 
 /**
  * Inserts a webhook, active, without failures, with links to the event types that `subscriptions` names; the caller
