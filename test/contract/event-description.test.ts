@@ -42,8 +42,8 @@ const deprecate = async (type: Json) => {
   return answer.body.data
 }
 
-describe('events#examples', () => {
-  test('the example of every event type is an envelope as deliveries have it, of its type', async () => {
+describe('the examples', () => {
+  test('events#examples: the example of every event type is an envelope as deliveries have it, of its type', async () => {
     await createType()
     const judge = new Ajv({ strict: false })
     judge.addFormat('uuid', true)
@@ -64,7 +64,7 @@ describe('events#examples', () => {
     }
   })
 
-  test('is what a delivery has, but for its ids and times', async () => {
+  test('events#examples: is what a delivery has, but for its ids and times', async () => {
     for (const name of ['contract.create', 'contract.delete']) {
       const webhook = await fixture.createWebhook({ account }, [name])
       const id = await fixture.makeChange(account)
@@ -83,15 +83,15 @@ describe('events#examples', () => {
   })
 })
 
-describe('events#deprecation', () => {
-  test('a new type has a group, and no deprecation', async () => {
+describe('a deprecation', () => {
+  test('events#deprecation: a new type has a group, and no deprecation', async () => {
     const type = await createType({ group: 'billing', description: 'An invoice was paid' })
     expect(type).toMatchObject({ group: 'billing', deprecated_at: null, deprecation_remedy: null })
     const { body } = await fixture.app.admin('GET', `${EVENTS}?filters=group|eq|billing`)
     expect(body.data.map((row: Json) => row.internal)).toEqual([type.internal])
   })
 
-  test('has a date and a remedy, both or neither, and ends', async () => {
+  test('events#deprecation: has a date and a remedy, both or neither, and ends', async () => {
     const type = await createType()
     const since = at()
     expect(await deprecate(type)).toMatchObject({ deprecated_at: since, deprecation_remedy: REMEDY })
@@ -106,7 +106,7 @@ describe('events#deprecation', () => {
     expect((await patch(type, { deprecated_at: null })).body.message).toBe('Event type unchanged.')
   })
 
-  test('warns who subscribes, by each way, and who reads the set; the answer has the same members as before', async () => {
+  test('events#deprecation: warns who subscribes, by each way, and who reads the set; the answer has the same members as before', async () => {
     const type = await deprecate(await createType())
     const warning = { event: type.internal, code: 'deprecated', message: `${type.internal} is deprecated: ${REMEDY}` }
     const url = `${fixture.receiver.origin}/deprecated`
@@ -131,7 +131,7 @@ describe('events#deprecation', () => {
     expect(global.body.message).toContain(warning.message)
   })
 
-  test('loses nothing: who subscribes already, and who subscribes now, gets every event', async () => {
+  test('events#deprecation: loses nothing: who subscribes already, and who subscribes now, gets every event', async () => {
     const type = await createType()
     const before = await fixture.createWebhook({ account }, [type.internal])
     await deprecate(type)
@@ -147,7 +147,7 @@ describe('events#deprecation', () => {
       expect(fixture.received(webhook).map((request) => readEnvelope(request).type)).toEqual([type.internal])
   })
 
-  test('stays over a sync of the catalogue', async () => {
+  test('events#deprecation: stays over a sync of the catalogue', async () => {
     const type = await deprecate(await createType({ group: 'kept' }))
     expect((await fixture.app.admin('POST', '/api/v3/webhook/catalogue/sync')).body.data).toMatchObject({
       in_sync: true,
@@ -156,7 +156,7 @@ describe('events#deprecation', () => {
     expect((await fixture.app.admin('GET', path(type))).body.data).toEqual(type)
   })
 
-  test('is a change of an external type alone, by who may, with an event and an audit entry', async () => {
+  test('events#deprecation: is a change of an external type alone, by who may, with an event and an audit entry', async () => {
     const [own] = await fixture.findEventIds(['contract.create'])
     expectProblem(await patch({ document_id: own }, { group: 'x' }), 409, 'conflict')
     expectProblem(await patch({ document_id: NO_ONE }, { group: 'x' }), 404, 'not_found')
@@ -173,7 +173,7 @@ describe('events#deprecation', () => {
     expect(rows).toEqual([{ events: 1, entries: 1 }])
   })
 
-  test('refuses what is no description', async () => {
+  test('events#deprecation: refuses what is no description', async () => {
     const type = await createType()
     const refused = [
       {},

@@ -110,10 +110,9 @@ export function buildWorkers(parts: WorkerParts): Workers {
   })
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })
   const maintenance = buildAppMaintenance(parts, metrics)
-  const mailWorker = buildMailWorker({ ...fixture, ...buildMailing(parts), isTrusted })
-  const noticeWorker = buildAppNoticeWorker(parts, isTrusted)
+  const mailing = buildMailWorkers(parts, own)
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
-  const housekeeping = [maintenance, mailWorker, noticeWorker, alertWorker, buildOutcomeCounter({ db, clock, logger })]
+  const housekeeping = [maintenance, ...Object.values(mailing), alertWorker, buildOutcomeCounter({ db, clock, logger })]
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []
   return {
@@ -125,8 +124,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     provisioningJobs,
     replayWorker,
     maintenance,
-    mailWorker,
-    noticeWorker,
+    ...mailing,
     alertWorker,
     metrics,
     notify: () => notifier.notify(),
@@ -161,20 +159,19 @@ export function buildWorkers(parts: WorkerParts): Workers {
   }
 }
 
-/** Outbox, templates and transport of mails. */
-function buildMailing({ config, database: { db }, keyring }: WorkerParts) {
+/** The worker of the outbox, with its templates and transport, and that of the mails about webhooks. */
+function buildMailWorkers(
+  { config, database: { db }, ids, clock, logger, keyring, baseUrl }: WorkerParts,
+  { lease: { isTrusted }, onOwnFault }: { lease: Pick<KeptLease, 'isTrusted'>; onOwnFault: Metrics['countOwnFault'] },
+): Pick<Workers, 'mailWorker' | 'noticeWorker'> {
+  const shared = { db, clock, logger, keyring, isTrusted }
+  const texts = { template: loadTemplates(config), transport: buildMailTransport(config, db) }
   const checks = { [WEBHOOK_MAIL]: checkWebhookMail }
-  return { db, keyring, checks, template: loadTemplates(config), transport: buildMailTransport(config, db) }
-}
-
-function buildAppNoticeWorker(parts: WorkerParts, isTrusted: () => boolean): NoticeWorker {
-  const { config, database, ids, clock, logger, keyring, baseUrl } = parts
   const canSendMail = decideMailWay(config) !== 'none'
-  const serviceName = config.brandName
-  return buildNoticeWorker({
-    db: database.db,
-    ...{ ids, clock, isTrusted, logger, keyring, canSendMail, baseUrl, serviceName },
-  })
+  return {
+    mailWorker: buildMailWorker({ ...shared, ...texts, rest: systemClock.sleep, checks, onOwnFault }),
+    noticeWorker: buildNoticeWorker({ ...shared, ids, canSendMail, baseUrl, serviceName: config.brandName }),
+  }
 }
 
 function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maintenance {

@@ -80,12 +80,8 @@ export async function findSubscription(
 /** Facts for the check of a subscription and its warning. */
 export type NamedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'isActived' | 'deprecationRemedy'>
 
-function toNamedType(
-  internal: string | null,
-  accountScope: NamedType['accountScope'] | null,
-  isActived: boolean | null,
-  deprecationRemedy: string | null,
-): NamedType | undefined {
+function toNamedType({ internal, accountScope, ...rest }: Joined<NamedType>): NamedType | undefined {
+  const { isActived, deprecationRemedy } = rest
   return internal === null || accountScope === null
     ? undefined
     : { internal, accountScope, isActived: isActived === true, deprecationRemedy }
@@ -134,7 +130,9 @@ export async function insertSubscription(
   const { internal, typeScope, typeIsActived, typeRemedy, ...subscription } = rest
   return {
     webhook: found.hook === null ? undefined : webhook,
-    eventType: toNamedType(internal, typeScope, typeIsActived, typeRemedy),
+    eventType: toNamedType({
+      ...{ internal, accountScope: typeScope, isActived: typeIsActived, deprecationRemedy: typeRemedy },
+    }),
     subscription: subscription.id === null ? undefined : (subscription as SubscriptionRecord),
   }
 }
@@ -227,7 +225,9 @@ export async function lockMove(db: Database, id: string, event: string): Promise
     subscription,
     webhook,
     internal,
-    eventType: toNamedType(newInternal, newScope, newIsActived, newRemedy),
+    eventType: toNamedType({
+      ...{ internal: newInternal, accountScope: newScope, isActived: newIsActived, deprecationRemedy: newRemedy },
+    }),
     present: present === null ? undefined : { id: present, createdAt: presentCreatedAt as Date, isDeleted: !isPresent },
   }
 }

@@ -1,3 +1,4 @@
+import type { WebhookId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { buildSealedCache, type SealedCache } from '../../delivery/post/secret-cache.ts'
 import { invalidField } from '../../http/problem/problem.ts'
@@ -71,4 +72,27 @@ export function buildHeaderCache(keyring: Keyring): SealedCache<OwnHeaders> {
 /** Whether a URL posts to another server than before: the headers of a webhook are meant for one. */
 export function isOtherOrigin(url: string, before: string): boolean {
   return URL.parse(url)?.origin !== URL.parse(before)?.origin
+}
+
+/**
+ * Headers are credentials of one server: a new URL on another one takes none along, or who may change the URL would read
+ * them there.
+ */
+export function checkHeadersStay(
+  { headerNames, url: before }: { headerNames: readonly string[]; url: string },
+  { url, headers }: { url?: string; headers?: OwnHeaders },
+): void {
+  if (headerNames.length === 0 || headers !== undefined || url === undefined || !isOtherOrigin(url, before)) return
+  const text = 'are not sent to another origin: give them again with the new URL, or {} to remove them'
+  throw invalidField('headers', 'required', text)
+}
+
+/** Headers count as a change whenever they are given: what they were is not opened. */
+export function findHeaderChange(
+  { keyring }: { keyring: Pick<Keyring, 'seal'> },
+  { id, headerNames }: { id: WebhookId; headerNames: readonly string[] },
+  headers: OwnHeaders | undefined,
+): Partial<ReturnType<typeof sealHeaders>> {
+  if (!headers || (headerNames.length === 0 && Object.keys(headers).length === 0)) return {}
+  return sealHeaders(keyring, id, headers)
 }

@@ -5,13 +5,13 @@ import type { Random } from '../../base/random.ts'
 import { type CallbackDeps, checkNewUrl, checkUrl } from '../../delivery/post/callback-field.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
-import { listMembersAmong } from '../../identity/account/account.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import { createSecret } from '../../outbound/signature.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { resolveEntries, splitEntries } from '../envelope/event-entry.ts'
 import { buildUnsynced, findWarnings, type SubscriptionWarning, TEST_EVENT } from '../event-set/subscription.ts'
-import { isOtherOrigin, type OwnHeaders, sealHeaders } from './own-headers.ts'
+import { checkContacts, findContacts } from './contacts.ts'
+import { checkHeadersStay, findHeaderChange, type OwnHeaders, sealHeaders } from './own-headers.ts'
 import {
   changeLockedWebhook,
   findWebhook,
@@ -184,9 +184,7 @@ export async function changeWebhook(
   // If the webhook changed in between, its account is not the locked one: lock it now.
   const account =
     wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
-  // Those of another account are no members of this one.
-  const contacts = input.contacts ?? (account === webhook.account && !isGlobal ? webhook.contacts : [])
-  if (input.contacts) await checkContacts(db, contacts, isGlobal ? null : account)
+  const contacts = await findContacts(db, webhook, { given: input.contacts, account })
   const change = {
     ...findChange(webhook, { ...input, isGlobal, account, contacts }),
     ...findHeaderChange(deps, webhook, input.headers),
@@ -194,37 +192,6 @@ export async function changeWebhook(
   if (Object.keys(change).length === 0) return { webhook, before: webhook, isChanged: false, isMoved: false }
   const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)
   return { webhook: changed, before: webhook, isChanged: true, isMoved: change.account !== undefined }
-}
-
-/** Contacts are members of the account: mails go to no stranger. Throws a 422 at the first other one. */
-async function checkContacts(db: Database, contacts: readonly string[], account: string | null): Promise<void> {
-  if (contacts.length === 0) return
-  if (account === null) throw invalidField('contacts', 'global', 'a global webhook has none; send an empty list')
-  const members = new Set<string>(await listMembersAmong(db, account, contacts))
-  const index = contacts.findIndex((contact) => !members.has(contact))
-  if (index === -1) return
-  const text = 'is no member of the account; add the user to the account first, or leave it out'
-  throw invalidField(`contacts.${index}`, 'no_member', text)
-}
-
-/**
- * Headers are credentials of one server: a new URL on another one takes none along, or who may change the URL would read
- * them there.
- */
-function checkHeadersStay({ headerNames, url: before }: WebhookRecord, { url, headers }: ChangeWebhookInput): void {
-  if (headerNames.length === 0 || headers !== undefined || url === undefined || !isOtherOrigin(url, before)) return
-  const text = 'are not sent to another origin: give them again with the new URL, or {} to remove them'
-  throw invalidField('headers', 'required', text)
-}
-
-/** Headers count as a change whenever they are given: what they were is not opened. */
-function findHeaderChange(
-  { keyring }: Pick<WebhookDeps, 'keyring'>,
-  { id, headerNames }: WebhookRecord,
-  headers: OwnHeaders | undefined,
-): Pick<WebhookChange, 'headerNames' | 'headersEncrypted'> {
-  if (!headers || (headerNames.length === 0 && Object.keys(headers).length === 0)) return {}
-  return sealHeaders(keyring, id, headers)
 }
 
 /** The columns of an update that differ. */

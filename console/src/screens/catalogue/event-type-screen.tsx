@@ -13,7 +13,9 @@ import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
+import { Instant } from '../../parts/time.tsx'
 import { ScopeBadge } from './catalogue-screen.tsx'
+import { DeprecatedBadge, Deprecation } from './deprecation.tsx'
 import { EnvelopeExample } from './envelope-example.tsx'
 import { useStaleNames } from './event-types.ts'
 import { type EventType, stateOf } from './filter-types.ts'
@@ -39,6 +41,7 @@ export function EventTypeScreen() {
           <Group gap="xs">
             <Status name={stateOf(row, stale)} />
             <ScopeBadge scope={row.account_scope} />
+            <DeprecatedBadge type={row} />
           </Group>
         )
       }
@@ -61,6 +64,11 @@ function Detail({ type, isStale }: { type: EventType; isStale: boolean }) {
       <Facts
         lines={[
           [t('catalogue.fires'), description ?? '–'],
+          [t('catalogue.group'), type.group ?? '–'],
+          type.deprecated_at === null
+            ? undefined
+            : [t('catalogue.deprecated-since'), <Instant key="deprecated" at={type.deprecated_at} />],
+          type.deprecation_remedy === null ? undefined : [t('catalogue.remedy'), type.deprecation_remedy],
           [
             t('catalogue.produced'),
             method ? <CopyText key="route" text={`${method} ${route}`} /> : t(`catalogue.source.${source}`),
@@ -78,13 +86,14 @@ function Detail({ type, isStale }: { type: EventType; isStale: boolean }) {
         ]}
       />
       <Marks type={type} isStale={isStale} />
+      <Deprecation key={type.updated_at} type={type} />
       {may('event:routing') && <RoutingForecast type={type} />}
       {may('webhook-event:find-all') && <Subscribers type={type} />}
       <Stack gap="xs">
         <Title order={2} size="h4">
           {t('catalogue.envelope')}
         </Title>
-        <EnvelopeExample type={type} />
+        {type.example !== null && <EnvelopeExample type={type} />}
       </Stack>
     </>
   )

@@ -12,6 +12,7 @@ import { Facts } from '../../../parts/facts.tsx'
 import { Form } from '../../../parts/form.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { Instant } from '../../../parts/time.tsx'
+import { Contacts, OwnMails } from '../contacts.tsx'
 import { OwnHeaders } from '../own-headers.tsx'
 import { ResourceIdsInput } from '../resource-ids.tsx'
 import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
@@ -26,6 +27,8 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
     <Stack maw={720}>
       <SettingsForm webhook={webhook} />
       <OwnHeaders webhook={webhook} />
+      <Contacts webhook={webhook} />
+      <OwnMails webhook={webhook} />
       <Title order={2} size="h5">
         {t('settings.facts')}
       </Title>
