@@ -7,8 +7,8 @@ import {
   NO_ONE,
   startContractFixture,
 } from '../../../test/contract/contract-fixture.ts'
-import type { TestAnswer } from '../../../test/harness/app/app.ts'
-import { createTestApp } from '../../../test/harness/app/app.ts'
+import { createTestApp, type TestAnswer } from '../../../test/harness/app/app.ts'
+import { TEST_SECRETS } from '../../../test/harness/app/test-secrets.ts'
 import { COLLECT_S, NOTICES_LIMIT, PACE_S, READERS_LIMIT } from './notice-worker.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
@@ -382,6 +382,44 @@ describe('stopping', () => {
     expect(await read()).toMatchObject({ is_stopped: false })
     await fixture.app.admin('DELETE', `/api/v3/identity/user/${boss.userId}`)
     expect((await post(token)).status).toBe(410)
+  })
+
+  test('survives a body of 1 MiB, calls at once and a secret that was rotated', async () => {
+    await deliver(410, 14)
+    const { pathname, search } = unsubscribeOf((await collect())[0])
+    const link = `${pathname}${search}`
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    for (const type of ['application/x-www-form-urlencoded', 'multipart/form-data; boundary=b', 'text/plain']) {
+      const answer = await fixture.app.anonymous('POST', link, 'a'.repeat(1_048_576), { 'content-type': type })
+      expect([413, 415]).toContain(answer.status)
+    }
+    expect(await read()).toMatchObject({ is_stopped: false })
+    const { database, clock } = fixture.app
+    const secretKey = ['another secret of the service, of 32 bytes', ...TEST_SECRETS.secretKey]
+    await using rotated = await createTestApp({ database, clock, secretKey })
+    const answers = await Promise.all([
+      ...[1, 2, 3].map(() => fixture.app.anonymous('POST', link, 'List-Unsubscribe=One-Click', form)),
+      rotated.anonymous('POST', link, 'List-Unsubscribe=One-Click', form),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    const [{ count }] = await sql(
+      `select count(*)::int from event_occurrence where event = 'webhook-mail.update' and resource_id = $1`,
+      [boss.userId],
+    )
+    expect(count).toBe(1)
+  })
+
+  test('by a key of a portal session is refused: its user is no user here', async () => {
+    const path = `/api/v3/identity/account/${account}/portal-session`
+    const made = await fixture.app.admin('POST', path, { role: 'account-admin' })
+    expect(made.status).toBe(201)
+    const token = made.body.data.url.split('#token=')[1]
+    const opened = await fixture.app.anonymous('POST', '/api/v3/auth/portal-session/open', { token })
+    const call = fixture.app.callAs(opened.body.data.token)
+    const contacts = [boss.userId]
+    expect((await call('PATCH', `${HOOKS}/${hook.id}`, { contacts })).status).toBe(200)
+    expect((await call('PATCH', SETTING, { is_stopped: true })).status).toBe(403)
+    expect(await read()).toMatchObject({ is_stopped: false })
   })
 
   test('of one webhook leaves the mails of the others, and a mail that is written already', async () => {
