@@ -43,8 +43,9 @@ export function buildEventTypes(plan: SamplePlan): { rows: SampleRows; ids: Read
   const event = missing.map(([internal, description], number) => ({
     ...{ document_id: plan.idOf('event type', number), internal, description, source: 'external' },
     ...{ account_scope: 'account', is_tenant_visible: true, created_at: at, updated_at: at },
-    ...{ group: 'shop', example: JSON.stringify(buildExample({ internal, accountScope: 'account', readPath: null })) },
-    ...(internal === DEPRECATED && { deprecated_at: at, deprecation_remedy: 'Subscribe to order.ship.' }),
+    ...{ group: 'shop', example: buildExample({ internal, accountScope: 'account', readPath: null }) },
+    deprecated_at: internal === DEPRECATED ? at : null,
+    deprecation_remedy: internal === DEPRECATED ? 'Subscribe to order.ship.' : null,
   }))
   const own = event.map(({ internal, document_id: id }) => [internal, id] as const)
   return { rows: { event }, ids: new Map([...plan.eventTypes, ...own]) }

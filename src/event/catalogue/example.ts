@@ -9,7 +9,7 @@ const ACCOUNT = '01997e2a-6c00-7000-8000-0000000000ac'
 const RESOURCE = '01997e2a-6c00-7000-8000-0000000000a1'
 
 /** The body of a delivery, as an example. */
-export interface EventExample {
+export type EventExample = {
   id: string
   type: string
   api_version: string
