@@ -1290,7 +1290,6 @@ create table "webhook_mail_notice" (
   is_queued boolean not null default false,
   mailed_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
-  constraint webhook_mail_notice_kind_check CHECK ((kind = ANY (ARRAY['failing'::text, 'disabled'::text, 'recovered'::text]))),
   constraint webhook_mail_notice_pkey PRIMARY KEY (webhook, kind),
   constraint webhook_mail_notice_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
 );

@@ -553,7 +553,8 @@ create table replay_job_item (
 -- count, one of a kind for each incident. `failing` stays until the incident ends.
 create table webhook_mail_notice (
   webhook uuid not null references webhook (document_id) on delete cascade,
-  kind text not null check (kind in ('failing', 'disabled', 'recovered')),
+  -- `failing`, `disabled` or `recovered`.
+  kind text not null,
   account uuid not null,
   -- The delivery that caused it, with its failure.
   dispatch uuid not null,

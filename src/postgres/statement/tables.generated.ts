@@ -1414,7 +1414,6 @@ export interface Narrowed {
     webhook: Id<"webhook">;
   };
   webhook_mail_notice: {
-    kind: "failing" | "disabled" | "recovered";
     webhook: Id<"webhook">;
   };
   webhook_mail_recipient: {
