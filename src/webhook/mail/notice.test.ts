@@ -1,3 +1,4 @@
+import pino from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   type ContractFixture,
@@ -9,7 +10,9 @@ import {
 } from '../../../test/contract/contract-fixture.ts'
 import { createTestApp, type TestAnswer } from '../../../test/harness/app/app.ts'
 import { TEST_SECRETS } from '../../../test/harness/app/test-secrets.ts'
-import { COLLECT_S, NOTICES_LIMIT, PACE_S, READERS_LIMIT } from './notice-worker.ts'
+import { buildIdMaker } from '../../base/id.ts'
+import { systemRandom } from '../../base/random.ts'
+import { buildNoticeWorker, COLLECT_S, NOTICES_LIMIT, PACE_S, READERS_LIMIT } from './notice-worker.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
 const SETTING = '/api/v3/webhook/mail-setting'
@@ -318,6 +321,39 @@ describe('many webhooks of an account', () => {
     expect(subjectsOf(await takeMails())).toEqual(['The webhook X is failing'])
     advance(PACE_S)
     expect(await takeMails()).toEqual([])
+  })
+
+  test('are told by the next turn when a process breaks while it writes them, and then once', async () => {
+    const { app, database, clock } = fixture.app
+    await deliver(410, 14)
+    advance(COLLECT_S)
+    const keyring = {
+      seal: () => {
+        throw new Error('broken')
+      },
+      deriveKeys: () => [Buffer.alloc(32)],
+    }
+    const texts = { baseUrl: app.baseUrl, serviceName: 'Signalbox', logger: pino({ level: 'silent' }) }
+    const ids = buildIdMaker(clock, systemRandom)
+    const broken = buildNoticeWorker({ db: database.db, ids, clock, keyring, canSendMail: true, ...texts })
+    await expect(broken.drain()).rejects.toThrow('broken')
+    expect(await sql('select * from mail_outbox')).toEqual([])
+    expect(await takeMails()).toHaveLength(1)
+    const silent = buildNoticeWorker({ db: database.db, ids, clock, keyring, canSendMail: false, ...texts })
+    await deliver(410, 19)
+    advance(PACE_S)
+    expect(await silent.drain()).toBe(0)
+    const early = buildNoticeWorker({
+      db: database.db,
+      ids,
+      clock,
+      keyring,
+      canSendMail: true,
+      isTrusted: () => false,
+      ...texts,
+    })
+    expect(await early.drain()).toBe(0)
+    expect(subjectsOf(await takeMails())).toEqual(['The webhook X was disabled'])
   })
 
   test('are told once, however many processes write the mails', async () => {
