@@ -187,7 +187,7 @@ test('delivery#gone, delivery#failure-count: a 410 ends the delivery as failed, 
   fixture.app.clock.advance(86_400_000)
   await fixture.app.settle()
   expect(fixture.received(webhook)).toHaveLength(1)
-  expect((await fixture.app.admin('GET', `/api/v3/webhook/webhook/${webhook.id}`)).body.data.consecutive_failures).toBe(1)
+  expect(await fixture.readWebhook(webhook)).toMatchObject({ consecutive_failures: 1 })
 })
 
 test('delivery#failed-attempts, delivery#retry-timing: a 401 after a rotation is retried on the schedule and succeeds once the secret is deployed', async () => {
