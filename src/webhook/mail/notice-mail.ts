@@ -7,7 +7,7 @@ import type { DueNotice } from './notice.store.ts'
 import type { MailKind } from './notice.ts'
 
 /** Webhooks that a mail names; it counts the others. */
-export const NAMED_LIMIT = 20
+const NAMED_LIMIT = 20
 
 /** The webhooks that a mail is about, and the links in it. */
 export interface NoticeMail {

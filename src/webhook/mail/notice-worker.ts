@@ -137,7 +137,7 @@ function draftMails(
 }
 
 /** The address that stops the mails of a user. */
-export function buildUnsubscribeUrl(
+function buildUnsubscribeUrl(
   { baseUrl, keyring }: Pick<NoticeWorkerDeps, 'baseUrl'> & { keyring: Pick<Keyring, 'deriveKeys'> },
   user: UserId,
 ): string {
