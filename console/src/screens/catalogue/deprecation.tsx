@@ -1,10 +1,12 @@
-import { Badge, Button, Group, Text, TextInput, Title } from '@mantine/core'
+import { Alert, Badge, Button, Group, Text, TextInput, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ChangeForm } from '../../parts/form.tsx'
+import { Instant } from '../../parts/time.tsx'
 import type { EventType } from './filter-types.ts'
 
 /** Marks a deprecated event type; nothing for others. */
@@ -12,9 +14,23 @@ export function DeprecatedBadge({ type: { deprecation_remedy: remedy } }: { type
   const { t } = useTranslation('console')
   if (remedy === null) return null
   return (
-    <Badge variant="outline" color="orange" tt="none" title={remedy}>
+    <Badge variant="outline" color="gray" tt="none" title={remedy}>
       {t('catalogue.deprecated')}
     </Badge>
+  )
+}
+
+/** Since when an event type is deprecated, and what to do instead; nothing for others. */
+export function DeprecationNotice({ type }: { type: EventType }) {
+  const { t } = useTranslation()
+  if (type.deprecated_at === null) return null
+  return (
+    <Alert color="gray" variant="outline" title={t('catalogue.deprecated-since')} icon={<Icon name="warn" />}>
+      <Text size="sm">
+        <Instant at={type.deprecated_at} />
+      </Text>
+      <Text size="sm">{type.deprecation_remedy}</Text>
+    </Alert>
   )
 }
 

@@ -13,9 +13,8 @@ import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
-import { Instant } from '../../parts/time.tsx'
 import { ScopeBadge } from './catalogue-screen.tsx'
-import { DeprecatedBadge, Deprecation } from './deprecation.tsx'
+import { DeprecatedBadge, Deprecation, DeprecationNotice } from './deprecation.tsx'
 import { EnvelopeExample } from './envelope-example.tsx'
 import { useStaleNames } from './event-types.ts'
 import { type EventType, stateOf } from './filter-types.ts'
@@ -61,14 +60,11 @@ function Detail({ type, isStale }: { type: EventType; isStale: boolean }) {
   const rule = internal.endsWith('.purge') ? 'purge' : account_scope
   return (
     <>
+      <DeprecationNotice type={type} />
       <Facts
         lines={[
           [t('catalogue.fires'), description ?? '–'],
           [t('catalogue.group'), type.group ?? '–'],
-          type.deprecated_at === null
-            ? undefined
-            : [t('catalogue.deprecated-since'), <Instant key="deprecated" at={type.deprecated_at} />],
-          type.deprecation_remedy === null ? undefined : [t('catalogue.remedy'), type.deprecation_remedy],
           [
             t('catalogue.produced'),
             method ? <CopyText key="route" text={`${method} ${route}`} /> : t(`catalogue.source.${source}`),
