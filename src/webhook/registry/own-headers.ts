@@ -1,7 +1,7 @@
-import type { WebhookId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { buildSealedCache, type SealedCache } from '../../delivery/post/secret-cache.ts'
 import { invalidField } from '../../http/problem/problem.ts'
+import type { WebhookChange, WebhookRecord } from './webhook.store.ts'
 
 /** Headers that a subscriber adds to its deliveries: names in lower case, and their values. */
 export type OwnHeaders = Readonly<Record<string, string>>
@@ -79,7 +79,7 @@ export function isOtherOrigin(url: string, before: string): boolean {
  * them there.
  */
 export function checkHeadersStay(
-  { headerNames, url: before }: { headerNames: readonly string[]; url: string },
+  { headerNames, url: before }: WebhookRecord,
   { url, headers }: { url?: string; headers?: OwnHeaders },
 ): void {
   if (headerNames.length === 0 || headers !== undefined || url === undefined || !isOtherOrigin(url, before)) return
@@ -89,10 +89,10 @@ export function checkHeadersStay(
 
 /** Headers count as a change whenever they are given: what they were is not opened. */
 export function findHeaderChange(
-  { keyring }: { keyring: Pick<Keyring, 'seal'> },
-  { id, headerNames }: { id: WebhookId; headerNames: readonly string[] },
+  { keyring }: { keyring: Keyring },
+  { id, headerNames }: WebhookRecord,
   headers: OwnHeaders | undefined,
-): Partial<ReturnType<typeof sealHeaders>> {
+): Pick<WebhookChange, 'headerNames' | 'headersEncrypted'> {
   if (!headers || (headerNames.length === 0 && Object.keys(headers).length === 0)) return {}
   return sealHeaders(keyring, id, headers)
 }

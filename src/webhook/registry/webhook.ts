@@ -10,7 +10,7 @@ import { createSecret } from '../../outbound/signature.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { resolveEntries, splitEntries } from '../envelope/event-entry.ts'
 import { buildUnsynced, findWarnings, type SubscriptionWarning, TEST_EVENT } from '../event-set/subscription.ts'
-import { checkContacts, findContacts } from './contacts.ts'
+import { checkContacts, findContacts } from '../mail/contacts.ts'
 import { checkHeadersStay, findHeaderChange, type OwnHeaders, sealHeaders } from './own-headers.ts'
 import {
   changeLockedWebhook,

@@ -2,7 +2,6 @@ import type { AccountId } from '../../base/id.ts'
 import { invalidField } from '../../http/problem/problem.ts'
 import { listMembersAmong } from '../../identity/account/account.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import type { WebhookRecord } from './webhook.store.ts'
 
 /**
  * Checks that contacts are members of the account (docs/contract/webhooks.md#contacts): mails go to no stranger. Throws a 422
@@ -24,7 +23,7 @@ export async function checkContacts(db: Database, contacts: readonly string[], a
  */
 export async function findContacts(
   db: Database,
-  before: Pick<WebhookRecord, 'account' | 'contacts'>,
+  before: { account: AccountId | null; contacts: string[] },
   { given, account }: { given: string[] | undefined; account: AccountId | null },
 ): Promise<string[]> {
   if (given) await checkContacts(db, given, account)
