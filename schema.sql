@@ -841,7 +841,9 @@ create table "realtime_message_ended" (
   constraint realtime_message_ended_status_check CHECK ((status = ANY (ARRAY['published'::text, 'rejected'::text, 'exhausted'::text])))
 );
 CREATE INDEX realtime_message_ended_account_idx ON public.realtime_message_ended USING btree (account, created_at, document_id);
+CREATE INDEX realtime_message_ended_contract_idx ON public.realtime_message_ended USING btree (contract, created_at) WHERE (contract IS NOT NULL);
 CREATE INDEX realtime_message_ended_created_idx ON public.realtime_message_ended USING btree (created_at, document_id);
+CREATE INDEX realtime_message_ended_late_idx ON public.realtime_message_ended USING btree (account, ended_at) WHERE ((ended_at - created_at) > '00:00:10'::interval);
 
 create table "realtime_message_open" (
   document_id uuid not null,
@@ -1106,6 +1108,10 @@ create table "webhook" (
   header_names text[] not null default '{}'::text[],
   contacts uuid[] not null default '{}'::uuid[],
   headers_encrypted text,
+  signing_key_encrypted text,
+  public_key text,
+  previous_public_key text,
+  previous_public_key_until timestamp(3) with time zone,
   constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint webhook_contacts_number CHECK ((cardinality(contacts) <= 10)),
   constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
@@ -1113,8 +1119,10 @@ create table "webhook" (
   constraint webhook_headers_number CHECK ((cardinality(header_names) <= 10)),
   constraint webhook_headers_sealed CHECK (((headers_encrypted IS NULL) = (cardinality(header_names) = 0))),
   constraint webhook_pkey PRIMARY KEY (document_id),
+  constraint webhook_previous_key CHECK ((((previous_public_key IS NULL) = (previous_public_key_until IS NULL)) AND ((public_key IS NOT NULL) OR (previous_public_key IS NULL)))),
   constraint webhook_resource_ids_number CHECK (((cardinality(resource_ids) >= 1) AND (cardinality(resource_ids) <= 100))),
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
+  constraint webhook_signing_key_sealed CHECK (((signing_key_encrypted IS NULL) = (public_key IS NULL))),
   constraint webhook_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
 );
 CREATE INDEX webhook_account_idx ON public.webhook USING btree (account, created_at) WHERE (account IS NOT NULL);
@@ -1129,6 +1137,7 @@ CREATE INDEX webhook_inactive_idx ON public.webhook USING btree (created_at) WHE
 CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
 CREATE INDEX webhook_name_parts_idx ON public.webhook USING gin (name gin_trgm_ops);
 CREATE INDEX webhook_owner_idx ON public.webhook USING btree (account, created_at) WHERE ((NOT is_global) AND (deleted_at IS NULL) AND (account IS NOT NULL));
+CREATE INDEX webhook_signing_key_idx ON public.webhook USING btree (split_part(signing_key_encrypted, '.'::text, 2)) WHERE (signing_key_encrypted IS NOT NULL);
 CREATE INDEX webhook_url_idx ON public.webhook USING btree (url);
 CREATE INDEX webhook_url_parts_idx ON public.webhook USING gin (url gin_trgm_ops);
 
@@ -1351,14 +1360,25 @@ create table "webhook_outcome_batch" (
   constraint webhook_outcome_batch_pkey PRIMARY KEY (number)
 );
 
+create table "webhook_outcome_day" (
+  webhook uuid not null,
+  day timestamp(3) with time zone not null,
+  event text not null,
+  attempts bigint not null,
+  failed bigint not null,
+  constraint webhook_outcome_day_pkey PRIMARY KEY (webhook, day, event)
+);
+CREATE INDEX webhook_outcome_day_at_idx ON public.webhook_outcome_day USING btree (day);
+
 create table "webhook_outcome_hour" (
   webhook uuid not null,
   hour timestamp(3) with time zone not null,
+  event text not null,
   success integer not null,
   retrying integer not null,
   failed integer not null,
   last_at timestamp(3) with time zone not null,
-  constraint webhook_outcome_hour_pkey PRIMARY KEY (webhook, hour)
+  constraint webhook_outcome_hour_pkey PRIMARY KEY (webhook, hour, event)
 );
 CREATE INDEX webhook_outcome_hour_at_idx ON public.webhook_outcome_hour USING btree (hour);
 

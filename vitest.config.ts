@@ -5,7 +5,7 @@ import { SlowFirst } from './test/harness/run/slow-first.ts'
 /** Every test: `npm test`. Those of `npm run test:fast` are in vitest.fast.config.ts. */
 export default defineConfig({
   test: {
-    include: ['{src,test,packages,console,tools,bench}/**/*.test.ts'],
+    include: ['{src,test,packages,console,site,tools,bench}/**/*.test.ts'],
     // On a busy machine the start of one process alone may take many seconds.
     testTimeout: 240_000,
     hookTimeout: 240_000,

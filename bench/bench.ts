@@ -143,6 +143,22 @@ program
   })
 
 program
+  .command('realtime-sockets')
+  .description(
+    'memory, connections a second and fan-out of the embedded realtime server with many clients, beside bare ws',
+  )
+  .argument(
+    '[counts...]',
+    'clients, each on a server of its own',
+    (text, counts: number[]) => [...counts, readCount(text)],
+    [],
+  )
+  .action(async (counts: number[]) => {
+    const { measureSockets } = await import('./realtime-sockets.ts')
+    await measureSockets(counts.length > 0 ? counts : [4_000, 20_000])
+  })
+
+program
   .command('browser')
   .description('from a change over the API to its event in Chromium, on a private channel of the embedded server')
   .argument('[changes]', 'changes', readCount, 500)

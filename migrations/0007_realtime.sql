@@ -63,6 +63,11 @@ create table realtime_message_ended (
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000);
 create index realtime_message_ended_created_idx on realtime_message_ended (created_at, document_id);
 create index realtime_message_ended_account_idx on realtime_message_ended (account, created_at, document_id);
+-- For pages that resume: the messages of a contract, and those of an account that were published late.
+create index realtime_message_ended_contract_idx on realtime_message_ended ("contract", created_at)
+  where contract is not null;
+create index realtime_message_ended_late_idx on realtime_message_ended (account, ended_at)
+  where ended_at - created_at > interval '10 s';
 
 create view realtime_message as
   select document_id, account, event, contract, status, attempts, results, null::timestamptz(3) as next_attempt_at,

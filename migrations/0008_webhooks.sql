@@ -26,12 +26,23 @@ alter table webhook
   -- Members of the account who get mails about it, beside the administrators of the account.
   add column contacts uuid[] not null default '{}',
   add column headers_encrypted text,
+  -- The Ed25519 key of asymmetric signatures, sealed like the secret, with its public key (`whpk_...`); null without.
+  add column signing_key_encrypted text,
+  add column public_key text,
+  -- The public key before the last rotation, and until when it is listed beside the present one.
+  add column previous_public_key text,
+  add column previous_public_key_until timestamptz(3),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_headers_number check (cardinality(header_names) <= 10),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_headers_sealed check ((headers_encrypted is null) = (cardinality(header_names) = 0)),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_contacts_number check (cardinality(contacts) <= 10),
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_signing_key_sealed check ((signing_key_encrypted is null) = (public_key is null)),
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_previous_key check ((previous_public_key is null) = (previous_public_key_until is null)
+    and (public_key is not null or previous_public_key is null)),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_resource_ids_number check (cardinality(resource_ids) between 1 and 100),
   -- squawk-ignore constraint-missing-not-valid
@@ -64,6 +75,8 @@ create index webhook_auto_disabled_idx on webhook (document_id)
 create index webhook_key_idx on webhook (split_part(secret_encrypted, '.', 2)) where secret_encrypted is not null;
 create index webhook_headers_key_idx on webhook (split_part(headers_encrypted, '.', 2))
   where headers_encrypted is not null;
+create index webhook_signing_key_idx on webhook (split_part(signing_key_encrypted, '.', 2))
+  where signing_key_encrypted is not null;
 create index webhook_created_idx on webhook (created_at);
 create index webhook_url_idx on webhook (url);
 create index webhook_global_idx on webhook (created_at) where is_global;
@@ -418,26 +431,38 @@ create table webhook_outcome (
 ) with (fillfactor = 80);
 create index webhook_outcome_at_idx on webhook_outcome (width, at);
 
--- Sums of each webhook by hour, for a day.
+-- Attempts of each webhook by event type and by what came of them: those of an hour, which the maintenance adds to those of their
+-- day after 25 hours, for a month. An attempt stands in one row, so a range is the sum of all rows since its start.
 create table webhook_outcome_hour (
   webhook uuid not null,
   hour timestamptz(3) not null,
+  event text not null,
   success integer not null,
   retrying integer not null,
   failed integer not null,
   last_at timestamptz(3) not null,
-  primary key (webhook, hour)
+  primary key (webhook, hour, event)
 ) with (fillfactor = 80);
 create index webhook_outcome_hour_at_idx on webhook_outcome_hour (hour);
 
--- Attempts of a webhook, of an account, or of everything (the nil UUID), by answer and by event type, for a month. An attempt
--- stands in one row of its answer and one of its event type: first in those of its 5 minutes, which the maintenance adds to those
--- of its hour after an hour, and these to those of its day after a day. So a range is the sum of all rows since its start.
+create table webhook_outcome_day (
+  webhook uuid not null,
+  day timestamptz(3) not null,
+  event text not null,
+  attempts bigint not null,
+  failed bigint not null,
+  primary key (webhook, day, event)
+) with (fillfactor = 80);
+create index webhook_outcome_day_at_idx on webhook_outcome_day (day);
+
+-- Attempts of a webhook that did not deliver, by answer, and of an account or of everything (the nil UUID) by event type, for a
+-- month: first in those of their 5 minutes, which the maintenance adds to those of their hour after an hour, and these to those of
+-- their day after a day.
 create table webhook_breakdown (
   subject uuid not null,
   at timestamptz(3) not null,
   width text not null check (width in ('five_minutes', 'hour', 'day')),
-  -- `answer:http_2xx`, `answer:<failure class>`, or `event:<event type>`.
+  -- `answer:<failure class>`, or `event:<event type>`.
   measure text not null,
   attempts bigint not null,
   failed bigint not null,

@@ -128,7 +128,7 @@ describe('names in documents exist:', () => {
         if (/^(?:https?:|mailto:|\/)/.test(link)) return []
         const [target = '', anchor] = link.split('#')
         const place = target === '' ? path : posix.join(posix.dirname(path), target).replace(/\/$/, '')
-        const isImage = place.endsWith('.png') && existsSync(posix.join(ROOT, place))
+        const isImage = /\.(?:png|svg)$/.test(place) && existsSync(posix.join(ROOT, place))
         const isThere = isImage || byPath.has(place) || repository.some((file) => file.path.startsWith(`${place}/`))
         const headings = anchor === undefined ? [] : listHeadings(byPath.get(place)?.text ?? '')
         const isFound = anchor === undefined || headings.some(({ title }) => slugOf(title) === anchor)
@@ -373,7 +373,9 @@ describe('docs/decisions', () => {
 
 test('prose is wrapped at 120 columns', () => {
   const own = documents.filter(({ path }) =>
-    /^(?:[A-Z]+\.md|docs\/(?:operations|deployment)\.md|docs\/(?:contract|decisions|guides)\/[\w-]+\.md)$/.test(path),
+    /^(?:[A-Z]+\.md|docs\/(?:comparison|operations|deployment)\.md|docs\/(?:contract|decisions|guides)\/[\w-]+\.md)$/.test(
+      path,
+    ),
   )
   const long = own.flatMap(({ path, text }) => {
     const lines = text.replaceAll(/^```[\s\S]*?^```/gm, (block) => block.replaceAll(/[^\n]/g, '')).split('\n')

@@ -173,7 +173,7 @@ const PARSERS: readonly [name: string, words: readonly string[], parse: Parser][
     ['t=1,', 'v1=', 'v1,AAAA ', 'a=b,'],
     (text) => {
       const headers = { 'webhook-id': 'a', 'webhook-timestamp': '1', 'webhook-signature': text }
-      for (const parse of [() => parseServiceSignature(text), () => parseStandardSignature(headers)]) {
+      for (const parse of [() => parseServiceSignature(text), () => parseStandardSignature(headers, 'v1')]) {
         try {
           parse()
         } catch {}

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
+import { renderPictures } from '../site/content/pictures.ts'
 import { VARIABLES } from '../src/app/config/config-variables.ts'
 import { SOCIAL_VARIABLES } from '../src/app/config/social-settings.ts'
 import { ROUTE_TREE } from '../src/app/feature/route-tree.ts'
@@ -22,7 +23,7 @@ import { renderSchema } from './schema.ts'
 /**
  * Writes every generated file of the repository, or with `--check` compares them and exits 1 on a difference:
  * the catalogue and its docs, openapi.json and the types made of it, .env.example, docs/configuration.md,
- * schema.sql and the table types, and the dashboard of deploy/grafana.
+ * schema.sql and the table types, the dashboard of deploy/grafana, and the pictures of docs/concepts.
  */
 
 const ROOT = join(import.meta.dirname, '..')
@@ -48,6 +49,7 @@ try {
     ['.env.example', renderEnvExample(DOCUMENTED)],
     ['docs/configuration.md', renderConfigurationDocs(DOCUMENTED)],
     ['deploy/grafana/signalbox.json', renderDashboard()],
+    ...renderPictures(),
     ['src/identity/social-login/provider/provider-marks.generated.ts', renderProviderMarks()],
     ['schema.sql', await renderSchema(postgres.connectionString)],
     ['src/postgres/statement/tables.generated.ts', await renderTables(postgres.connectionString)],

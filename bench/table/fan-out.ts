@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { EVENT_TYPE } from '../api-case.ts'
 import { findMedian } from '../quantile.ts'
 import { measureBareLoop } from './batches.ts'
 import { describeCost, explainCost } from './delivery-cost.ts'
 import { fillWebhooks } from './ledger-fill.ts'
-import { openStage, type Stage } from './stage.ts'
+import { openStage, type Stage, withClient } from './stage.ts'
 import { meterWork } from './stage-load.ts'
 import type { TableRow } from './table-row.ts'
 
@@ -56,6 +57,22 @@ export const fanOut: TableRow = {
 
 type FanOut = Awaited<ReturnType<typeof publishOne>>
 
+/** Interval between looks at the outcomes, and their limit: the service adds them up every 5 s. */
+const FOLD_LOOK_MS = 250
+const FOLD_LIMIT_MS = 30_000
+
+/** Waits until the outcomes of the deliveries are added up: that is a part of their cost, behind the last arrival. */
+async function waitUntilAddedUp(connectionString: string): Promise<void> {
+  await withClient(connectionString, async (client) => {
+    for (let waitedMs = 0; ; waitedMs += FOLD_LOOK_MS) {
+      const { rows } = await client.query('select count(*)::int as open from webhook_outcome_batch')
+      if (rows[0].open === 0 && waitedMs > 0) return
+      if (waitedMs > FOLD_LIMIT_MS) throw new Error('The outcomes were not added up.')
+      await sleep(FOLD_LOOK_MS)
+    }
+  })
+}
+
 /** Publishes one event of the account and waits until every webhook has it. */
 async function publishOne(stage: Stage, account: string) {
   const { testbed, origin, jwt } = stage
@@ -66,6 +83,7 @@ async function publishOne(stage: Stage, account: string) {
     const load = await testbed.publisher.ask(event)
     if (load.firstError !== undefined) throw new Error(load.firstError)
     const state = await testbed.sink.ask({ do: 'wait', arrivals: WEBHOOKS, repeats: 0, stallMs: STALL_MS })
+    await waitUntilAddedUp(stage.connectionString)
     return { load, state }
   })
   const { load, state } = result

@@ -111,6 +111,7 @@ test('headers are sent by their names, and shown in a copied call without their 
     headers: { Authorization: '…' },
   })
   expect(withoutValues({})).toEqual({})
+  expect(withoutValues({ secret: 'whsec_x', headers: {} })).toEqual({ secret: '…', headers: {} })
 })
 
 test('a form sends the settings that it changes alone', () => {

@@ -1,10 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { createSigningKeyPair, prepareSigningKey, signAsymmetric } from '../../src/outbound/asymmetric-signature.ts'
 import { createSecret, signTimestamped } from '../../src/outbound/signature.ts'
 import { buildAccess } from '../src/frame/access.ts'
 import { describeAge } from '../src/parts/age.ts'
 import { toCurl, toProgram } from '../src/parts/shown-call.ts'
 import { readDeliveryFilters, toApiFilters } from '../src/screens/deliveries/filters.ts'
+import { examineAsymmetric } from '../src/screens/webhooks/detail/asymmetric.ts'
 import { examine } from '../src/screens/webhooks/detail/signature.ts'
 
 const NOW_MS = Date.UTC(2026, 8, 11, 12)
@@ -119,5 +121,43 @@ describe('the signature debugger', () => {
     ['secret', { header, secret: 'sbx_secret', body }, 0],
   ] as const)('says %s', async (verdict, given, age) => {
     expect(await examine(given, NOW_MS + age * 1000)).toBe(verdict)
+  })
+})
+
+describe('the debugger of asymmetric signatures', () => {
+  const pairOf = (byte: number) => createSigningKeyPair({ bytes: (size: number) => Buffer.alloc(size, byte) } as never)
+  const [present, former, other] = [pairOf(1), pairOf(2), pairOf(3)]
+  const body = '{"note":"gr\u00fcn"}'
+  const seconds = NOW_MS / 1000
+  const signWith = ({ privateKey }: typeof present) =>
+    signAsymmetric(prepareSigningKey(privateKey), { id: 'evt_1', timestampSeconds: seconds, body })
+  const v1 = `v1,${Buffer.alloc(32).toString('base64')}`
+  const signature = `${v1} ${signWith(present)}`
+  const genuine = { id: 'evt_1', timestamp: String(seconds), signature, publicKey: present.publicKey, body }
+
+  test.each([
+    ['valid', {}, 0],
+    ['valid', { id: ' evt_1', signature: `${signature}\n`, publicKey: ` ${present.publicKey}` }, 300],
+    ['valid', { signature: `${signWith(other)} ${signWith(present)}` }, -300],
+    ['too-old', {}, 301],
+    ['too-new', {}, -301],
+    ['no-v1a', { signature: v1 }, 0],
+    ['header', { id: 'evt.1' }, 0],
+    ['header', { id: '' }, 0],
+    ['header', { timestamp: '2026-09-11' }, 0],
+    ['header', { signature: signature.slice(0, -9) }, 0],
+    ['header', { signature: `${v1}, ${signWith(present)}` }, 0],
+    ['header', { signature: `v1a,${'_'.repeat(86)}` }, 0],
+    ['key', { publicKey: 'whsec_x' }, 0],
+    ['key', { publicKey: present.publicKey.slice(0, -4) }, 0],
+    ['former-key', { signature: signWith(former) }, 0],
+    ['other-key-or-content', { signature: signWith(other) }, 0],
+    ['other-key-or-content', { publicKey: other.publicKey }, 0],
+    ['other-key-or-content', { id: 'evt_2' }, 0],
+    ['other-key-or-content', { timestamp: String(seconds - 1) }, 0],
+    ['other-key-or-content', { body: `${body} ` }, 0],
+  ] as const)('says %s of %j', async (verdict, change, age) => {
+    const given = { ...genuine, ...change }
+    expect(await examineAsymmetric(given, NOW_MS + age * 1000, former.publicKey)).toBe(verdict)
   })
 })

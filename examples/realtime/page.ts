@@ -1,6 +1,6 @@
 import { createElement as h, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { RealtimeProvider, useChannel, useEvent } from '../../packages/realtime/src/react.ts'
+import { RealtimeProvider, useChannel, useEvent, useMissed } from '../../packages/realtime/src/react.ts'
 import { accountChannel, createRealtime, type RealtimeMessage } from '../../packages/realtime/src/realtime.ts'
 
 /** The page: the contracts of an account, as they change. Its server passes calls of `/api/` on to Signalbox. */
@@ -35,12 +35,18 @@ function Contracts({ account }: { account: string }) {
   const state = useChannel(channel)
   const [contracts, setContracts] = useState<Contract[]>([])
   const [delay, setDelay] = useState<number>()
+  const [reads, setReads] = useState(0)
+  const readAgain = () => setReads((before) => before + 1)
   const isLive = state.kind === 'live'
-  // Events during an interruption were not sent: everything is read again when the channel is live.
+  // What happened before the channel was first live was not sent. After an interruption the missed events are.
+  useEffect(() => {
+    if (isLive) setReads((before) => before || 1)
+  }, [isLive])
+  useMissed(channel, readAgain)
   useEffect(() => {
     const query = new URLSearchParams({ filters: `account|eq|${account}` })
-    if (isLive) void call<Contract[]>(`/api/v3/contract/contract?${query}`).then(setContracts)
-  }, [account, isLive])
+    if (reads > 0) void call<Contract[]>(`/api/v3/contract/contract?${query}`).then(setContracts)
+  }, [account, reads])
   const show = async ({ created_at, data }: RealtimeMessage) => {
     setDelay(Date.now() - Date.parse(created_at))
     if (data.url === null) return

@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Random } from '../base/random.ts'
+import { signAsymmetric } from './asymmetric-signature.ts'
 
 /** Tolerance of a signature's time, in seconds, past and future, inclusive (docs/contract/delivery.md#fixed-constants). */
 export const SIGNATURE_TOLERANCE_SECONDS = 300
@@ -59,21 +60,24 @@ export function signStandard(
 
 /**
  * The four signature headers of one attempt (docs/contract/webhooks.md#signature). `eventId` is the Standard Webhooks
- * id, so a receiver deduplicates on it.
+ * id, so a receiver deduplicates on it. With `signingKey` the asymmetric signature follows the symmetric one.
  */
 export function buildSignatureHeaders(input: {
   secret: SigningKeys | string
+  signingKey?: KeyObject | undefined
   eventId: string
   timestampSeconds: number
   body: string | Buffer
 }): Record<string, string> {
-  const { secret, eventId, timestampSeconds, body } = input
+  const { secret, signingKey, eventId, timestampSeconds, body } = input
+  const message = { id: eventId, timestampSeconds, body }
   const keys = typeof secret === 'string' ? prepareSigningKeys(secret) : secret
+  const standard = signStandard(keys.standard, message)
   return {
     [SIGNATURE_HEADER]: signTimestamped(keys.timestamped, timestampSeconds, body),
     'webhook-id': eventId,
     'webhook-timestamp': String(timestampSeconds),
-    'webhook-signature': signStandard(keys.standard, { id: eventId, timestampSeconds, body }),
+    'webhook-signature': signingKey ? `${standard} ${signAsymmetric(signingKey, message)}` : standard,
   }
 }
 

@@ -100,9 +100,11 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       problems: ['permission_denied', 'realtime_unavailable'],
     },
     {
-      handle: async (deps: RealtimeDeps, { db, body, caller }) => {
+      handle: async (deps: RealtimeDeps, { db, body, caller, now }) => {
         const request = { socketId: body.socket_id, channel: body.channel_name, caller }
-        return { data: await authorizeSubscription(deps, db, request), message: 'Authorized.', headers: NO_STORE }
+        const answer = await authorizeSubscription(deps, db, request)
+        const data = body.resume ? { ...answer, position: now.toISOString() } : answer
+        return { data, message: 'Authorized.', headers: NO_STORE }
       },
     },
   ),

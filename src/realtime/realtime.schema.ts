@@ -14,6 +14,12 @@ const ChannelName = Type.String({
   description: 'A private channel, with its UUID in lower case.',
 })
 
+const PresenceName = Type.String({
+  maxLength: 100,
+  pattern: '^presence-(account|contract)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  description: 'A presence channel, with its UUID in lower case.',
+})
+
 /** Members that a client library adds of its own are ignored. */
 const OPEN = { additionalProperties: true }
 
@@ -23,6 +29,7 @@ export const AuthorizeBody = named(
     {
       socket_id: SocketId,
       channel_name: ChannelName,
+      resume: Type.Optional(Type.Boolean({ description: 'Whether the answer names the `position`. JSON only.' })),
     },
     OPEN,
   ),
@@ -30,7 +37,69 @@ export const AuthorizeBody = named(
 
 export const ChannelAuthorization = named(
   'ChannelAuthorization',
-  Type.Object({ auth: Type.String({ description: '`<key>:<hex hmac-sha256>`.' }) }),
+  Type.Object({
+    auth: Type.String({ description: '`<key>:<hex hmac-sha256>`.' }),
+    position: Type.Optional({
+      ...TimestampSchema,
+      description: 'Where a resume begins; only if asked for by `resume`.',
+    }),
+  }),
+)
+
+export const AuthorizeMemberBody = named(
+  'AuthorizeMember',
+  Type.Object({ socket_id: SocketId, channel_name: PresenceName }, OPEN),
+)
+
+export const MemberAuthorization = named(
+  'MemberAuthorization',
+  Type.Object({
+    auth: Type.String({ description: '`<key>:<hex hmac-sha256>`.' }),
+    channel_data: Type.String({
+      description: 'JSON text with `user_id`, and `user_info` with the `name` of the user and the instant `since`.',
+    }),
+  }),
+)
+
+export const ResumeBody = named(
+  'ResumeChannel',
+  Type.Object({
+    channel_name: ChannelName,
+    since: { ...TimestampSchema, description: 'The `position` of the last complete subscription.' },
+    after: Type.Optional({
+      ...UuidSchema,
+      description: 'The id of the last message that arrived since. An unknown one counts as none.',
+    }),
+  }),
+)
+
+export const ResumedChannel = named(
+  'ResumedChannel',
+  Type.Object({
+    missed: Type.Boolean({ description: 'Whether some can no longer be given: the data has to be read again.' }),
+    messages: Type.Array(
+      named(
+        'ReplayedMessage',
+        Type.Object({
+          id: Type.String({ ...UuidSchema, description: 'The id of the event.' }),
+          type: nullable(Type.String({ description: 'The event type.' })),
+          api_version: Type.String(),
+          created_at: TimestampSchema,
+          data: named(
+            'ReplayedMessageData',
+            Type.Object({
+              account: nullable(UuidSchema),
+              resource: nullable(Type.String()),
+              action: nullable(Type.String()),
+              id: nullable(Type.String({ description: 'The id of the resource.' })),
+              url: nullable(Type.String()),
+            }),
+          ),
+        }),
+      ),
+      { maxItems: 1_000, description: 'In the order of the channel. Some that arrived before may be among them.' },
+    ),
+  }),
 )
 
 export const AuthenticateBody = named('AuthenticateConnection', Type.Object({ socket_id: SocketId }, OPEN))

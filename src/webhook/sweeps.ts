@@ -11,7 +11,7 @@ import { deleteOldReplayJobs } from './replay/replay-job.store.ts'
 const MINUTES_KEPT_MS = 25 * 3_600_000
 
 /** Retention of the sums of attempts, in hours: the range of the dashboard's series that each width serves, and some more. */
-const OUTCOMES_KEPT_HOURS = { webhooks: 25, minutes: 2, hours: 25, quarters: 8 * 24, days: 31 * 24 }
+const OUTCOMES_KEPT_HOURS = { minutes: 2, hours: 25, quarters: 8 * 24, days: 31 * 24 }
 
 /** Ages at which the sums of breakdowns are widened, and those of days end, in minutes: each serves a range, and some more. */
 const BREAKDOWN_KEPT_MINUTES = { fiveMinutes: 65, hours: 25 * 60, days: 31 * 24 * 60 }
@@ -40,9 +40,9 @@ export const webhookSweeps: readonly Sweep[] = [
   sweepOnce('minutes', ({ db, now }) => foldOldMinutes(db, new Date(now.getTime() - MINUTES_KEPT_MS))),
   sweepBatches('outcomes', ({ db, now, limit }) => {
     const before = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
-    const { webhooks, minutes, hours, quarters, days } = OUTCOMES_KEPT_HOURS
-    const ends = { webhooks: before(webhooks), minutes: before(minutes), hours: before(hours) }
-    return deleteOldOutcomes(db, { ...ends, quarters: before(quarters), days: before(days) }, limit)
+    const { minutes, hours, quarters, days } = OUTCOMES_KEPT_HOURS
+    const ends = { minutes: before(minutes), hours: before(hours), quarters: before(quarters), days: before(days) }
+    return deleteOldOutcomes(db, ends, limit)
   }),
   sweepBatches('breakdowns', ({ db, now, limit }) => {
     const before = (minutes: number) => new Date(now.getTime() - minutes * 60_000)

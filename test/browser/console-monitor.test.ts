@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
+import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AccountId, WebhookId } from '../../src/base/id.ts'
+import { systemRandom } from '../../src/base/random.ts'
+import { createSecret } from '../../src/outbound/signature.ts'
 import { foldOutcomes } from '../../src/webhook/activity/outcome.store.ts'
 import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import {
@@ -168,6 +171,72 @@ test('a webhook is made step by step, and its test arrives', async () => {
   const made = (await d.call('GET', '/api/v3/webhook/webhook?sort=-created_at')).body.data[0]
   expect(made).toMatchObject({ resource_ids: ['S-1042', 'S-1043'], header_names: ['authorization'] })
   expect(complaints).toEqual([])
+})
+
+test('a webhook moves here with its secret, and its asymmetric signature is switched, rotated and examined', async () => {
+  const secret = createSecret(systemRandom)
+  await using opened = await c.open('/console/webhooks/new')
+  const { page, complaints } = opened
+  await page.getByLabel('Callback URL').fill(`${d.receiver.origin}/moved`)
+  await page.getByLabel('Asymmetric signature').check()
+  await page.getByLabel('Secret of another system').fill(secret)
+  await takePicture(page, 'wizard-import')
+  for (const _ of ['endpoint', 'scope']) await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByLabel('contract.update').check()
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByText('Given, not shown again').waitFor()
+  await page.getByRole('button', { name: 'API call' }).click()
+  const call = page.getByRole('dialog')
+  await call.getByText('"secret":"…"').waitFor()
+  expect(await call.innerText()).not.toContain(secret)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Create the webhook' }).click()
+  await page.getByRole('button', { name: 'Send the test' }).click()
+  await page.getByText('Success', { exact: true }).waitFor()
+  const { headers, body } = d.receiver.requests.at(-1)!
+  expect(() => new Webhook(secret).verify(String(body), headers as Record<string, string>)).not.toThrow()
+
+  await page.getByRole('radiogroup', { name: 'What verifies the signature' }).getByText('Public key').click()
+  for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+    await page.getByRole('textbox', { name }).fill(String(headers[name]))
+  await page.getByLabel('Raw body').fill(String(body))
+  await page.getByRole('button', { name: 'Examine' }).click()
+  await page.getByText('The signature is valid').waitFor()
+  await page.getByRole('textbox', { name: 'webhook-id' }).fill('another')
+  await page.getByRole('button', { name: 'Examine' }).click()
+  await page.getByText('The key, the id, the time or the body is another one').waitFor()
+  await takePicture(page, 'signature-key')
+
+  await page.getByRole('tab', { name: 'Verify' }).click()
+  await page.getByRole('radiogroup', { name: 'What verifies the signature' }).getByText('Public key').click()
+  await page.getByText('createPublicKey').first().waitFor()
+  await page.getByText('Python', { exact: true }).click()
+  await page.getByText('Ed25519PublicKey').first().waitFor()
+
+  const key = page.getByTestId('asymmetric-key')
+  const [{ document_id: id, public_key: first }] = (await d.call('GET', '/api/v3/webhook/webhook?sort=-created_at'))
+    .body.data
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await key.getByText(first).waitFor()
+  await key.getByText(`/api/v3/webhook/webhook/${id}/jwks`).waitFor()
+  const confirm = async (name: string) => {
+    await key.getByRole('button', { name }).click()
+    await page.getByRole('dialog').getByRole('button', { name }).click()
+  }
+  await confirm('Rotate the key')
+  await key.getByText('Former public key').waitFor()
+  await confirm('Rotate the key')
+  await page.getByRole('dialog').getByText('The key before the last rotation is listed until').waitFor()
+  await page.keyboard.press('Escape')
+  await takePicture(page, 'webhook-key')
+  await confirm('Switch off')
+  await key.getByText('Deliveries are signed with the secret alone.').waitFor()
+  await key.getByRole('button', { name: 'Switch on' }).click()
+  await key.getByText('Public key', { exact: true }).waitFor()
+  expect((await d.readWebhook(id)).public_key).not.toBe(first)
+  await d.call('DELETE', `/api/v3/webhook/webhook/${id}/purge`)
+  // The browser reports the answer that refuses the second rotation.
+  expect(complaints.filter((text) => !text.includes('409'))).toEqual([])
 })
 
 describe('the ledger', () => {

@@ -119,6 +119,7 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByRole('button', { name: 'Add a header' }).click()
   await portal.getByLabel('Name of header 1').fill('Authorization')
   await portal.getByLabel('Value of header 1').fill('Bearer of-the-customer')
+  await portal.getByLabel('Asymmetric signature').check()
   await takePicture(page, 'portal-new')
   await portal.getByRole('button', { name: 'Create the webhook' }).click()
   await portal.getByRole('button', { name: 'Show', exact: true }).click()
@@ -135,7 +136,7 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByText('Success').first().waitFor()
   expect(d.receiver.requests.at(-1)).toMatchObject({
     path: '/portal',
-    headers: { authorization: 'Bearer of-the-customer' },
+    headers: { authorization: 'Bearer of-the-customer', 'webhook-signature': expect.stringContaining(' v1a,') },
   })
   await takePicture(page, 'portal-test')
 
@@ -169,6 +170,13 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByLabel('I have stored it').check()
   await portal.getByRole('button', { name: 'Done' }).click()
   expect(await status(page)).toBe('secret-rotated')
+  await portal.getByRole('tab', { name: 'Settings' }).click()
+  const key = portal.getByTestId('asymmetric-key')
+  await key.getByText('/jwks').waitFor()
+  await key.getByRole('button', { name: 'Rotate the key' }).click()
+  await portal.getByRole('dialog').getByRole('button', { name: 'Rotate the key' }).click()
+  await key.getByText('Former public key').waitFor()
+  await takePicture(page, 'portal-key')
   // The browser reports each answer of 401: the calls that found the session over.
   expect(complaints.filter((text) => !text.includes('401'))).toEqual([])
 })

@@ -40,6 +40,7 @@ const listOwn = ({ areas }: Answer) =>
           'name_servers_missing',
           'disk_low',
           'node_outdated',
+          'open_files_low',
         ].includes(code),
     )
 

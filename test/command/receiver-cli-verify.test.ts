@@ -7,8 +7,10 @@ import fc from 'fast-check'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import Stripe from 'stripe'
 import { afterAll, describe, expect, test } from 'vitest'
+import { systemRandom } from '../../src/base/random.ts'
 import { parseHeaderLines, parseHeadersFile } from '../../src/command/receiver/capture.ts'
 import { buildDeliveryHeaders } from '../../src/delivery/post/delivery-headers.ts'
+import { createSigningKeyPair, prepareSigningKey } from '../../src/outbound/asymmetric-signature.ts'
 import { buildEnvelope } from '../../src/webhook/envelope/envelope.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildCleanEnvironment, PROJECT_ROOT } from '../harness/process/process.ts'
@@ -30,7 +32,8 @@ const BODY = buildEnvelope({
   },
   attempt: 2,
 })
-const HEADERS = buildDeliveryHeaders({
+const KEY = createSigningKeyPair(systemRandom)
+const DELIVERY = {
   userAgent: 'Signalbox-Webhooks/1.0.0',
   secret: SECRET,
   eventId: EVENT_ID,
@@ -39,7 +42,10 @@ const HEADERS = buildDeliveryHeaders({
   attempt: 2,
   timestampSeconds: SIGNED_AT,
   body: BODY,
-})
+}
+const HEADERS = buildDeliveryHeaders(DELIVERY)
+/** The same of a webhook with asymmetric signatures. */
+const SIGNED_HEADERS = buildDeliveryHeaders({ ...DELIVERY, signingKey: prepareSigningKey(KEY.privateKey) })
 const ARRIVED = '2026-09-11T10:00:05Z'
 
 const folder = mkdtempSync(join(tmpdir(), 'signalbox verify '))
@@ -189,6 +195,39 @@ describe('signalbox verify', () => {
     expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('There are no headers.') })
     const missing = await verify(['--secret', SECRET, '--headers-file', join(folder, 'missing')])
     expect(missing).toMatchObject({ code: 1, stderr: expect.stringMatching(/cannot be read \(ENOENT\)\.$/m) })
+  })
+})
+
+describe('a public key', () => {
+  const other = createSigningKeyPair(systemRandom).publicKey
+  const argsWith = (publicKeys: string[], headers = SIGNED_HEADERS) => [
+    ...publicKeys.flatMap((key) => ['--public-key', key]),
+    ...argsOf({ headers: linesOf(headers) }).slice(2),
+  ]
+
+  test('verifies the asymmetric signature without a secret, also beside another key', async () => {
+    const env = { SIGNALBOX_WEBHOOK_SECRET: OTHER_SECRET }
+    const stdout = expect.stringContaining('(asymmetric)')
+    expect(await runCommand(['verify', ...argsWith([KEY.publicKey])], { env })).toMatchObject({ code: 0, stdout })
+    expect(await verify(argsWith([other, KEY.publicKey]))).toMatchObject({ code: 0, stdout })
+  })
+
+  test('beside a secret lets all signatures be verified', async () => {
+    const stdout = expect.stringContaining('(service-signature, standard-webhooks, asymmetric)')
+    const args = argsWith([KEY.publicKey])
+    expect(await verify(['--secret', SECRET, ...args])).toMatchObject({ code: 0, stdout })
+    expect(await verify(['--secret', OTHER_SECRET, ...args])).toMatchObject({ code: 1 })
+  })
+
+  test.each([
+    ['of another webhook', [other], SIGNED_HEADERS, /^signature_mismatch: /m],
+    ['that is none', ['whpk_x'], SIGNED_HEADERS, /^public_key_malformed: /m],
+    ['that is a secret', [SECRET], SIGNED_HEADERS, /^public_key_malformed: /m],
+    ['for a delivery without an asymmetric signature', [KEY.publicKey], HEADERS, /^header_malformed: .*no v1a/m],
+  ])('%s is refused with its reason', async (_what, publicKeys, headers, says) => {
+    const ended = await verify(argsWith(publicKeys, headers))
+    expect(ended).toMatchObject({ code: 1, stdout: '' })
+    expect(ended.stderr).toMatch(says)
   })
 })
 

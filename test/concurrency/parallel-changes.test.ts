@@ -12,6 +12,7 @@ import { readMails } from '../harness/browser/mailbox.ts'
 import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import { endRows } from '../harness/delivery/ledger-rows.ts'
 import { untilWaiting } from '../harness/plan/lock-waits.ts'
+import { buildCatalogueCases } from './catalogue-cases.ts'
 import { buildFactorCases } from './factor-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 import { buildPlatformCases } from './platform-cases.ts'
@@ -57,7 +58,8 @@ const makeAccount = () => idOf(`${IDENTITY}/account`, { name: 'Acme' })
 const makeRole = () => idOf(`${IDENTITY}/role`, { name: unique('role'), permissions: ['user:find-all'] })
 const makeContract = () => idOf('/api/v3/contract/contract', { account, name: 'Lease' })
 const makeWebhook = () => idOf(WEBHOOKS, { url: 'https://hooks.example.com/', account })
-const makeEventType = () => idOf('/api/v3/webhook/event', { internal: `${unique('invoice')}.paid` })
+const makeSignedWebhook = () =>
+  idOf(WEBHOOKS, { url: 'https://hooks.example.com/', account, asymmetric_signature: true })
 const findEventType = async (name: string): Promise<string> =>
   (await app.admin('GET', `/api/v3/webhook/event?filters=internal|eq|${name}`)).body.data[0].document_id
 const makeSubscription = async () => {
@@ -102,10 +104,13 @@ const findRole = async (name: string): Promise<string> =>
 
 /** Routes that need a provider: tests of their own send their requests at the same time. */
 /**
- * Routes that change no resource; src/oauth/hook/token-hook.test.ts and src/realtime/inspector.test.ts call theirs many times at
- * once.
+ * Routes that change no resource; src/oauth/hook/token-hook.test.ts, src/realtime/inspector.test.ts and
+ * src/realtime/replay/replay.test.ts call theirs many times at once.
  */
-const WRITES_NOTHING = ['oauth-hook.access-token', 'realtime.auth', 'realtime.user-auth', 'realtime.webhook']
+const WRITES_NOTHING = [
+  'oauth-hook.access-token',
+  ...['auth', 'presence-auth', 'resume', 'user-auth', 'webhook'].map((action) => `realtime.${action}`),
+]
 
 /** Routes that ask another service; their own tests call them at once. */
 const WITH_PROVIDER = [
@@ -230,7 +235,6 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     },
   ],
   ...buildPortalCases({ make, app: () => app }),
-  'event.tenant-visible': [SAME, async () => ({ id: (await makeEventType()).id, body: { is_tenant_visible: true } })],
   'sso.handshake': [
     EACH,
     async () => ({
@@ -307,6 +311,8 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
   'webhook.purge': [onceElse(404), makeWebhook],
   'webhook.active': [SAME, async () => ({ ...(await makeWebhook()), body: { is_actived: false } })],
   'webhook.rotate-secret': [EACH, makeWebhook],
+  // A second rotation would end the listing of the first key.
+  'webhook.rotate-key': [onceElse(409), makeSignedWebhook],
   'webhook.test': [EACH, makeWebhook],
   'webhook.catalogue-sync': [EACH, async () => ({})],
   'webhook-event.set': [
@@ -322,18 +328,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     async () => ({ ...(await makeSubscription()), body: { event: await findEventType('contract.update') } }),
   ],
   'webhook-event.delete': [onceElse(404), makeSubscription],
-  'event.create': [onceElse(409), async () => ({ body: { internal: `${unique('once')}.paid` } })],
-  'event.update': [SAME, async () => ({ ...(await makeEventType()), body: { group: 'billing' } })],
-  'webhook-mail.update': [SAME, async () => ({ body: { is_stopped: true } })],
-  'event.active': [SAME, async () => ({ ...(await makeEventType()), body: { is_actived: false } })],
-  'event.publish': [
-    EACH,
-    async () => {
-      const internal = `${unique('published')}.paid`
-      await make('/api/v3/webhook/event', { internal })
-      return { body: { event: internal, id: 'inv-1' }, event: internal }
-    },
-  ],
+  ...buildCatalogueCases({ make: idOf, unique }),
   'webhook-dispatch.replay': [
     onceElse(409),
     async () => ({ ...(await makeDispatch()), body: { confirm_duplicate: true } }),

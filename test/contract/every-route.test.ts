@@ -143,7 +143,7 @@ async function walkWebhook(account: string) {
   await step('webhook.find-one', undefined, { id })
   await step('webhook.dashboard-breakdown', undefined, { id })
   await step('webhook.export', undefined, {}, '?format=json')
-  await step('webhook.update', { name: 'walked' }, { id })
+  await step('webhook.update', { name: 'walked', asymmetric_signature: true }, { id })
   const [created, updated] = await fixture.findEventIds(['contract.create', 'contract.update'])
   await step('webhook-event.set', { events: [created] }, { id })
   await step('webhook-event.find-set', undefined, { id })
@@ -155,6 +155,7 @@ async function walkWebhook(account: string) {
   const [moved] = (await fixture.app.admin('GET', `/api/v3/webhook/webhook-event?filters=event|eq|${other}`)).body.data
   await step('webhook-event.delete', undefined, { id: moved.document_id })
   await step('webhook.rotate-secret', undefined, { id })
+  await step('webhook.rotate-key', undefined, { id })
   const { dispatch_id: dispatch } = await step('webhook.test', undefined, { id })
   await fixture.app.settle()
   await walkLedger(dispatch)

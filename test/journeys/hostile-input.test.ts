@@ -90,6 +90,7 @@ const SAMPLES = [
   'v'.repeat(43),
   '1.1',
   'private-account-01890000-0000-7000-8000-000000000001',
+  'presence-account-01890000-0000-7000-8000-000000000001',
   'account-viewer',
   'public',
   'deny',

@@ -65,10 +65,11 @@ test('the sweep covers the whole tree: every route needs a permission, needs a c
   expect(GUARDED.length).toBeGreaterThan(40)
 })
 
-test('only sign-in, refresh, health, the settings of realtime connections and signed webhooks are public', () => {
+test('only sign-in, refresh, health, the settings of realtime connections, public keys and signed webhooks are public', () => {
   const modules = PUBLIC.map((route) => titleOf(route)).sort()
   expect(modules.filter((title) => !/ \/api\/v3\/(auth|health|oauth)(\/|$)/.test(title))).toEqual([
     'GET /api/v3/realtime/realtime/config',
+    'GET /api/v3/webhook/webhook/{id}/jwks',
     'POST /api/v3/realtime/realtime/webhook',
   ])
 })

@@ -30,6 +30,15 @@ export function buildRealtimeRouteRequests(
         call: fixture.app.anonymous,
       }
     },
+    'realtime.presence-auth': async () => ({
+      body: { socket_id: '1.1', channel_name: `presence-contract-${(await newContract()).document_id}` },
+    }),
+    'realtime.resume': async () => ({
+      body: {
+        channel_name: `private-contract-${(await newContract()).document_id}`,
+        since: new Date(providers().fixture.app.clock.now()).toISOString(),
+      },
+    }),
     'realtime.publish-test': async () => ({
       body: { channel_name: `private-contract-${(await newContract()).document_id}`, text: 'hello' },
     }),

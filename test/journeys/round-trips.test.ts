@@ -236,6 +236,15 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads the account of the contract', 1, 1],
     ['stores the grant', 1, 1],
   ],
+  'realtime.presence-auth': [
+    ['reads the account of the contract', 1, 1],
+    ['stores the grant', 1, 1],
+    ['reads the user', 1, 1],
+  ],
+  'realtime.resume': [
+    ['reads the account of the contract', 1, 1],
+    ['reads the messages', 1, 1],
+  ],
   // The session is stored: it was authorized before.
   'realtime.user-auth': [],
   'realtime.config': [],

@@ -21,6 +21,7 @@ import { type ProviderFixture, startProviderFixture } from '../harness/fakes/pro
 import { openRequestDatabase, type RequestDatabase } from '../harness/plan/request-plans.ts'
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
+import { buildCatalogueRouteRequests } from './catalogue-route-requests.ts'
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildHealthRouteRequests } from './health-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
@@ -77,6 +78,12 @@ const newRole = () => created('/api/v3/identity/role', { name: name(), permissio
 const newKey = () => created('/api/v3/identity/api-key', { name: name(), permissions: ['contract:*'] })
 const newContract = () => created('/api/v3/contract/contract', { account, name: name() })
 const newWebhook = () => created('/api/v3/webhook/webhook', { url: `${fixture.receiver.origin}/${name()}`, account })
+const newSignedWebhook = () =>
+  created('/api/v3/webhook/webhook', {
+    url: `${fixture.receiver.origin}/${name()}`,
+    account,
+    asymmetric_signature: true,
+  })
 const newEventType = () => created('/api/v3/webhook/event', { internal: `invoice.${name()}` })
 const eventId = async (internal: string) => (await fixture.findEventIds([internal]))[0] as string
 const newSubscription = async () => {
@@ -298,6 +305,8 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'webhook.purge': of(newWebhook),
   'webhook.active': of(newWebhook, { body: { is_actived: false } }),
   'webhook.rotate-secret': of(newWebhook),
+  'webhook.rotate-key': of(newSignedWebhook),
+  'webhook.find-keys': of(newSignedWebhook),
   'webhook-event.find-set': of(newWebhook),
   'webhook-event.set': async () => ({
     params: await idOf(newWebhook()),
@@ -313,14 +322,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     body: { event: await eventId('contract.update') },
   }),
   'webhook-event.delete': of(newSubscription),
-  'webhook-mail.find-one': undefined,
-  'webhook-mail.update': () => ({ body: { is_stopped: true } }),
-  'event.find-all': undefined,
-  'event.create': () => ({ body: { internal: `invoice.${name()}` } }),
-  'event.find-one': async () => ({ params: { id: await eventId('contract.create') } }),
-  'event.update': of(newEventType, { body: { group: 'billing' } }),
-  'event.active': of(newEventType, { body: { is_actived: false } }),
-  'event.tenant-visible': of(newEventType, { body: { is_tenant_visible: true } }),
+  ...buildCatalogueRouteRequests({ name, eventId, newEventType }),
   'webhook.catalogue-status': undefined,
   'event.subscribers': undefined,
   'webhook.catalogue-sync': undefined,

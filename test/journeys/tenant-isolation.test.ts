@@ -109,6 +109,11 @@ const BODIES: Record<string, (victim: Victim) => unknown> = {
   'user.disable': () => ({}),
   'user.revoke-sessions': () => ({}),
   'realtime.auth': ({ account }) => ({ socket_id: '1.1', channel_name: `private-account-${account}` }),
+  'realtime.presence-auth': ({ account }) => ({ socket_id: '1.1', channel_name: `presence-account-${account}` }),
+  'realtime.resume': ({ account }) => ({
+    channel_name: `private-account-${account}`,
+    since: '2026-01-01T00:00:00.000Z',
+  }),
 }
 
 /** Changes of what the stranger itself has, which name nobody else: their bodies are left out, and refused. */
@@ -297,7 +302,8 @@ async function readVictim(): Promise<string> {
 
 test('every route of the tree is driven, or takes no token at all', () => {
   expect(DRIVEN.length + PUBLIC.length).toBe(ROUTES.length)
-  for (const route of PUBLIC) expect(route.path).toMatch(/^\/api\/v3\/(?:auth|oauth|health|realtime)(?:\/|$)/)
+  for (const route of PUBLIC)
+    expect(route.path).toMatch(/^\/api\/v3\/(?:(?:auth|oauth|health|realtime)(?:\/|$)|webhook\/webhook\/\{id\}\/jwks$)/)
 })
 
 test('no case is left of a route that is gone', () => {

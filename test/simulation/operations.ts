@@ -56,6 +56,8 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
     headerNames: [],
     contacts: [],
     headersEncrypted: null,
+    publicKey: null,
+    signingKeyEncrypted: null,
     secretEncrypted,
     subscriptions: { ids: [], names: ['webhook.test'], links: [simulation.ids.next<'subscription'>()] },
     by: null,

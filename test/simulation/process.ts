@@ -17,6 +17,7 @@ import { INDEX_ONLY_PLANS, openDatabase } from '../../src/postgres/statement/dat
 import { buildContextTracer } from '../../src/tracing/tracer.ts'
 import { buildWebhookPolicy } from '../../src/webhook/delivery/webhook-policy.ts'
 import { buildHeaderCache } from '../../src/webhook/registry/own-headers.ts'
+import { buildSigningKeyCache } from '../../src/webhook/registry/signing-key.ts'
 import { secretContextOf } from '../../src/webhook/registry/webhook.ts'
 import { TEST_CONNECT_LIMIT_MS } from '../harness/database/kept-pool.ts'
 import type { ManualClock } from '../harness/run/manual-clock.ts'
@@ -151,6 +152,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       sender,
       secrets: buildSecretCache(deps.keyring, secretContextOf),
       headers: buildHeaderCache(deps.keyring),
+      signingKeys: buildSigningKeyCache(deps.keyring),
       tracer: buildContextTracer(deps.random),
       version: '0.0.0',
       enableApiEventQueue: true,

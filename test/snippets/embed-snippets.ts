@@ -21,7 +21,8 @@ export function readGuideFile(path: string): string {
   return readFileSync(join(GUIDE_FOLDER, path), 'utf8')
 }
 
-// node test/snippets/embed-snippets.ts writes the snippets into the page.
+// node test/snippets/embed-snippets.ts writes the snippets into the pages.
 if (import.meta.main) {
-  writeFileSync(join(GUIDE_FOLDER, 'README.md'), embedSnippets(readGuideFile('README.md'), readGuideFile))
+  for (const page of ['README.md', 'asymmetric.md'])
+    writeFileSync(join(GUIDE_FOLDER, page), embedSnippets(readGuideFile(page), readGuideFile))
 }

@@ -2260,6 +2260,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/realtime/realtime/presence-auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Authorize a member of a presence channel
+         * @description For client libraries of the Pusher protocol. Who may join the private channel of an account or a contract may join its presence channel, and is shown to its members with id and name.
+         *
+         *     Needs the permission `realtime:auth`.
+         */
+        post: operations["realtimePresenceAuth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/realtime/realtime/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read what a channel published while a page was away
+         * @description The messages since a position, judged as a subscription is: fewer than 1,000, of the last two minutes. Beyond these `missed` is true.
+         *
+         *     Needs the permission `realtime:auth`.
+         */
+        post: operations["realtimeResume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/realtime/realtime/test-event": {
         parameters: {
             query?: never;
@@ -2483,7 +2527,7 @@ export interface paths {
         };
         /**
          * Attempts of a webhook by answer and by event type
-         * @description The attempts of a range, by the class of their HTTP status or why there was none, and by event type, the most frequent first. The range begins at a whole 5 minutes (`1h`), hour (`24h`) or day of UTC, and ends now.
+         * @description The attempts of a range, by the class of their HTTP status or why there was none, and by event type, the most frequent first. The range begins at a whole hour (`1h`: the one before this, `24h`) or day of UTC, and ends now.
          *
          *     Needs the permission `webhook:dashboard-breakdown`.
          */
@@ -2941,7 +2985,7 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description The secret is in this answer only. The webhook starts active and subscribed to `webhook.test` and to the event types of `events`; one that will never fire is named in the message.
+         * @description The secret is in this answer only. The webhook starts active and subscribed to `webhook.test` and to the event types of `events`; one that will never fire is named in the message. A `secret` that another system has made needs `webhook:import` for all accounts, and is not repeated in the answer.
          *
          *     Needs the permission `webhook:create`.
          */
@@ -3108,6 +3152,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/webhook/webhook/{id}/jwks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the public keys of a webhook
+         * @description A JWK set (RFC 7517) of the Ed25519 keys that verify its asymmetric signatures. Needs no token.
+         */
+        get: operations["webhookFindKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/webhook/webhook/{id}/purge": {
         parameters: {
             query?: never;
@@ -3123,6 +3187,28 @@ export interface paths {
          * @description Needs the permission `webhook:purge`.
          */
         delete: operations["webhookPurge"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/webhook/{id}/rotate-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the key of asymmetric signatures
+         * @description New attempts are signed with the new key only. The former public key stays in the key set for 24 hours, and until then another rotation is 409.
+         *
+         *     Needs the permission `webhook:rotate-key`.
+         */
+        post: operations["webhookRotateKey"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -5484,6 +5570,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "realtime.presence-auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.presence-auth
+         * @description Authorize a member of a presence channel
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimePresenceAuth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "realtime.publish-test": {
         parameters: {
             query?: never;
@@ -5500,6 +5608,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onRealtimePublishTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "realtime.resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.resume
+         * @description Read what a channel published while a page was away
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimeResume"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7068,6 +7198,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "webhook.rotate-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook.rotate-key
+         * @description Replace the key of asymmetric signatures
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onWebhookRotateKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.rotate-secret": {
         parameters: {
             query?: never;
@@ -7625,6 +7777,16 @@ export interface components {
             socket_id: string;
             /** @description A private channel, with its UUID in lower case. */
             channel_name: string;
+            /** @description Whether the answer names the `position`. JSON only. */
+            resume?: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        AuthorizeMember: {
+            /** @description The id that the provider gave the connection. */
+            socket_id: string;
+            /** @description A presence channel, with its UUID in lower case. */
+            channel_name: string;
         } & {
             [key: string]: unknown;
         };
@@ -7687,6 +7849,11 @@ export interface components {
         ChannelAuthorization: {
             /** @description `<key>:<hex hmac-sha256>`. */
             auth: string;
+            /**
+             * Format: date-time
+             * @description Where a resume begins; only if asked for by `resume`.
+             */
+            position?: string;
         };
         ConfirmedAuthenticatorApp: {
             /**
@@ -7945,6 +8112,10 @@ export interface components {
             };
             /** @description Ids of members of its account who get mails about it, beside the administrators of the account. */
             contacts?: string[];
+            /** @description Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone. */
+            asymmetric_signature?: boolean;
+            /** @description A secret that another system has made: `whsec_` and the base64 of 24 to 64 bytes. Default: a new one. Needs `webhook:import` for all accounts. */
+            secret?: string;
             events?: string[];
         };
         CreatedPasskey: {
@@ -8841,6 +9012,12 @@ export interface components {
         MailAcceptedAnswer: {
             data: components["schemas"]["MailAccepted"];
             message: string;
+        };
+        MemberAuthorization: {
+            /** @description `<key>:<hex hmac-sha256>`. */
+            auth: string;
+            /** @description JSON text with `user_id`, and `user_info` with the `name` of the user and the instant `since`. */
+            channel_data: string;
         };
         MembershipPermissions: {
             /**
@@ -10126,6 +10303,34 @@ export interface components {
             /** @description It may have arrived already; make it again. */
             confirm_duplicate?: boolean;
         };
+        ReplayedMessage: {
+            /**
+             * Format: uuid
+             * @description The id of the event.
+             */
+            id: string;
+            /** @description The event type. */
+            type: string | null;
+            api_version: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            data: components["schemas"]["ReplayedMessageData"];
+        };
+        ReplayedMessageData: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string | null;
+            resource: string | null;
+            action: string | null;
+            /** @description The id of the resource. */
+            id: string | null;
+            url: string | null;
+        };
         ResetPassword: {
             /** @description The `token` of the link. */
             token: string;
@@ -10133,6 +10338,30 @@ export interface components {
             password: string;
             /** @description Whether the user's API keys go on. Default false: they are revoked. */
             keep_api_keys?: boolean;
+        };
+        ResumeChannel: {
+            /** @description A private channel, with its UUID in lower case. */
+            channel_name: string;
+            /**
+             * Format: date-time
+             * @description The `position` of the last complete subscription.
+             */
+            since: string;
+            /**
+             * Format: uuid
+             * @description The id of the last message that arrived since. An unknown one counts as none.
+             */
+            after?: string;
+        };
+        ResumedChannel: {
+            /** @description Whether some can no longer be given: the data has to be read again. */
+            missed: boolean;
+            /** @description In the order of the channel. Some that arrived before may be among them. */
+            messages: components["schemas"]["ReplayedMessage"][];
+        };
+        ResumedChannelAnswer: {
+            data: components["schemas"]["ResumedChannel"];
+            message: string;
         };
         RevokeSession: {
             /** @description Every session of the user. Default false. */
@@ -10811,6 +11040,8 @@ export interface components {
             };
             /** @description Ids of members of its account who get mails about it, beside the administrators of the account. */
             contacts?: string[];
+            /** @description Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone. */
+            asymmetric_signature?: boolean;
         };
         UpdateWebhookMail: {
             /** @description Whether the user gets no mails about webhooks. */
@@ -10939,6 +11170,15 @@ export interface components {
             header_names: string[];
             /** @description Members of its account who get mails about it. */
             contacts: string[];
+            /** @description `whpk_...`: the key of its asymmetric signatures; null without them. */
+            public_key: string | null;
+            /** @description The key before the last rotation. */
+            previous_public_key: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            previous_public_key_until: string | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -11060,6 +11300,21 @@ export interface components {
             retrying: number;
             failed: number;
         };
+        WebhookKeySet: {
+            keys: {
+                /** @enum {string} */
+                kty: "OKP";
+                /** @enum {string} */
+                crv: "Ed25519";
+                x: string;
+                /** @description The thumbprint of the key (RFC 7638). */
+                kid: string;
+                /** @enum {string} */
+                alg: "EdDSA";
+                /** @enum {string} */
+                use: "sig";
+            }[];
+        };
         WebhookMail: {
             /** @description Whether the user gets no mails about webhooks. */
             is_stopped: boolean;
@@ -11142,6 +11397,15 @@ export interface components {
             header_names: string[];
             /** @description Members of its account who get mails about it. */
             contacts: string[];
+            /** @description `whpk_...`: the key of its asymmetric signatures; null without them. */
+            public_key: string | null;
+            /** @description The key before the last rotation. */
+            previous_public_key: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            previous_public_key_until: string | null;
             is_actived: boolean;
             consecutive_failures: number;
             /**
@@ -11179,7 +11443,7 @@ export interface components {
              * @description ISO 8601, UTC, milliseconds.
              */
             deleted_at: string | null;
-            /** @description `whsec_...`. Shown once; null in an idempotent replay. */
+            /** @description `whsec_...`. Shown once; null in an idempotent replay, and for a given secret. */
             secret: string | null;
         };
         WebhookWithSecretAnswer: {
@@ -16976,6 +17240,78 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    realtimePresenceAuth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AuthorizeMember"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberAuthorization"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    realtimeResume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeChannel"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResumedChannelAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     realtimePublishTest: {
         parameters: {
             query?: never;
@@ -18952,7 +19288,89 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    webhookFindKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookKeySet"];
+                };
+            };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     webhookPurge: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookRotateKey: {
         parameters: {
             query?: never;
             header?: {
@@ -23065,6 +23483,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onRealtimePresenceAuth: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.presence-auth";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onRealtimePublishTest: {
         parameters: {
             query?: never;
@@ -23094,6 +23550,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "realtime.publish-test";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onRealtimeResume: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.resume";
                 };
             };
         };
@@ -25792,6 +26286,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "webhook.recovered";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookRotateKey: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook.rotate-key";
                 };
             };
         };

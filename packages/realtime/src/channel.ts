@@ -19,7 +19,20 @@ export function contractChannel(id: string): ChannelName {
   return `private-contract-${id}`
 }
 
-/** A message: thin, so what changed is read through the API. It can come twice: `id` tells. */
+/** The name of a presence channel: who joins it is shown to the others. */
+export type PresenceName = `presence-account-${string}` | `presence-contract-${string}`
+
+/** The channel of the users who look at an account. */
+export function accountPresence(id: string): PresenceName {
+  return `presence-account-${id}`
+}
+
+/** The channel of the users who look at a contract. */
+export function contractPresence(id: string): PresenceName {
+  return `presence-contract-${id}`
+}
+
+/** A message: thin, so what changed is read through the API. It is delivered once. */
 export interface RealtimeMessage<Name extends EventName = EventName> {
   /** The id of the event. */
   id: string
@@ -42,7 +55,8 @@ export interface RealtimeMessage<Name extends EventName = EventName> {
 /**
  * The state of a channel:
  * - `connecting`: on the way, or on the way back after an interruption;
- * - `live`: messages arrive. What happened before, or during an interruption, has to be read through the API;
+ * - `live`: messages arrive, and those of an interruption have arrived, unless `onMissed` says otherwise. What happened before
+ *   the channel was first live has to be read through the API;
  * - `denied`: the service refuses, with its reason. Asks again after 15 s, and less often up to every five minutes;
  * - `unavailable`: there is no connection at the moment, or realtime is not configured. Goes on trying.
  */

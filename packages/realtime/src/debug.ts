@@ -1,5 +1,5 @@
 /** Members that hold a signature, a secret or a user. */
-const SECRET_MEMBERS = ['auth', 'shared_secret', 'channel_data', 'user_data', 'token']
+const SECRET_MEMBERS = ['auth', 'shared_secret', 'channel_data', 'user_data', 'user_info', 'presence', 'token']
 
 /** A signature that stands alone, as in texts of errors. */
 const SIGNATURE = /\b[0-9a-f]{64}\b/g

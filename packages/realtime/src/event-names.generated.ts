@@ -38,6 +38,7 @@ export const ACCOUNT_EVENT_NAMES = [
   'webhook.delete',
   'webhook.find-one',
   'webhook.purge',
+  'webhook.rotate-key',
   'webhook.rotate-secret',
   'webhook.test',
   'webhook.update',

@@ -1,3 +1,5 @@
+import type { Position, Replay } from './resume-merge.ts'
+
 /** How long a call of the service may take. A client library would wait for ever. */
 const CALL_LIMIT_MS = 10_000
 
@@ -20,10 +22,20 @@ export type ServiceAnswer<Body> =
 /** The token of the user, fetched for each call, so that one that was refreshed is used. */
 export type TokenProvider = () => string | undefined | Promise<string | undefined>
 
+/** Proof of a subscription: of a private channel with the position where a later one resumes, or of a member. */
+export interface ChannelProof {
+  auth: string
+  position?: string
+  /** JSON text. */
+  channel_data?: string
+}
+
 /** Calls Signalbox. */
 export interface Service {
   readSettings(): Promise<ServiceAnswer<ConnectionSettings>>
-  authorize(request: { socketId: string; channel: string }): Promise<ServiceAnswer<{ auth: string }>>
+  authorize(request: { socketId: string; channel: string }): Promise<ServiceAnswer<ChannelProof>>
+  /** Asks what a channel published since a position. */
+  resume(request: Position & { channel: string }): Promise<ServiceAnswer<Replay>>
   authenticate(request: { socketId: string }): Promise<ServiceAnswer<{ auth: string; user_data: string }>>
 }
 
@@ -50,12 +62,18 @@ export function buildService(options: { service: string; token: TokenProvider; f
     }
   }
 
+  async function callForData<Data>(path: string, body?: object): Promise<ServiceAnswer<Data>> {
+    const answer = await call<{ data: Data }>(path, body)
+    return answer.kind === 'answer' ? { kind: 'answer', body: answer.body.data } : answer
+  }
+
   return {
-    readSettings: async () => {
-      const answer = await call<{ data: ConnectionSettings }>('config')
-      return answer.kind === 'answer' ? { kind: 'answer', body: answer.body.data } : answer
+    readSettings: () => callForData('config'),
+    authorize: ({ socketId, channel }) => {
+      const body = { socket_id: socketId, channel_name: channel }
+      return channel.startsWith('presence-') ? call('presence-auth', body) : call('auth', { ...body, resume: true })
     },
-    authorize: ({ socketId, channel }) => call('auth', { socket_id: socketId, channel_name: channel }),
+    resume: ({ channel, ...position }) => callForData('resume', { channel_name: channel, ...position }),
     authenticate: ({ socketId }) => call('user-auth', { socket_id: socketId }),
   }
 }

@@ -136,6 +136,26 @@ describe('an interruption', () => {
   })
 })
 
+test('messages that are published while the connections are closed arrive once, in order', async () => {
+  const channel = connect().join(accountChannel(account))
+  await waitForState(channel, 'live')
+  const got: string[] = []
+  channel.on('webhook.update', ({ id }) => got.push(id))
+  channel.onMissed(() => got.push('missed'))
+  const ids = await fixture.emit(account, 2)
+  await fixture.t.settle()
+  await waitFor('the first messages', () => got.length === 2)
+  fixture.provider.line.closeAll(4100)
+  await waitFor('the interruption', () => channel.read().kind !== 'live')
+  ids.push(...(await fixture.emit(account, 5)))
+  await fixture.t.settle()
+  await waitForState(channel, 'live')
+  ids.push(...(await fixture.emit(account)))
+  await fixture.t.settle()
+  await waitFor('the last message', () => got.length >= ids.length)
+  expect(got).toEqual(ids)
+})
+
 test('a connection that the server refuses for its key is made again with the settings that the service has then', async () => {
   let key: string | undefined = 'of-an-application-that-is-gone'
   let reads = 0

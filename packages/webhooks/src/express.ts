@@ -1,6 +1,5 @@
 import { type NodeRequest, type NodeResponse, readNodeBody, respondJson } from './node-request.ts'
-import { type ReceiveOptions, receiveDelivery } from './receive-delivery.ts'
-import { readSecrets } from './secret.ts'
+import { checkKeys, type ReceiveOptions, receiveDelivery } from './receive-delivery.ts'
 
 export type { ReceiveOptions } from './receive-delivery.ts'
 
@@ -11,12 +10,12 @@ export type { ReceiveOptions } from './receive-delivery.ts'
  * `express.json()` must come first, keep the bytes: `express.json({ verify: (req, _res, bytes) => { req.rawBody = bytes } })`.
  * A body that was parsed without that goes to Express's error handler as `body_not_raw`, as do errors of `onDelivery`.
  *
- * Throws `WebhookVerificationError` at once when `secret` is missing or malformed, so that a wrong setting stops the start.
+ * Throws `WebhookVerificationError` at once when a key is missing or malformed, so that a wrong setting stops the start.
  */
 export function receiveWebhook<Request extends NodeRequest>(
   options: ReceiveOptions<Request>,
 ): (request: Request, response: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
-  if (typeof options.secret !== 'function') readSecrets(options.secret)
+  checkKeys(options)
   return async (request, response, next) => {
     try {
       const readBody = () => readNodeBody(request, options.maxBodyBytes)

@@ -1,5 +1,4 @@
-import { DEFAULT_MAX_BODY_BYTES, type ReceiveOptions, receiveDelivery } from './receive-delivery.ts'
-import { readSecrets } from './secret.ts'
+import { checkKeys, DEFAULT_MAX_BODY_BYTES, type ReceiveOptions, receiveDelivery } from './receive-delivery.ts'
 
 export type { ReceiveOptions } from './receive-delivery.ts'
 
@@ -28,12 +27,12 @@ export type FastifyScope = {
  * Inside the plugin's own scope, and only there, bodies stay bytes; the JSON parsers of the rest of the application are
  * untouched. Do not wrap it with `fastify-plugin`, which would lift that scope. Bodies over the limit are Fastify's 413.
  *
- * Throws `WebhookVerificationError` at once when `secret` is missing or malformed, so that a wrong setting stops the start.
+ * Throws `WebhookVerificationError` at once when a key is missing or malformed, so that a wrong setting stops the start.
  */
 export function receiveWebhook(
   options: ReceiveOptions<FastifyRequestLike> & { readonly path: string },
 ): (scope: FastifyScope) => Promise<void> {
-  if (typeof options.secret !== 'function') readSecrets(options.secret)
+  checkKeys(options)
   return async (scope) => {
     scope.removeAllContentTypeParsers()
     const parsing = { parseAs: 'buffer', bodyLimit: options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES } as const

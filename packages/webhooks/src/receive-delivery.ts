@@ -1,18 +1,29 @@
 import type { Envelope } from './envelope.ts'
 import type { HeadersInput } from './header-value.ts'
+import type { PublicKeyInput } from './public-key.ts'
 import type { RawBody } from './raw-body.ts'
 import type { SecretInput } from './secret.ts'
 import { type RefusalReason, WebhookVerificationError } from './verification-error.ts'
 import { verifyDelivery } from './verify-delivery.ts'
-import type { SignatureRequirement } from './verify-signature.ts'
+import { readKeys, type SignatureRequirement, type VerificationKeys } from './verify-signature.ts'
 
 /** Default of `maxBodyBytes`. An envelope is a few hundred bytes. */
 export const DEFAULT_MAX_BODY_BYTES = 65_536
 
+/** The keys of a receiver (`VerificationKeys`), each itself or a function of the request where the environment comes with it. */
+export type ReceiveKeys<Context> =
+  | {
+      /** `whsec_...`, several of them, or a function of the request. */
+      readonly secret: SecretInput | ((context: Context) => SecretInput)
+      readonly publicKey?: PublicKeyInput | ((context: Context) => PublicKeyInput)
+    }
+  | {
+      /** `whpk_...`, several of them, a key set (`createKeySet`), or a function of the request. */
+      readonly publicKey: PublicKeyInput | ((context: Context) => PublicKeyInput)
+    }
+
 /** Options of every adapter. `Context` is the framework's argument of a handler. */
-export type ReceiveOptions<Context> = {
-  /** `whsec_...`, several of them, or a function of the request where the environment comes with it (workers). */
-  readonly secret: SecretInput | ((context: Context) => SecretInput)
+export type ReceiveOptions<Context> = ReceiveKeys<Context> & {
   /**
    * Called with each verified delivery that `seen` does not know. When it throws, the framework answers 500 and
    * Signalbox tries again on its schedule. Answer within 15 seconds: do slow work in a queue of your own.
@@ -67,12 +78,12 @@ export async function receiveDelivery<Context>(
   const { context } = incoming
   let envelope: Envelope
   try {
-    const secret = typeof options.secret === 'function' ? options.secret(context) : options.secret
+    const keys = resolveKeys(options, (given) => given(context)) as VerificationKeys
     const body = (await incoming.readBody()) as RawBody
     envelope = await verifyDelivery({
       headers: incoming.headers,
       body,
-      secret,
+      ...keys,
       require: options.require,
       now: options.now,
     })
@@ -87,6 +98,28 @@ export async function receiveDelivery<Context>(
   await options.onDelivery(envelope, context)
   await options.remember?.(envelope.id, context)
   return { status: 200, body: { received: true } }
+}
+
+/** The keys that the options name, without the others. `call` gives the value of a function. */
+function resolveKeys<Context>(
+  options: ReceiveKeys<Context>,
+  call: (given: (context: Context) => unknown) => unknown,
+): object {
+  const given = options as Record<string, unknown>
+  const named = ['secret', 'publicKey'].filter((name) => name in given)
+  const resolve = (value: unknown) => (typeof value === 'function' ? call(value as never) : value)
+  return Object.fromEntries(named.map((name) => [name, resolve(given[name])]))
+}
+
+/**
+ * Checks the keys that the options name by value, at the start of a receiver. Throws `WebhookVerificationError` for a
+ * missing or malformed one.
+ */
+export function checkKeys<Context>(options: ReceiveKeys<Context>): void {
+  const isLate = Symbol('known by the request alone')
+  const known = Object.entries(resolveKeys(options, () => isLate)).filter(([, value]) => value !== isLate)
+  const isAllLate = known.length === 0 && ('secret' in options || 'publicKey' in options)
+  if (!isAllLate) readKeys(Object.fromEntries(known))
 }
 
 /** Collects a stream of chunks, up to a limit. Throws `body_too_large` without reading on. */

@@ -1,5 +1,5 @@
 import { decodeBase64 } from './base64.ts'
-import type { SignatureFamily } from './signed-claim.ts'
+import type { SymmetricFamily } from './signed-claim.ts'
 import { WebhookVerificationError } from './verification-error.ts'
 
 /**
@@ -9,7 +9,7 @@ import { WebhookVerificationError } from './verification-error.ts'
 export type SecretInput = string | undefined | readonly (string | undefined)[]
 
 /** The HMAC keys of one secret. They differ by family, so a signature of one family is not valid for the other. */
-export type SecretKeys = Readonly<Record<SignatureFamily, Uint8Array<ArrayBuffer>>>
+export type SecretKeys = Readonly<Record<SymmetricFamily, Uint8Array<ArrayBuffer>>>
 
 /** More secrets than this are refused: each costs up to `MAX_SIGNATURES` HMACs. */
 const MAX_SECRETS = 8

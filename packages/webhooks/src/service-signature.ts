@@ -12,7 +12,7 @@ const HEX_SHA256 = /^[0-9a-f]{64}$/
  * hex digits; parts of other names are ignored, so that a later scheme can be sent beside `v1`.
  * Throws `header_malformed`.
  */
-export function parseServiceSignature(header: string): SignedClaim {
+export function parseServiceSignature(header: string): SignedClaim & { family: 'service-signature' } {
   if (!GRAMMAR.test(header)) throw buildMalformed(SERVICE_SIGNATURE_HEADER, 'is not of the form t=<seconds>,v1=<hex>')
   const timestamps: string[] = []
   const candidates: string[] = []

@@ -1,7 +1,10 @@
 import { WebhookVerificationError } from './verification-error.ts'
 
-/** The two signature families (docs/contract/webhooks.md#signature); every delivery has both. */
-export type SignatureFamily = 'service-signature' | 'standard-webhooks'
+/** The two families of HMAC signatures (docs/contract/webhooks.md#signature); every delivery has both. */
+export type SymmetricFamily = 'service-signature' | 'standard-webhooks'
+
+/** The families of signatures; `asymmetric` is the Ed25519 one of a webhook with a public key. */
+export type SignatureFamily = SymmetricFamily | 'asymmetric'
 
 /** The parsed, unverified headers of one family. */
 export type SignedClaim = {
@@ -10,7 +13,7 @@ export type SignedClaim = {
   readonly timestampSeconds: number
   /** The signed bytes before the body. */
   readonly signedPrefix: string
-  /** Candidate HMAC-SHA256 values, 32 bytes each, at least one. One match is enough. */
+  /** Candidates, at least one: HMAC-SHA256 values of 32 bytes, or Ed25519 signatures of 64. One match is enough. */
   readonly signatures: readonly Uint8Array<ArrayBuffer>[]
 }
 

@@ -10,33 +10,44 @@ export const STANDARD_SIGNATURE_HEADER = 'webhook-signature'
 const MESSAGE_ID = /^[!-\-/-~]{1,256}$/
 const SIGNATURE_TOKEN = /^(v[0-9]+[a-z]*),([A-Za-z0-9+/=_-]+)$/
 
+/** The versions of a signature: the family of each, and its length in bytes. */
+const VERSIONS = {
+  v1: { family: 'standard-webhooks', length: 32 },
+  v1a: { family: 'asymmetric', length: 64 },
+} as const
+
 /**
  * Parses the three Standard Webhooks headers (docs/contract/webhooks.md#signature). `webhook-signature` holds one or more `<version>,<base64>` separated
- * by one space; versions other than `v1` are ignored beside a `v1`. Throws `header_missing`, `header_malformed`.
+ * by one space; other versions are ignored beside the wanted one. Throws `header_missing`, `header_malformed`.
  */
-export function parseStandardSignature(headers: HeadersInput): SignedClaim {
+export function parseStandardSignature<Version extends keyof typeof VERSIONS>(
+  headers: HeadersInput,
+  version: Version,
+): SignedClaim & { family: (typeof VERSIONS)[Version]['family'] } {
   const id = loadHeader(headers, 'webhook-id')
   const timestamp = loadHeader(headers, 'webhook-timestamp')
   const signature = loadHeader(headers, STANDARD_SIGNATURE_HEADER)
   if (!MESSAGE_ID.test(id)) throw buildMalformed('webhook-id', 'is empty, too long, or holds a dot or a space')
   const timestampSeconds = parseUnixSeconds(timestamp)
   if (timestampSeconds === undefined) throw buildMalformed('webhook-timestamp', 'is not a whole number of seconds')
-  const signatures = parseSignatureTokens(signature)
-  return { family: 'standard-webhooks', timestampSeconds, signedPrefix: `${id}.${timestamp}.`, signatures }
+  const { family } = VERSIONS[version]
+  const signatures = parseSignatureTokens(signature, version)
+  return { family, timestampSeconds, signedPrefix: `${id}.${timestamp}.`, signatures }
 }
 
-function parseSignatureTokens(header: string): Uint8Array<ArrayBuffer>[] {
+function parseSignatureTokens(header: string, version: keyof typeof VERSIONS): Uint8Array<ArrayBuffer>[] {
+  const { length } = VERSIONS[version]
   const signatures: Uint8Array<ArrayBuffer>[] = []
   for (const token of header.split(' ')) {
     const match = SIGNATURE_TOKEN.exec(token)
     if (!match) throw buildMalformed(STANDARD_SIGNATURE_HEADER, 'is not of the form v1,<base64>')
-    if (match[1] !== 'v1') continue
+    if (match[1] !== version) continue
     const bytes = decodeBase64(match[2]!)
-    if (bytes?.length !== 32)
-      throw buildMalformed(STANDARD_SIGNATURE_HEADER, 'holds a v1 that is not base64 of 32 bytes')
+    if (bytes?.length !== length)
+      throw buildMalformed(STANDARD_SIGNATURE_HEADER, `holds a ${version} that is not base64 of ${length} bytes`)
     signatures.push(bytes)
   }
-  if (signatures.length === 0) throw buildMalformed(STANDARD_SIGNATURE_HEADER, 'holds no v1 signature')
+  if (signatures.length === 0) throw buildMalformed(STANDARD_SIGNATURE_HEADER, `holds no ${version} signature`)
   if (signatures.length > MAX_SIGNATURES) throw buildMalformed(STANDARD_SIGNATURE_HEADER, 'holds too many signatures')
   return signatures
 }

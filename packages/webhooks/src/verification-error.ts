@@ -6,6 +6,12 @@ const REMEDIES = {
     'Pass the secret shown once when the webhook was created or rotated; an environment variable that is not set is the usual cause.',
   secret_malformed:
     'Pass the whole secret as shown, from "whsec_" to the last character, without quotes, spaces or a line break.',
+  public_key_missing:
+    'Pass the public_key of the webhook, or its key set; an environment variable that is not set is the usual cause. asymmetric_signature of the webhook switches it on.',
+  public_key_malformed:
+    'Pass the whole public key as shown, from "whpk_" to the last character, or the https URL of the key set.',
+  keys_unavailable:
+    'Check from this machine that the URL of the key set answers 200; it ends when the webhook is inactive or deleted, or has no asymmetric signature.',
   body_not_raw:
     'Pass the bytes as they arrived (string, Uint8Array or ArrayBuffer). The signature covers those bytes: a body that was parsed and written out again differs in spaces, key order or escapes. Take the body before a JSON parser sees it.',
   body_too_large: 'Signalbox envelopes are a few hundred bytes; raise maxBodyBytes only if you know why you need it.',

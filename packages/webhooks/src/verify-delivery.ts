@@ -6,11 +6,18 @@ import { type VerificationInput, verifySignature } from './verify-signature.ts'
 export { type Envelope, type EventName, isEventName } from './envelope.ts'
 export { EVENT_NAMES } from './event-names.generated.ts'
 export type { HeadersInput } from './header-value.ts'
+export { createKeySet, type KeySetOptions } from './key-set.ts'
+export type { KeySource, PublicKeyInput } from './public-key.ts'
 export type { RawBody } from './raw-body.ts'
 export type { SecretInput } from './secret.ts'
 export type { SignatureFamily } from './signed-claim.ts'
 export { REFUSAL_REASONS, type RefusalReason, WebhookVerificationError } from './verification-error.ts'
-export { type SignatureRequirement, TOLERANCE_SECONDS, type VerificationInput } from './verify-signature.ts'
+export {
+  type SignatureRequirement,
+  TOLERANCE_SECONDS,
+  type VerificationInput,
+  type VerificationKeys,
+} from './verify-signature.ts'
 
 /** The result of `checkDelivery`. */
 export type DeliveryCheck =

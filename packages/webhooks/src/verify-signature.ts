@@ -1,8 +1,9 @@
 import { findHeaderValue, type HeadersInput } from './header-value.ts'
+import { hasAsymmetricSignature, type KeySource, type PublicKeyInput, readPublicKeys } from './public-key.ts'
 import { buildSignedBytes, type RawBody, readRawBody } from './raw-body.ts'
 import { readSecrets, type SecretInput, type SecretKeys } from './secret.ts'
 import { parseServiceSignature, SERVICE_SIGNATURE_HEADER } from './service-signature.ts'
-import type { SignatureFamily, SignedClaim } from './signed-claim.ts'
+import type { SignatureFamily, SignedClaim, SymmetricFamily } from './signed-claim.ts'
 import { parseStandardSignature, STANDARD_SIGNATURE_HEADER } from './standard-signature.ts'
 import { WebhookVerificationError } from './verification-error.ts'
 
@@ -10,18 +11,31 @@ import { WebhookVerificationError } from './verification-error.ts'
 export const TOLERANCE_SECONDS = 300
 
 /**
- * The required signatures of a delivery. `either` (the default): at least one family, and every present family must be
- * valid. `both`: both families. A family's name: that one; the other is ignored.
+ * The required HMAC signatures of a delivery. `either` (the default): at least one family, and every present family must
+ * be valid. `both`: both families. A family's name: that one; the other is ignored.
  */
-export type SignatureRequirement = 'either' | 'both' | SignatureFamily
+export type SignatureRequirement = 'either' | 'both' | SymmetricFamily
 
-export type VerificationInput = {
+/**
+ * The keys of a webhook. A secret verifies the HMAC signatures, a public key the asymmetric one, which must then be there.
+ * With both, both must be valid. Each that is passed must be set: a variable that is not set never drops a check.
+ */
+export type VerificationKeys =
+  | {
+      /** `whsec_...`, or several during a rotation. */
+      readonly secret: SecretInput
+      readonly publicKey?: PublicKeyInput
+    }
+  | {
+      /** `whpk_...`, several during a rotation, or a key set (`createKeySet`). */
+      readonly publicKey: PublicKeyInput
+    }
+
+export type VerificationInput = VerificationKeys & {
   /** The headers of the request, all of them. */
   readonly headers: HeadersInput
   /** The unparsed body. */
   readonly body: RawBody
-  /** `whsec_...`, or several during a rotation. */
-  readonly secret: SecretInput
   readonly require?: SignatureRequirement | undefined
   /** The time now in milliseconds since the Unix epoch; `Date.now` unless a test passes its own. */
   readonly now?: (() => number) | undefined
@@ -39,32 +53,62 @@ export type VerifiedBody = {
  *
  * Every present family must be valid under the same secret (unless `require` names one). With "the first that verifies", a
  * forged `webhook-id` could accompany a genuine `x-service-signature`. Removing the headers of one family is useless for
- * an attacker: the other must still be valid, and both are HMAC-SHA256 under the same secret.
+ * an attacker: the other must still be valid, and both are HMAC-SHA256 under the same secret. The asymmetric signature is
+ * required whenever a public key is passed.
  */
 export async function verifySignature(input: VerificationInput): Promise<VerifiedBody> {
-  const secrets = readSecrets(input.secret)
+  const { secrets, publicKeys } = readKeys(input)
   const body = readRawBody(input.body)
-  const claims = readClaims(input.headers, input.require ?? 'either')
+  const claims = secrets ? readClaims(input.headers, input.require ?? 'either') : []
+  const asymmetric = publicKeys && parseStandardSignature(input.headers, 'v1a')
+  const all = [...claims, ...(asymmetric ? [asymmetric] : [])]
   const nowSeconds = Math.floor((input.now ?? Date.now)() / 1000)
-  for (const claim of claims) checkAge(claim, nowSeconds)
-  if (!(await isSignedByAny(claims, secrets, body))) {
+  for (const claim of all) checkAge(claim, nowSeconds)
+  const isSigned =
+    (!secrets || (await isSignedByAny(claims, secrets, body))) &&
+    (!publicKeys || (await isSignedByListed(asymmetric as SignedClaim, publicKeys, body)))
+  if (!isSigned) {
     const finding = body.length === 0 ? 'The body is empty and no signature matches it.' : 'No signature matches.'
     throw new WebhookVerificationError('signature_mismatch', finding)
   }
-  return { text: decodeUtf8(body), families: claims.map((claim) => claim.family) }
+  return { text: decodeUtf8(body), families: all.map((claim) => claim.family) }
 }
 
-function readClaims(headers: HeadersInput, require: SignatureRequirement): readonly SignedClaim[] {
+/**
+ * Reads the keys that are passed. Throws `secret_missing`, `secret_malformed`, `public_key_missing`,
+ * `public_key_malformed`.
+ */
+export function readKeys(input: object): { secrets?: readonly SecretKeys[]; publicKeys?: KeySource } {
+  const { secret, publicKey } = input as { secret?: SecretInput; publicKey?: PublicKeyInput }
+  const hasPublicKey = 'publicKey' in input
+  return {
+    ...((!hasPublicKey || 'secret' in input) && { secrets: readSecrets(secret) }),
+    ...(hasPublicKey && { publicKeys: readPublicKeys(publicKey) }),
+  }
+}
+
+/** Whether the asymmetric signature is valid under the present keys, or under those after a rotation. */
+async function isSignedByListed(claim: SignedClaim, publicKeys: KeySource, body: Uint8Array): Promise<boolean> {
+  const bytes = buildSignedBytes(claim.signedPrefix, body)
+  const keys = await publicKeys.list()
+  if (await hasAsymmetricSignature(claim, keys, bytes)) return true
+  const later = await publicKeys.list(keys)
+  return later !== keys && hasAsymmetricSignature(claim, later, bytes)
+}
+
+type SymmetricClaim = SignedClaim & { readonly family: SymmetricFamily }
+
+function readClaims(headers: HeadersInput, require: SignatureRequirement): readonly SymmetricClaim[] {
   const service = findHeaderValue(headers, SERVICE_SIGNATURE_HEADER)
   const wantsService = require === 'service-signature' || require === 'both'
   const wantsStandard = require === 'standard-webhooks' || require === 'both'
-  const claims: SignedClaim[] = []
+  const claims: SymmetricClaim[] = []
   if (wantsService && service === undefined) {
     throw new WebhookVerificationError('header_missing', `The header ${SERVICE_SIGNATURE_HEADER} is missing.`)
   }
   if (service !== undefined && require !== 'standard-webhooks') claims.push(parseServiceSignature(service))
   const isStandardPresent = require === 'either' && findHeaderValue(headers, STANDARD_SIGNATURE_HEADER) !== undefined
-  if (wantsStandard || isStandardPresent) claims.push(parseStandardSignature(headers))
+  if (wantsStandard || isStandardPresent) claims.push(parseStandardSignature(headers, 'v1'))
   if (claims.length > 0) return claims
   const names = `${SERVICE_SIGNATURE_HEADER} nor ${STANDARD_SIGNATURE_HEADER}`
   throw new WebhookVerificationError('header_missing', `The request carries neither ${names}.`)
@@ -81,7 +125,7 @@ function checkAge(claim: SignedClaim, nowSeconds: number): void {
   }
 }
 
-async function isSignedByAny(claims: readonly SignedClaim[], secrets: readonly SecretKeys[], body: Uint8Array) {
+async function isSignedByAny(claims: readonly SymmetricClaim[], secrets: readonly SecretKeys[], body: Uint8Array) {
   const signed = claims.map((claim) => ({ claim, bytes: buildSignedBytes(claim.signedPrefix, body) }))
   for (const keys of secrets) {
     let isSigned = true

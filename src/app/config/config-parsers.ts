@@ -185,10 +185,11 @@ export function cookieDomain(value: string): string {
   return value
 }
 
-/** A webhook secret. */
+/** A webhook secret: one of 32 bytes, or a given one (docs/contract/webhooks.md#secret-of-a-known-value). */
 export function sinkSecret(value: string): string {
-  if (!/^whsec_[A-Za-z0-9+/]{43}=$/.test(value))
-    throw new Error('must be a webhook secret: whsec_ and 44 base64 characters')
+  const bytes = /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(value) ? Buffer.from(value.slice('whsec_'.length), 'base64') : null
+  if (!bytes || bytes.length < 24 || bytes.length > 64 || `whsec_${bytes.toString('base64')}` !== value)
+    throw new Error('must be a webhook secret: whsec_ and the base64 of 24 to 64 bytes')
   return value
 }
 

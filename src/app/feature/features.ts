@@ -51,6 +51,7 @@ import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
 import { jobRoutes } from '../../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../../provisioning/ledger/delivery.routes.ts'
 import { targetRoutes } from '../../provisioning/target/target.routes.ts'
+import { realtimePageRoutes } from '../../realtime/page.routes.ts'
 import { realtimeRoutes } from '../../realtime/realtime.routes.ts'
 import { testEventRoutes } from '../../realtime/test-event.routes.ts'
 import { routingExplanationRoutes } from '../../webhook/explanation/routing-explanation.routes.ts'
@@ -60,6 +61,7 @@ import { dispatchRoutes } from '../../webhook/ledger/dispatch.routes.ts'
 import { deleteLedger } from '../../webhook/ledger/dispatch.ts'
 import { cancelWaitingDispatches } from '../../webhook/ledger/removal.store.ts'
 import { mailSettingRoutes } from '../../webhook/mail/mail-setting.routes.ts'
+import { signingKeyRoutes } from '../../webhook/registry/signing-key.routes.ts'
 import { webhookRoutes } from '../../webhook/registry/webhook.routes.ts'
 import { deactivateWebhooksOf, type WebhookDeps } from '../../webhook/registry/webhook.ts'
 import { replayJobRoutes } from '../../webhook/replay/replay-job.routes.ts'
@@ -176,6 +178,7 @@ export const FEATURES: readonly Feature[] = [
   feature(contractRoutes, ({ ids }) => ({ ids })),
   feature(exportRoutes, nothing),
   feature(webhookRoutes, webhookDeps),
+  feature(signingKeyRoutes, ({ random, keyring }) => ({ random, keyring })),
   feature(subscriptionRoutes, webhookDeps),
   feature(mailSettingRoutes, nothing),
   feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
@@ -196,6 +199,7 @@ export const FEATURES: readonly Feature[] = [
   feature(activityRoutes, () => ({})),
   feature(breakdownRoutes, () => ({})),
   feature(realtimeRoutes, ({ realtime }) => realtime),
+  feature(realtimePageRoutes, ({ realtime }) => realtime),
   feature(testEventRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),
   feature(serviceRoutes, ({ readServiceFacts: readFacts }) => ({ readFacts })),

@@ -20,7 +20,9 @@ export function listPermissions(routes: readonly RouteDeclaration[]): { name: st
   const needed = routes.filter(asksForPermission)
   // Two routes may share a permission; the route with its name describes it.
   const inOrder = [...needed.filter((route) => route.permission), ...needed.filter((route) => !route.permission)]
-  const descriptions = new Map(inOrder.map((route) => [permissionOf(route), route.summary]))
+  const descriptions = new Map<string, string>(inOrder.map((route) => [permissionOf(route), route.summary]))
+  for (const { morePermissions = {} } of needed)
+    for (const [name, description] of Object.entries(morePermissions)) descriptions.set(name, description)
   return [...descriptions]
     .map(([name, description]) => ({ name, description }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))

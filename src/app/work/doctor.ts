@@ -57,6 +57,7 @@ import { describeFatal } from '../log/fatal.ts'
 import { loadServiceSecrets } from '../secret/service-secrets.ts'
 import { findDiskSource } from './disk-source.ts'
 import { findPortFacts, tryConnect } from './doctor-network.ts'
+import { findOpenFiles } from './open-files.ts'
 
 /** The machine that is examined. */
 export interface DoctorFixture {
@@ -97,7 +98,7 @@ export async function examine(fixture: DoctorFixture): Promise<AreaReport[]> {
     }),
     ...(await examineKeysAndDatabase(fixture, config, { skipped, notes })),
     ...(await examineMachine(fixture, { config, environment })),
-    ...classifyRuntime(process.versions.node),
+    ...classifyRuntime(process.versions.node, findOpenFiles(config)),
   ]
   return buildReport(findings, skipped, notes)
 }

@@ -6,7 +6,7 @@ import type { SecretPlace } from '../../operations/stored-secret/stored-secret.s
 import type { Database } from '../../postgres/statement/database.ts'
 import { type Sweep, sweepOnce } from '../../postgres/sweep.ts'
 import { TARGET_SECRETS } from '../../provisioning/target/stored-secrets.ts'
-import { WEBHOOK_HEADERS, WEBHOOK_SECRETS } from '../../webhook/registry/stored-secrets.ts'
+import { WEBHOOK_HEADERS, WEBHOOK_SECRETS, WEBHOOK_SIGNING_KEYS } from '../../webhook/registry/stored-secrets.ts'
 
 /**
  * Encrypts the secrets of each table again under the first key of SECRET_KEY. Each resolves with the number of secrets.
@@ -14,8 +14,10 @@ import { WEBHOOK_HEADERS, WEBHOOK_SECRETS } from '../../webhook/registry/stored-
 export function buildReencryption(keyring: Keyring, db: Database): Record<SecretPlace, () => Promise<number>> {
   return {
     webhook: async () => {
-      const secrets = await reencryptSecrets({ keyring }, db, WEBHOOK_SECRETS)
-      return secrets + (await reencryptSecrets({ keyring }, db, WEBHOOK_HEADERS))
+      let secrets = 0
+      for (const place of [WEBHOOK_SECRETS, WEBHOOK_HEADERS, WEBHOOK_SIGNING_KEYS])
+        secrets += await reencryptSecrets({ keyring }, db, place)
+      return secrets
     },
     provisioning_target: () => reencryptSecrets({ keyring }, db, TARGET_SECRETS),
     totp_factor: () => reencryptSecrets({ keyring }, db, TOTP_SECRETS),

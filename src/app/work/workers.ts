@@ -23,6 +23,7 @@ import {
   WEBHOOK_MAIL,
 } from '../../webhook/mail/notice-worker.ts'
 import { buildHeaderCache } from '../../webhook/registry/own-headers.ts'
+import { buildSigningKeyCache } from '../../webhook/registry/signing-key.ts'
 import { secretContextOf } from '../../webhook/registry/webhook.ts'
 import { buildReplayWorker } from '../../webhook/replay/replay-job-worker.ts'
 import { ROLES } from '../config/config-variables.ts'
@@ -247,6 +248,7 @@ function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
     db: database.db,
     secrets: buildSecretCache(parts.keyring, secretContextOf),
     headers: buildHeaderCache(parts.keyring),
+    signingKeys: buildSigningKeyCache(parts.keyring),
     version: VERSION,
     enableApiEventQueue: config.enableApiEventQueue,
     canSendMail: decideMailWay(config) !== 'none',

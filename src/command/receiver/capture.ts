@@ -1,4 +1,8 @@
-import { checkDelivery, type DeliveryCheck } from '../../../packages/webhooks/src/verify-delivery.ts'
+import {
+  checkDelivery,
+  type DeliveryCheck,
+  type VerificationKeys,
+} from '../../../packages/webhooks/src/verify-delivery.ts'
 
 /** A captured delivery. */
 export interface Capture {
@@ -63,10 +67,10 @@ export function parseHeadersFile(text: string): Record<string, string[]> {
  */
 export async function verifyCapture(
   capture: Capture,
-  input: { secret: string; nowMs: number },
+  input: { keys: VerificationKeys; nowMs: number },
 ): Promise<DeliveryCheck & { hasExtraLineBreak?: boolean }> {
   const check = (body: Buffer) =>
-    checkDelivery({ headers: capture.headers, body, secret: input.secret, now: () => input.nowMs })
+    checkDelivery({ headers: capture.headers, body, ...input.keys, now: () => input.nowMs })
   const result = await check(capture.body)
   if (result.ok || result.reason !== 'signature_mismatch') return result
   const trimmed = capture.body.toString('latin1').replace(/\r?\n$/, '').length

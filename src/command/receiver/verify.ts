@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { type Command, InvalidArgumentError } from 'commander'
+import type { VerificationKeys } from '../../../packages/webhooks/src/verify-delivery.ts'
 import { FatalError } from '../../app/log/fatal.ts'
 import { systemClock } from '../../base/clock.ts'
 import { parseInstant } from '../../http/shape/instant.ts'
@@ -13,16 +14,20 @@ interface VerifyOptions extends SecretOptions {
   headersFile?: string
   bodyFile?: string
   now?: number
+  publicKey?: string[]
 }
 
 const EXAMPLES = `
 Nothing is sent anywhere. Give the headers of the request and its body byte by byte as it arrived. Both signature families are
 verified where their headers are there: x-service-signature, and webhook-id with webhook-timestamp and webhook-signature.
+With --public-key the asymmetric signature must be there and valid (the part v1a of webhook-signature), and the others are
+verified only with a secret beside it.
 
 Examples:
   $ signalbox verify --secret-file secret.txt --headers-file headers.txt --body-file body.json
   $ signalbox verify --secret-file secret.txt --header 'x-service-signature: t=1789120800,v1=5257...' < body.json
-  $ signalbox verify --secret-file secret.txt --headers-file headers.txt --body-file body.json --now 2026-09-11T10:00:05Z`
+  $ signalbox verify --secret-file secret.txt --headers-file headers.txt --body-file body.json --now 2026-09-11T10:00:05Z
+  $ signalbox verify --public-key whpk_11qY... --headers-file headers.txt --body-file body.json`
 
 /** Adds `signalbox verify`. */
 export function addVerifyCommand(program: Command): void {
@@ -32,6 +37,7 @@ export function addVerifyCommand(program: Command): void {
     .option('--header <line>', "one header, 'name: value'; may be repeated", collect)
     .option('--headers-file <file>', 'all headers: one "name: value" on a line, or a JSON object')
     .option('--body-file <file>', 'the raw body (default: standard input)')
+    .option('--public-key <whpk>', 'the public key of the webhook; may be repeated during a rotation', collect)
     .option('--now <time>', 'the time of the check: ISO 8601 or Unix seconds (default: now)', parseTime)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox verify --help lists the options.')
@@ -39,14 +45,10 @@ export function addVerifyCommand(program: Command): void {
 }
 
 async function runVerify(options: VerifyOptions): Promise<void> {
-  const secret = findSecret(options)
-  if (secret === undefined)
-    throw new FatalError(
-      'There is no secret. Give the secret of the webhook with --secret-file, or in SIGNALBOX_WEBHOOK_SECRET.',
-    )
+  const keys = findKeys(options)
   const headers = readHeaders(options)
   const body = options.bodyFile === undefined ? await readStandardInput() : readFile(options.bodyFile)
-  const input = { secret, nowMs: options.now ?? systemClock.now() }
+  const input = { keys, nowMs: options.now ?? systemClock.now() }
   const result = await verifyCapture({ headers, body }, input)
   if (result.ok) {
     const { envelope, families } = result
@@ -59,6 +61,19 @@ async function runVerify(options: VerifyOptions): Promise<void> {
     )
   const hint = result.reason === 'timestamp_too_old' ? ' For an old capture, give the time it arrived with --now.' : ''
   throw new FatalError(`${result.reason}: ${result.message}${hint}`)
+}
+
+/** The keys of the webhook. Beside a public key a secret is taken from its options alone, not from the environment. */
+function findKeys(options: VerifyOptions): VerificationKeys {
+  const { publicKey } = options
+  const isSecretGiven = options.secret !== undefined || options.secretFile !== undefined
+  if (publicKey !== undefined && !isSecretGiven) return { publicKey }
+  const secret = findSecret(options)
+  if (secret === undefined)
+    throw new FatalError(
+      'There is no secret. Give the secret of the webhook with --secret-file, or in SIGNALBOX_WEBHOOK_SECRET.',
+    )
+  return { secret, ...(publicKey !== undefined && { publicKey }) }
 }
 
 function readHeaders({ header = [], headersFile }: VerifyOptions): Record<string, string[]> {

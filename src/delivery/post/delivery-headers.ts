@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { buildSignatureHeaders, type SigningKeys } from '../../outbound/signature.ts'
 
 /**
@@ -8,6 +9,8 @@ export function buildDeliveryHeaders(input: {
   /** The `user-agent`, with the service's version. */
   userAgent: string
   secret: SigningKeys | string
+  /** The private key of the asymmetric signature; none without one. */
+  signingKey?: KeyObject | undefined
   eventId: string
   eventType: string
   deliveryId: string

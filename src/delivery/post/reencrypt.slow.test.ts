@@ -83,21 +83,22 @@ test('a rotation of SECRET_KEY seals every secret anew, and deliveries go on bef
   await third.app.stop()
 })
 
-test('a rotation of SECRET_KEY seals the headers of webhooks anew, and deliveries carry them all the time', async () => {
+test('a rotation of SECRET_KEY seals headers and private keys of webhooks anew, and deliveries have both all the time', async () => {
   await using fixture = await startFixture()
   const { receiver } = fixture
   const first = await fixture.open(OLD)
   const headers = { Authorization: 'Bearer of-the-subscriber' }
-  const body = { url: `${receiver.origin}/`, is_global: true, headers }
+  const body = { url: `${receiver.origin}/`, is_global: true, headers, asymmetric_signature: true }
   const path = `/api/v3/webhook/webhook/${(await first.admin('POST', '/api/v3/webhook/webhook', body)).body.data.document_id}`
   await first.app.stop()
 
   const second = await fixture.open(NEW, OLD)
   await second.admin('POST', `${path}/test`)
   await second.settle()
-  expect(await second.app.maintenance.sweep()).toMatchObject({ reencrypted: 2 })
-  const { rows } = await fixture.database.pool.query('select headers_encrypted from webhook')
-  expect(rows[0].headers_encrypted.startsWith(second.app.keyring.currentPrefix)).toBe(true)
+  expect(await second.app.maintenance.sweep()).toMatchObject({ reencrypted: 3 })
+  const { rows } = await fixture.database.pool.query('select headers_encrypted, signing_key_encrypted from webhook')
+  for (const sealed of Object.values<string>(rows[0]))
+    expect(sealed.startsWith(second.app.keyring.currentPrefix)).toBe(true)
   await second.app.stop()
 
   const third = await fixture.open(NEW)
@@ -107,6 +108,7 @@ test('a rotation of SECRET_KEY seals the headers of webhooks anew, and deliverie
     'Bearer of-the-subscriber',
     'Bearer of-the-subscriber',
   ])
+  for (const request of receiver.requests) expect(request.headers['webhook-signature']).toContain(' v1a,')
   await third.app.stop()
 })
 

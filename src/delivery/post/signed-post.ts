@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { HttpSender } from '../../outbound/send/http-sender.ts'
 import type { PostResult, PostTimings } from '../../outbound/send/post-result.ts'
 import type { SigningKeys } from '../../outbound/signature.ts'
@@ -32,6 +33,8 @@ export interface SignedPost {
   url: string
   /** The encrypted secret; null while the receiver has none. */
   secretEncrypted: string | null
+  /** The private key of the asymmetric signature; none for a receiver without one. */
+  signingKey?: KeyObject | undefined
   /** The id that receivers deduplicate on. */
   eventId: string
   eventType: string
@@ -51,10 +54,11 @@ export interface SignedPost {
 export async function postSigned(deps: SignedPostDeps, post: SignedPost): Promise<PostOutcome> {
   const secret = openSecret(deps.secrets, post)
   if ('errorClass' in secret) return withoutPost(secret.errorClass)
-  const { url, body, signal, eventId, eventType, deliveryId, attempt } = post
+  const { url, body, signal, signingKey, eventId, eventType, deliveryId, attempt } = post
   const headers = buildDeliveryHeaders({
     userAgent: deps.userAgent,
     secret: secret.keys,
+    signingKey,
     eventId,
     eventType,
     deliveryId,

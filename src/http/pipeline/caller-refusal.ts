@@ -1,7 +1,7 @@
 import { type Missing, Problem } from '../problem/problem.ts'
 import { buildNotFresh, isFresh } from '../request/freshness.ts'
 import { permissionOf, type RouteDeclaration } from '../route/route.ts'
-import { type Caller, isUnderCeiling, type PermissionScope } from '../shape/caller.ts'
+import { type Caller, findPermissionScope, isUnderCeiling, type PermissionScope } from '../shape/caller.ts'
 
 /** The reason for which a caller may not use a route; undefined when it may. Pure. */
 export function findCallerRefusal(
@@ -23,7 +23,17 @@ function isOpen(route: RouteDeclaration, caller: Caller, scope: PermissionScope 
   return scope === 'all' || (scope !== undefined && route.ownAccounts === true)
 }
 
-function buildPermissionRefusal(route: RouteDeclaration, caller: Caller, scope: PermissionScope | undefined): Problem {
+/** Checks a permission beside that of the route, which must hold for all accounts. Throws 403. */
+export function checkHeldEverywhere(caller: Caller, permission: `${string}:${string}`): void {
+  const scope = findPermissionScope(caller, permission)
+  if (scope !== 'all') throw buildPermissionRefusal({ resource: '', action: '', permission }, caller, scope)
+}
+
+function buildPermissionRefusal(
+  route: Pick<RouteDeclaration, 'resource' | 'action' | 'permission' | 'access'>,
+  caller: Caller,
+  scope: PermissionScope | undefined,
+): Problem {
   const permission = permissionOf(route)
   if (caller.clientId !== null && !isUnderCeiling(caller, permission)) {
     const text = `This needs the permission ${permission}, which no scope of this app opens.`

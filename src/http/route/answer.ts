@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { stringifySetCookie } from 'cookie'
 import type { FastifyReply } from 'fastify'
+import { buildEntityTag, holdsTag } from '../request/entity-tag.ts'
 import type { AnswerCookie, DataOutcome, Outcome, RefusalOutcome } from './outcome.ts'
 import type { RouteDeclaration } from './route-declaration.ts'
 
@@ -56,14 +57,13 @@ export function buildAnswer(
       return { status: 200, contentType: outcome.contentType, payload: outcome.body, headers, cookies }
     default: {
       const status = outcome.status ?? route.status ?? 200
-      const located = outcome.location === undefined ? headers : { ...headers, location: outcome.location }
-      return {
-        status,
-        contentType: JSON_TYPE,
-        payload: serialize(reply, status, buildBody(route, outcome)),
-        headers: located,
-        cookies,
+      const payload = serialize(reply, status, buildBody(route, outcome))
+      const named = {
+        ...headers,
+        ...(outcome.location !== undefined && { location: outcome.location }),
+        ...(route.hasEntityTag && { etag: buildEntityTag(payload) }),
       }
+      return { status, contentType: JSON_TYPE, payload, headers: named, cookies }
     }
   }
 }
@@ -90,14 +90,17 @@ function serialize(reply: FastifyReply, status: number, body: unknown): string {
  */
 export function buildRepeatPayload(route: RouteDeclaration, outcome: Outcome<unknown>, reply: FastifyReply): string {
   if (outcome.kind !== undefined && outcome.kind !== 'data') return ''
-  if (!route.shownOnce) return serialize(reply, outcome.status ?? route.status ?? 200, buildBody(route, outcome))
+  const shown = route.shownOnce && (outcome.data as Record<string, unknown>)[route.shownOnce]
+  if (!route.shownOnce || shown === null)
+    return serialize(reply, outcome.status ?? route.status ?? 200, buildBody(route, outcome))
   const message = `Already done under this Idempotency-Key. The ${route.shownOnce} was shown in the first answer only; rotate it if it is lost.`
   const data = { ...(outcome.data as Record<string, unknown>), [route.shownOnce]: null }
   return serialize(reply, outcome.status ?? route.status ?? 200, buildBody(route, { ...outcome, data, message }))
 }
 
 /**
- * Sends an answer. It carries `no-store` (RFC 9111) unless its headers say otherwise. A stream is read as fast as the
+ * Sends an answer. It carries `no-store` (RFC 9111) unless its headers say otherwise; one with an `etag` that the request
+ * has already is a 304. A stream is read as fast as the
  * client takes it, and destroyed when the client disconnects.
  */
 export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
@@ -110,6 +113,8 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
       stringifySetCookie({ ...rest, ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }) }),
     )
   }
+  const { etag } = answer.headers
+  if (etag !== undefined && holdsTag(reply.request.headers['if-none-match'], etag)) return reply.code(304).send()
   reply.code(answer.status)
   if (answer.contentType) reply.type(answer.contentType)
   return reply.send(reply.request.method === 'HEAD' ? withoutReading(answer.payload) : answer.payload)

@@ -69,6 +69,11 @@ export interface RouteDeclaration {
   accountScope: AccountScope
   /** The permission of the route, where two routes share one. Default `resource:action`. */
   permission?: `${string}:${string}`
+  /**
+   * Permissions beside that of the route for some of its members, each with what it allows. They have an effect only where
+   * they hold for all accounts; the operations check them (`checkHeldEverywhere`).
+   */
+  morePermissions?: Readonly<Record<`${string}:${string}`, string>>
   /** `permission` (the default) needs `resource:action`; `caller` any valid token; `public` nothing. */
   access?: 'permission' | 'caller' | 'public'
   /**
@@ -113,6 +118,8 @@ export interface RouteDeclaration {
   media?: Readonly<Record<string, TSchema>>
   /** Whether the success body is bare, not in the `{ data, message }` envelope (docs/contract/api.md#success). */
   bare?: boolean
+  /** Whether a success carries an `ETag`, and a request that names it is answered 304 (RFC 9110, section 13.1.2). */
+  hasEntityTag?: true
   /** The largest body in bytes. Default 64 KiB. */
   bodyLimitBytes?: number
   /** Whether the route also takes `application/x-www-form-urlencoded` (docs/contract/realtime.md#channel-authorization). */

@@ -227,6 +227,11 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   return [...new Set(codes.map((code): number => PROBLEMS[code].status))].sort()
 }
 
+function buildNotModified({ hasEntityTag }: RouteDeclaration): Record<string, unknown> {
+  if (!hasEntityTag) return {}
+  return { 304: { [RESPONSE_DESCRIPTION]: 'The request has it already, by its `If-None-Match`.', type: 'null' } }
+}
+
 function buildRedirects({ redirect }: RouteDeclaration): Record<string, unknown> {
   if (!redirect) return {}
   const schema = {
@@ -279,6 +284,7 @@ function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
     response: {
       [route.status ?? 200]: { [RESPONSE_DESCRIPTION]: 'Success', ...buildSuccessSchema(route) },
       ...buildRedirects(route),
+      ...buildNotModified(route),
       ...(route.also && {
         [route.also.status]: { [RESPONSE_DESCRIPTION]: route.also.description, ...buildAnswerSchema(route.also.data) },
       }),

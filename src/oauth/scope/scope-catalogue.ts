@@ -56,6 +56,7 @@ export const SCOPES: readonly Scope[] = [
     'webhook:active',
     'webhook:delete',
     'webhook:rotate-secret',
+    'webhook:rotate-key',
     'webhook:test',
     'webhook-event:create',
     'webhook-event:update',

@@ -59,7 +59,11 @@ const selectActivity = statement<
   cross join lateral (
     select max(o.last_at) as last_at, coalesce(json_agg(json_build_object('hour', o.hour, 'success', o.success,
       'retrying', o.retrying, 'failed', o.failed) order by o.hour), '[]') as hours
-    from (select * from webhook_outcome_hour o where o.webhook = w.document_id offset 0) o where o.hour >= $since
+    from (
+      select o.hour, sum(o.success) as success, sum(o.retrying) as retrying, sum(o.failed) as failed, max(o.last_at) as last_at
+      from (select * from webhook_outcome_hour o where o.webhook = w.document_id offset 0) o
+      where o.hour >= $since group by 1
+    ) o
   ) h
   order by x.place`)
 

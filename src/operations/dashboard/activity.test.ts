@@ -95,20 +95,19 @@ describe('the requests', () => {
   })
 })
 
-test('minutes end after 2 hours, hours and webhooks after 25, quarters of days after 8 days, days after 31', async () => {
+test('minutes end after 2 hours, hours after 25, quarters of days after 8 days, days after 31', async () => {
   const sweep = webhookSweeps.find(({ counts }) => counts[0] === 'outcomes')
   const { pool, db } = d.t.database
   const left = async (at: string, afterMs: number) => {
     await sweep?.run({ db, now: new Date(Date.parse(at) + afterMs), limit: 1_000 } as never)
-    const { rows } = await pool.query(`
-      select distinct width from webhook_outcome union select 'webhook' from webhook_outcome_hour order by 1`)
+    const { rows } = await pool.query('select distinct width from webhook_outcome order by 1')
     return rows.map(({ width }) => width)
   }
   const [minute, hour, day] = ['2026-09-11T12:20:00Z', '2026-09-11T12:00:00Z', '2026-09-11T00:00:00Z'] as const
-  const all = ['day', 'hour', 'minute', 'quarter', 'webhook']
+  const all = ['day', 'hour', 'minute', 'quarter']
   expect(await left(minute, 2 * HOUR_MS)).toEqual(all)
   expect(await left(minute, 2 * HOUR_MS + 1)).toEqual(all.filter((width) => width !== 'minute'))
-  expect(await left(hour, 25 * HOUR_MS)).toEqual(['day', 'hour', 'quarter', 'webhook'])
+  expect(await left(hour, 25 * HOUR_MS)).toEqual(['day', 'hour', 'quarter'])
   expect(await left(hour, 25 * HOUR_MS + 1)).toEqual(['day', 'quarter'])
   expect(await left(hour, 8 * 24 * HOUR_MS)).toEqual(['day', 'quarter'])
   expect(await left(hour, 8 * 24 * HOUR_MS + 1)).toEqual(['day'])

@@ -55,7 +55,7 @@ export const breakdownRoutes: Routes<object> = [
       summary: 'Attempts of a webhook by answer and by event type',
       description:
         'The attempts of a range, by the class of their HTTP status or why there was none, and by event type, the most ' +
-        'frequent first. The range begins at a whole 5 minutes (`1h`), hour (`24h`) or day of UTC, and ends now.',
+        'frequent first. The range begins at a whole hour (`1h`: the one before this, `24h`) or day of UTC, and ends now.',
       params: IdParams,
       query: RangeQuery,
       data: BreakdownSchema,
@@ -63,7 +63,7 @@ export const breakdownRoutes: Routes<object> = [
     {
       handle: async (_deps: object, { db, params, query, scope, now }) => {
         const { range = '24h' } = query
-        const start = findBreakdownStart(range, now)
+        const start = findBreakdownStart(range, now, 'webhook')
         const shares = await findBreakdown(db, { webhook: params.id, scope, start })
         if (!shares) throw notFound('webhook')
         const { eventTypes, ...breakdown } = buildBreakdown(shares)
@@ -92,7 +92,7 @@ export const breakdownRoutes: Routes<object> = [
     {
       handle: async (_deps: object, { db, query, scope, now }) => {
         const { range = '24h' } = query
-        const start = findBreakdownStart(range, now)
+        const start = findBreakdownStart(range, now, 'all')
         const { events } = buildBreakdown(await readEventShares(db, { scope, start }), Number.POSITIVE_INFINITY)
         return { data: { range, since: start.toISOString(), events }, message: 'Attempts by event type.' }
       },

@@ -2,7 +2,7 @@ import type { AccountId } from '../../base/id.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-import { EVERYTHING } from '../../webhook/activity/outcome-keys.ts'
+import { DELIVERED, EVERYTHING } from '../../webhook/activity/outcome-keys.ts'
 
 /** Attempts of one answer or event type; `failed` of them did not deliver. */
 export interface Share {
@@ -12,7 +12,7 @@ export interface Share {
   failed: number
 }
 
-/** The sums of a subject are read by its key, all of a month: `offset 0` keeps it so. */
+/** The sums of a webhook are read by its key, all of a month: `offset 0` keeps it so. */
 const selectOfWebhook = statement<
   { shares: Share[] },
   { webhook: string; accounts: readonly AccountId[] | null; start: Date }
@@ -20,11 +20,25 @@ const selectOfWebhook = statement<
   select b.shares
   from webhook w
   cross join lateral (
+    with event as materialized (
+      select o.event, sum(o.attempts) as attempts, sum(o.failed) as failed
+      from (
+        (select event, hour as at, success + retrying + failed as attempts, retrying + failed as failed
+          from webhook_outcome_hour h where h.webhook = w.document_id offset 0)
+        union all
+        (select event, day, attempts, failed from webhook_outcome_day d where d.webhook = w.document_id offset 0)
+      ) o
+      where o.at >= $start group by 1
+    )
     select coalesce(json_agg(s), '[]') as shares
     from (
-      select b.measure, sum(b.attempts) as attempts, sum(b.failed) as failed
-      from (select * from webhook_breakdown o where o.subject = w.document_id offset 0) b
-      where b.at >= $start group by 1
+      select 'event:' || event as measure, attempts, failed from event
+      union all
+      select 'answer:${DELIVERED}', sum(attempts - failed), 0 from event having sum(attempts - failed) > 0
+      union all
+      (select b.measure, sum(b.attempts), sum(b.failed)
+        from (select * from webhook_breakdown o where o.subject = w.document_id offset 0) b
+        where b.at >= $start group by 1)
     ) s
   ) b
   where w.document_id = $webhook and w.deleted_at is null

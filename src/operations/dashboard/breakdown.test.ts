@@ -10,7 +10,6 @@ const WEBHOOK = '/api/v3/webhook/dashboard/webhook'
 const EVENT = '/api/v3/webhook/dashboard/event'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-const FIVE_MINUTES_MS = 300_000
 
 describe('the start of a breakdown', () => {
   const now = new Date(Date.UTC(2026, 8, 11, 12, 23, 30))
@@ -20,7 +19,10 @@ describe('the start of a breakdown', () => {
     ['7d', '2026-09-05T00:00:00.000Z'],
     ['30d', '2026-08-13T00:00:00.000Z'],
   ] as const)('of %s is %s', (range, start) => {
-    expect(findBreakdownStart(range, now).toISOString()).toBe(start)
+    expect(findBreakdownStart(range, now, 'all').toISOString()).toBe(start)
+    expect(findBreakdownStart(range, now, 'webhook').toISOString()).toBe(
+      range === '1h' ? '2026-09-11T11:00:00.000Z' : start,
+    )
   })
 })
 
@@ -75,7 +77,7 @@ describe('over the API', () => {
   test('the attempts of a webhook are told apart by answer and by event type', async () => {
     expect(await read(`${WEBHOOK}/${broken}`, '1h')).toEqual({
       range: '1h',
-      since: '2026-09-11T11:25:00.000Z',
+      since: '2026-09-11T11:00:00.000Z',
       attempts: 3,
       failed: 3,
       answers: [{ answer: 'http_5xx', attempts: 3 }],
@@ -85,6 +87,8 @@ describe('over the API', () => {
       ],
       event_types: 2,
     })
+    const [activity] = (await d.call('GET', `${WEBHOOK}?webhook=${broken}`)).body.data
+    expect(activity).toMatchObject({ retrying: 3, hours: [{ hour: '2026-09-11T12:00:00.000Z', retrying: 3 }] })
     const { answers } = (await d.call('GET', `${WEBHOOK}/${own}`)).body.data
     expect(answers).toEqual([{ answer: 'http_2xx', attempts: 1 }])
   })
@@ -136,7 +140,7 @@ describe('over the API', () => {
 
   // The last ones, in the order of time, which runs on from test to test.
   test.each([
-    ['1h', FIVE_MINUTES_MS, 12],
+    ['1h', HOUR_MS, 2],
     ['24h', HOUR_MS, 24],
     ['7d', DAY_MS, 7],
     ['30d', DAY_MS, 30],
@@ -152,10 +156,12 @@ describe('over the API', () => {
   })
 
   test('the maintenance widens the sums, and deletes them after 31 days', async () => {
+    const countRows = async (table: string) => (await d.t.database.pool.query(`select from ${table}`)).rowCount
     const { rows } = await d.t.database.pool.query('select distinct width from webhook_breakdown')
     expect(rows).toEqual([{ width: 'day' }])
+    expect([await countRows('webhook_outcome_hour'), await countRows('webhook_outcome_day')]).toEqual([0, 3])
     d.t.clock.set(Date.UTC(2026, 8, 11) + 31 * DAY_MS + 1)
     await d.t.app.maintenance.sweep()
-    expect((await d.t.database.pool.query('select from webhook_breakdown')).rowCount).toBe(0)
+    expect([await countRows('webhook_breakdown'), await countRows('webhook_outcome_day')]).toEqual([0, 0])
   })
 })

@@ -9,12 +9,15 @@ const SPANS: Readonly<Record<Range, { stepMs: number; count: number }>> = {
   '30d': { stepMs: 86_400_000, count: 30 },
 }
 
+/** The hour and the one before, for a webhook: its narrowest sums are those of hours. */
+const HOUR_OF_WEBHOOK = { stepMs: 3_600_000, count: 2 }
+
 /** Event types of one breakdown (docs/contract/delivery.md#dashboard-breakdown). */
 const EVENT_TYPES_LIMIT = 50
 
-/** The start of a range that ends now. Pure. */
-export function findBreakdownStart(range: Range, now: Date): Date {
-  const { stepMs, count } = SPANS[range]
+/** The start of a range that ends now, of a webhook or of all. Pure. */
+export function findBreakdownStart(range: Range, now: Date, of: 'webhook' | 'all'): Date {
+  const { stepMs, count } = of === 'webhook' && range === '1h' ? HOUR_OF_WEBHOOK : SPANS[range]
   return new Date((Math.floor(now.getTime() / stepMs) - count + 1) * stepMs)
 }
 

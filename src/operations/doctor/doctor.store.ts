@@ -37,6 +37,8 @@ const countKeys = statement<KeyUse>(`
     union all
     select 'webhook headers', headers_encrypted from webhook where deleted_at is null
     union all
+    select 'webhook signing keys', signing_key_encrypted from webhook where deleted_at is null
+    union all
     select 'provisioning secrets', secret_encrypted from provisioning_target where deleted_at is null
     union all
     select 'authenticator apps', secret_encrypted from totp_factor

@@ -54,6 +54,7 @@ export const FINDING_AREAS = {
   private_targets_allowed: 'egress',
   server_unreachable: 'egress',
   node_outdated: 'runtime',
+  open_files_low: 'runtime',
 } as const satisfies Record<string, Area>
 export type FindingCode = keyof typeof FINDING_AREAS
 

@@ -232,6 +232,8 @@ describe('the disk', () => {
 })
 
 describe('the version of Node', () => {
+  const enough = { limit: 3_000, needed: 3_000 }
+
   test.each([
     ['24.18.0', false],
     ['24.18.1', true],
@@ -247,9 +249,17 @@ describe('the version of Node', () => {
   })
 
   test('with known vulnerabilities is a warning that names what is safe', () => {
-    expect(list(classifyRuntime('26.10.0'))).toEqual(['warning node_outdated'])
-    expect(classifyRuntime('26.10.0')[0]?.detail).toMatch(/26\.10\.0.*>=26\.12\.1/)
-    expect(classifyRuntime('99.0.0')).toEqual([])
+    expect(list(classifyRuntime('26.10.0', enough))).toEqual(['warning node_outdated'])
+    expect(classifyRuntime('26.10.0', enough)[0]?.detail).toMatch(/26\.10\.0.*>=26\.12\.1/)
+    expect(classifyRuntime('99.0.0', enough)).toEqual([])
+  })
+
+  test('may open fewer files than the settings need: a warning with both figures, and none without a limit', () => {
+    expect(classifyRuntime('99.0.0', { limit: undefined, needed: 3_000 })).toEqual([])
+    expect(classifyRuntime('99.0.0', { limit: 3_000, needed: 3_000 })).toEqual([])
+    const low = classifyRuntime('99.0.0', { limit: 2_999, needed: 3_000 })
+    expect(list(low)).toEqual(['warning open_files_low'])
+    expect(low[0]?.detail).toMatch(/2999.*3000/)
   })
 })
 

@@ -13,8 +13,31 @@ export function isSupportedNode(version: string, range: string = NODE_RANGE): bo
   })
 }
 
-/** Classifies the Node that runs the service. `version`: `process.versions.node`. Pure. */
-export function classifyRuntime(version: string): Finding[] {
+/** Descriptors of a process. */
+export interface OpenFileFacts {
+  /** Undefined for none. */
+  limit: number | undefined
+  /** Those of all connections that the settings allow. */
+  needed: number
+}
+
+/** Classifies the Node that runs the service, `version` as in `process.versions.node`, and its limit of open files. Pure. */
+export function classifyRuntime(version: string, openFiles: OpenFileFacts): Finding[] {
+  return [...classifyNode(version), ...classifyOpenFiles(openFiles)]
+}
+
+function classifyOpenFiles({ limit, needed }: OpenFileFacts): Finding[] {
+  if (limit === undefined || limit >= needed) return []
+  return [
+    warn(
+      'open_files_low',
+      `A process may open ${limit} files; the settings allow connections that need ${needed}.`,
+      'Raise the limit (LimitNOFILE of the unit, ulimits of the container), or lower HTTP_MAX_CONNECTIONS.',
+    ),
+  ]
+}
+
+function classifyNode(version: string): Finding[] {
   if (isSupportedNode(version)) return []
   return [
     warn(

@@ -88,6 +88,7 @@ test('every table with a sealed column is among those that are counted', async (
     'headers_encrypted',
     'private_key',
     ...Array.from({ length: 3 }, () => 'secret_encrypted'),
+    'signing_key_encrypted',
   ])
 })
 

@@ -19,7 +19,7 @@ export interface SecretFacts {
 }
 
 const REMEDY =
-  'Add the missing keys to SECRET_KEY again, after the first one, and restart every process. If they are lost, rotate the secrets, and set the headers of webhooks again.'
+  'Add the missing keys to SECRET_KEY again, after the first one, and restart every process. If they are lost, rotate the secrets, set the headers of webhooks again, and switch their asymmetric signatures off and on.'
 
 /** Evaluates the used keys. `keyIds`: those of SECRET_KEY, the first one first. Pure. */
 function decideSecretFacts(used: readonly UsedKey[], keyIds: readonly string[]): SecretFacts {

@@ -5,6 +5,7 @@ import { statement } from '../../postgres/statement/statement.ts'
 const LASTING = [
   ['webhook', 'secret_encrypted'],
   ['webhook', 'headers_encrypted'],
+  ['webhook', 'signing_key_encrypted'],
   ['provisioning_target', 'secret_encrypted'],
   ['totp_factor', 'secret_encrypted'],
   ['oauth_signing_key', 'private_key'],

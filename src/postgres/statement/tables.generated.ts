@@ -872,8 +872,12 @@ export interface Webhook {
   is_global: Generated<boolean>;
   name: string | null;
   ordinal: Generated<number>;
+  previous_public_key: string | null;
+  previous_public_key_until: Timestamp | null;
+  public_key: string | null;
   resource_ids: string[] | null;
   secret_encrypted: string | null;
+  signing_key_encrypted: string | null;
   updated_at: Timestamp;
   updated_by: string | null;
   url: string;
@@ -1079,7 +1083,16 @@ export interface WebhookOutcomeBatch {
   webhooks: string[];
 }
 
+export interface WebhookOutcomeDay {
+  attempts: number;
+  day: Timestamp;
+  event: string;
+  failed: number;
+  webhook: string;
+}
+
 export interface WebhookOutcomeHour {
+  event: string;
   failed: number;
   hour: Timestamp;
   last_at: Timestamp;
@@ -1184,6 +1197,7 @@ export interface DB {
   webhook_mail_turn: WebhookMailTurn;
   webhook_outcome: WebhookOutcome;
   webhook_outcome_batch: WebhookOutcomeBatch;
+  webhook_outcome_day: WebhookOutcomeDay;
   webhook_outcome_hour: WebhookOutcomeHour;
   webhook_queue: WebhookQueue;
 }

@@ -3,8 +3,9 @@ import { Problem } from '../../http/problem/problem.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
 import { checkAccountExists } from '../../identity/account/account.ts'
 import { nameToken } from '../../identity/caller/token-life.ts'
+import { loadUser } from '../../identity/user/user.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { type ChannelSubject, parseChannel } from '../channel/channel.ts'
+import { type ChannelSubject, parseChannel, parsePresenceChannel } from '../channel/channel.ts'
 import type { ProviderApp } from '../provider/provider-settings.ts'
 import { signSubscription, signUser } from '../provider/provider-signature.ts'
 import { listJoinable } from './channel-access.ts'
@@ -30,6 +31,12 @@ export interface SubscriptionRequest {
   caller: Caller
 }
 
+/** A channel that a caller may join. */
+export interface JoinableChannel {
+  subject: ChannelSubject
+  account: AccountId
+}
+
 /**
  * Authorizes a subscription (docs/contract/realtime.md#channel-authorization). Throws 403 for every channel that the
  * caller may not join, also of an unknown account; 503 in log-only mode. A membership is cached with the caller; an
@@ -41,18 +48,34 @@ export async function authorizeSubscription(
   { socketId, channel, caller }: SubscriptionRequest,
 ): Promise<{ auth: string }> {
   const app = requireApp(deps)
-  const subject = parseChannel(channel)
-  const account = subject && (await findJoinable(deps, db, { subject, caller }))
-  if (account === undefined) {
-    deps.countAuthorization('refused')
-    throw new Problem(
-      'permission_denied',
-      'You have no access to this channel: it belongs to an account of which you are no member.',
-    )
-  }
+  await grantSubscription(deps, db, { socketId, channel, caller, subject: parseChannel(channel) })
+  return { auth: signSubscription(app, { socketId, channel }) }
+}
+
+/**
+ * Authorizes a member of a presence channel (docs/contract/realtime.md#presence), as `authorizeSubscription` does. The member
+ * has the name of the user, and the time of the answer. One more statement reads the name.
+ */
+export async function authorizeMember(
+  deps: AuthorizationDeps,
+  db: Database,
+  { socketId, channel, caller, now }: SubscriptionRequest & { now: Date },
+): Promise<{ auth: string; channel_data: string }> {
+  const app = requireApp(deps)
+  await grantSubscription(deps, db, { socketId, channel, caller, subject: parsePresenceChannel(channel) })
+  const { name } = await loadUser(db, caller.userId)
+  const channelData = JSON.stringify({ user_id: caller.userId, user_info: { name, since: now.toISOString() } })
+  return { auth: signSubscription(app, { socketId, channel, channelData }), channel_data: channelData }
+}
+
+async function grantSubscription(
+  deps: AuthorizationDeps,
+  db: Database,
+  { socketId, channel, caller, subject }: SubscriptionRequest & { subject: ChannelSubject | undefined },
+): Promise<void> {
+  const { account } = await requireJoinable(deps, db, { subject, caller })
   await deps.guard?.remember({ userId: caller.userId, channel, account, socketId, token: describeToken(caller) })
   deps.countAuthorization('granted')
-  return { auth: signSubscription(app, { socketId, channel }) }
 }
 
 /** Signs the user of a connection (docs/contract/realtime.md#user-authentication). Throws 503 in log-only mode. */
@@ -78,6 +101,21 @@ export function requireApp({ findApp }: Pick<AuthorizationDeps, 'findApp'>): Pro
   const app = findApp()
   if (!app) throw new Problem('realtime_unavailable', 'Realtime is not configured here, so there are no channels.')
   return app
+}
+
+/** The channel with its account, if the caller may join it. Throws 403 for every other one. */
+export async function requireJoinable(
+  deps: AuthorizationDeps,
+  db: Database,
+  { subject, caller }: { subject: ChannelSubject | undefined; caller: Caller },
+): Promise<JoinableChannel> {
+  const account = subject && (await findJoinable(deps, db, { subject, caller }))
+  if (subject && account !== undefined) return { subject, account }
+  deps.countAuthorization('refused')
+  throw new Problem(
+    'permission_denied',
+    'You have no access to this channel: it belongs to an account of which you are no member.',
+  )
 }
 
 /** The account of a channel that the caller may join. */

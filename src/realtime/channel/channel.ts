@@ -24,6 +24,14 @@ export function parseChannel(name: string): ChannelSubject | undefined {
   return kind === undefined || id === undefined ? undefined : { kind: kind as ChannelSubject['kind'], id }
 }
 
+/**
+ * Reads the name of a presence channel, `presence-(contract|account)-{uuid}`; undefined when it is none. Its members are
+ * those who may join the private channel of the same subject.
+ */
+export function parsePresenceChannel(name: string): ChannelSubject | undefined {
+  return name.startsWith('presence-') ? parseChannel(name.replace('presence-', 'private-')) : undefined
+}
+
 /** The name of a private channel. */
 export function nameChannel({ kind, id }: ChannelSubject): string {
   return `private-${kind}-${id}`

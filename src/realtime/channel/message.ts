@@ -23,12 +23,27 @@ export interface MessageEvent {
   url: string | null
 }
 
+/** A message as a client reads it. */
+export interface MessageView {
+  id: string
+  type: string | null
+  api_version: string
+  created_at: string
+  data: {
+    account: string | null
+    resource: string | null
+    action: string | null
+    id: string | null
+    url: string | null
+  }
+}
+
 /**
- * The message of an event as JSON text (docs/contract/realtime.md#published-events): the envelope of a webhook without
- * `attempt`. Always smaller than `MAX_MESSAGE_BYTES`: text that no event of the service has is replaced by null. Pure.
+ * The message of an event (docs/contract/realtime.md#published-events): the envelope of a webhook without `attempt`. Its
+ * JSON is always smaller than `MAX_MESSAGE_BYTES`: text that no event of the service has is replaced by null. Pure.
  */
-export function buildMessage(event: MessageEvent): string {
-  return JSON.stringify({
+export function describeMessage(event: MessageEvent): MessageView {
+  return {
     id: event.id,
     type: bounded(event.type),
     api_version: MESSAGE_API_VERSION,
@@ -40,7 +55,12 @@ export function buildMessage(event: MessageEvent): string {
       id: bounded(event.resourceId),
       url: bounded(event.url),
     },
-  })
+  }
+}
+
+/** The message of an event as JSON text. Pure. */
+export function buildMessage(event: MessageEvent): string {
+  return JSON.stringify(describeMessage(event))
 }
 
 /** The text, or null when it is too long as JSON, where a character may take six bytes. */

@@ -35,9 +35,17 @@ export function signRequest(app: Keys & Pick<ProviderApp, 'appId'>, request: Pro
   return `${path}?${query}&auth_signature=${signature}`
 }
 
-/** `<key>:<hex>`: lets the connection `socketId` join the private channel (the same documentation, "Auth signatures"). */
-export function signSubscription(app: Keys, { socketId, channel }: { socketId: string; channel: string }): string {
-  return `${app.key}:${signText(app.secret, `${socketId}:${channel}`)}`
+/** A subscription of a connection; `channelData` is the JSON text of a member of a presence channel. */
+interface SignedSubscription {
+  socketId: string
+  channel: string
+  channelData?: string
+}
+
+/** `<key>:<hex>`: lets the connection `socketId` join the channel (the same documentation, "Auth signatures"). */
+export function signSubscription(app: Keys, { socketId, channel, channelData }: SignedSubscription): string {
+  const data = channelData === undefined ? '' : `:${channelData}`
+  return `${app.key}:${signText(app.secret, `${socketId}:${channel}${data}`)}`
 }
 
 /** `<key>:<hex>`: identifies the user of the connection `socketId`; `userData` is JSON text. */

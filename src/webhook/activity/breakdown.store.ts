@@ -40,6 +40,28 @@ const deleteDays = statement<{ moved: number }, { before: Date; limit: number }>
   )
   select count(*)::int as moved from taken`)
 
+const widenWebhooks = statement<{ moved: number }, { before: Date; limit: number }>(`
+  with taken as (
+    delete from webhook_outcome_hour where ctid = any(array(
+      select ctid from webhook_outcome_hour where hour < $before order by hour limit $limit for update skip locked))
+    returning *
+  ), widened as (
+    insert into webhook_outcome_day (webhook, day, event, attempts, failed)
+    select webhook, ${startOf('day', 'hour')}, event, sum(success + retrying + failed), sum(retrying + failed)
+    from taken group by 1, 2, 3 order by 1, 2, 3
+    on conflict (webhook, day, event) do update
+      set attempts = webhook_outcome_day.attempts + excluded.attempts, failed = webhook_outcome_day.failed + excluded.failed
+  )
+  select count(*)::int as moved from taken`)
+
+const deleteDaysOfWebhooks = statement<{ moved: number }, { before: Date; limit: number }>(`
+  with taken as (
+    delete from webhook_outcome_day where ctid = any(array(
+      select ctid from webhook_outcome_day where day < $before order by day limit $limit for update skip locked))
+    returning 1
+  )
+  select count(*)::int as moved from taken`)
+
 /** Where the sums of each width end. */
 interface WidenBefore {
   fiveMinutes: Date
@@ -56,6 +78,8 @@ export async function widenBreakdowns(db: Database, before: WidenBefore, limit: 
     await widenToHours(db, { before: before.fiveMinutes, limit }),
     await widenToDays(db, { before: before.hours, limit }),
     await deleteDays(db, { before: before.days, limit }),
+    await widenWebhooks(db, { before: before.hours, limit }),
+    await deleteDaysOfWebhooks(db, { before: before.days, limit }),
   ]
   return Math.max(...moved.map(([row]) => row?.moved ?? 0))
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import { ADD_UP, startOf } from './breakdown.store.ts'
-import { DELIVERED, DURATION_BOUNDS_MS, EVERYTHING } from './outcome-keys.ts'
+import { DURATION_BOUNDS_MS, EVERYTHING } from './outcome-keys.ts'
 
 /**
  * The part of a statement that records what the attempts of `claim` came to, one row for all of them: with `webhook`, `owner`
@@ -23,8 +23,9 @@ export const recordOutcomes = (claim: string) => `
 
 /**
  * The sums are written in the order of their keys, one kind behind the other, so that no two processes wait for each other. The
- * minutes of a fan-out are few, its webhooks many: so the sums of scopes and widths are made of minutes. The breakdown is
- * written in its narrowest width only, and widened by the maintenance.
+ * minutes of a fan-out are few, its webhooks many: so a delivery writes one row of its webhook and event type, a failure one
+ * more, and the sums of scopes and widths are made of minutes. The breakdown is written in its narrowest width only, and
+ * widened by the maintenance.
  */
 const fold = statement<{ folded: number }, { limit: number }>(`
   with taken as (
@@ -37,33 +38,31 @@ const fold = statement<{ folded: number }, { limit: number }>(`
     cross join lateral unnest(t.webhooks, t.owners, t.statuses, t.causes, t.durations, t.events, t.counts)
       as x (webhook, owner, status, cause, duration, event, attempts)
   ), of_webhooks as (
-    insert into webhook_outcome_hour (webhook, hour, success, retrying, failed, last_at)
-    select webhook, date_trunc('hour', settled_at), coalesce(sum(attempts) filter (where status = 'success'), 0),
+    insert into webhook_outcome_hour (webhook, hour, event, success, retrying, failed, last_at)
+    select webhook, date_trunc('hour', settled_at), event, coalesce(sum(attempts) filter (where status = 'success'), 0),
       coalesce(sum(attempts) filter (where status = 'retrying'), 0),
       coalesce(sum(attempts) filter (where status in ('exhausted', 'failed')), 0), max(settled_at)
-    from entry group by 1, 2 order by 1, 2
-    on conflict (webhook, hour) do update
+    from entry group by 1, 2, 3 order by 1, 2, 3
+    on conflict (webhook, hour, event) do update
       set success = webhook_outcome_hour.success + excluded.success,
         retrying = webhook_outcome_hour.retrying + excluded.retrying,
         failed = webhook_outcome_hour.failed + excluded.failed,
         last_at = greatest(webhook_outcome_hour.last_at, excluded.last_at)
     returning 1
-  ), breakdown_of_webhook as (
-    select webhook, owner, ${startOf('five_minutes', 'settled_at')} as at, cause, event, sum(attempts) as attempts,
+  ), of_owners as materialized (
+    select owner, ${startOf('five_minutes', 'settled_at')} as at, event, sum(attempts) as attempts,
       coalesce(sum(attempts) filter (where status <> 'success'), 0) as failed
-    from entry group by 1, 2, 3, 4, 5
-  ), breakdown_of_owner as (
-    select owner, at, cause, event, sum(attempts) as attempts, sum(failed) as failed
-    from breakdown_of_webhook group by 1, 2, 3, 4
+    from entry group by 1, 2, 3
   ), of_breakdowns as (
     insert into webhook_breakdown (subject, at, width, measure, attempts, failed)
-    select e.subject, e.at, 'five_minutes', m.measure, sum(e.attempts), sum(e.failed)
+    select e.subject, e.at, 'five_minutes', e.measure, sum(e.attempts), sum(e.failed)
     from (
-      select webhook as subject, at, cause, event, attempts, failed from breakdown_of_webhook
-      union all select '${EVERYTHING}'::uuid, at, cause, event, attempts, failed from breakdown_of_owner
-      union all select owner, at, cause, event, attempts, failed from breakdown_of_owner where owner is not null
+      select webhook as subject, ${startOf('five_minutes', 'settled_at')} as at, 'answer:' || cause as measure, attempts,
+        attempts as failed
+      from entry where status <> 'success'
+      union all select '${EVERYTHING}'::uuid, at, 'event:' || event, attempts, failed from of_owners
+      union all select owner, at, 'event:' || event, attempts, failed from of_owners where owner is not null
     ) e
-    cross join lateral (values ('answer:' || coalesce(e.cause, '${DELIVERED}')), ('event:' || e.event)) m (measure)
     where (select count(*) from of_webhooks) >= 0
     group by 1, 2, 4 order by 1, 2, 4
     ${ADD_UP}
@@ -91,9 +90,8 @@ export async function foldOutcomes(db: Database, limit: number): Promise<number>
   return row?.folded ?? 0
 }
 
-/** Retention limits of the sums of webhooks and of each width. */
+/** Retention limits of the sums of each width. */
 interface OldBefore {
-  webhooks: Date
   minutes: Date
   hours: Date
   quarters: Date
@@ -108,17 +106,12 @@ const oldOf = (width: string, before: string) => `
     returning 1`
 
 const deleteOld = statement<{ deleted: number }, OldBefore & { limit: number }>(`
-  with of_webhooks as (
-    delete from webhook_outcome_hour where ctid = any(array(
-      select ctid from webhook_outcome_hour where hour < $webhooks order by hour limit $limit for update skip locked))
-    returning 1
-  ),
-  minutes as (${oldOf('minute', '$minutes')}),
+  with minutes as (${oldOf('minute', '$minutes')}),
   hours as (${oldOf('hour', '$hours')}),
   quarters as (${oldOf('quarter', '$quarters')}),
   days as (${oldOf('day', '$days')})
-  select greatest((select count(*) from of_webhooks), (select count(*) from minutes), (select count(*) from hours),
-    (select count(*) from quarters), (select count(*) from days))::int as deleted`)
+  select greatest((select count(*) from minutes), (select count(*) from hours), (select count(*) from quarters),
+    (select count(*) from days))::int as deleted`)
 
 /** Deletes sums from before these instants, up to `limit` of a kind. Returns the number of the kind with the most. */
 export async function deleteOldOutcomes(db: Database, before: OldBefore, limit: number): Promise<number> {

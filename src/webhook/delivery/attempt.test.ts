@@ -1,14 +1,17 @@
+import { createPublicKey, verify } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { DispatchId, EventId, WebhookId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
 import { buildSecretCache } from '../../delivery/post/secret-cache.ts'
+import { toVerificationJwk } from '../../outbound/asymmetric-signature.ts'
 import type { PostRequest } from '../../outbound/send/http-sender.ts'
 import type { PostResult } from '../../outbound/send/post-result.ts'
 import { createSecret, verifyTimestamped } from '../../outbound/signature.ts'
 import { buildContextTracer } from '../../tracing/tracer.ts'
 import { buildHeaderCache, type OwnHeaders, sealHeaders } from '../registry/own-headers.ts'
+import { buildKeyColumns, buildSigningKeyCache } from '../registry/signing-key.ts'
 import { secretContextOf } from '../registry/webhook.ts'
 import { makeAttempt } from './attempt.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
@@ -18,7 +21,7 @@ const OTHER_WEBHOOK = '0198a000-0000-7000-8000-000000000002' as WebhookId
 const secret = createSecret(systemRandom)
 const timings = { dnsMs: null, connectMs: 1, tlsMs: 2, firstByteMs: 3, totalMs: 7.4 }
 
-function claimed(secretEncrypted: string | null, headersEncrypted: string | null): ClaimedDispatch {
+function claimed(sealed: Omit<ClaimedDispatch['webhook'], 'id' | 'url'>): ClaimedDispatch {
   return {
     id: '0198a000-0000-7000-8000-000000000003' as DispatchId,
     fence: 4,
@@ -28,7 +31,7 @@ function claimed(secretEncrypted: string | null, headersEncrypted: string | null
     isTest: false,
     keepsSchedule: false,
     createdAt: new Date(0),
-    webhook: { id: WEBHOOK, url: 'https://subscriber.example.com/hook', secretEncrypted, headersEncrypted },
+    webhook: { id: WEBHOOK, url: 'https://subscriber.example.com/hook', ...sealed },
     event: {
       id: '0198a000-0000-7000-8000-000000000004' as EventId,
       type: 'contract.create',
@@ -59,12 +62,18 @@ function openAttempt(answer: (request: PostRequest) => PostResult) {
   const tracer = buildContextTracer(systemRandom)
   const secrets = buildSecretCache(keyring, secretContextOf)
   const headers = buildHeaderCache(keyring)
-  const deps = { clock, secrets, headers, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
+  const signingKeys = buildSigningKeyCache(keyring)
+  const deps = { clock, secrets, headers, signingKeys, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
   const seal = (webhook: WebhookId) => keyring.seal(secret, secretContextOf(webhook))
-  const attempt = (sealed: string | null, sealedHeaders: string | null = null) =>
-    makeAttempt(deps, claimed(sealed, sealedHeaders), new AbortController().signal)
+  const attempt = (
+    secretEncrypted: string | null,
+    headersEncrypted: string | null = null,
+    signingKeyEncrypted: string | null = null,
+  ) =>
+    makeAttempt(deps, claimed({ secretEncrypted, headersEncrypted, signingKeyEncrypted }), new AbortController().signal)
+  const makeKey = (webhook: WebhookId) => buildKeyColumns({ random: systemRandom, keyring }, webhook, true)
   const sealOwn = (given: OwnHeaders) => sealHeaders(keyring, WEBHOOK, given).headersEncrypted
-  return { clock, requests, seal, sealOwn, attempt }
+  return { clock, requests, seal, sealOwn, makeKey, attempt }
 }
 
 const accepted: PostResult = {
@@ -144,6 +153,31 @@ describe('an attempt', () => {
     expect(headers.traceparent).toMatch(/^00-/)
     await t.attempt(t.seal(WEBHOOK))
     expect(t.requests[1]!.headers).not.toHaveProperty('authorization')
+  })
+
+  test('is signed with the key of the webhook beside its secret, over what it sends', async () => {
+    const t = openAttempt(() => accepted)
+    const { publicKey, signingKeyEncrypted } = t.makeKey(WEBHOOK)
+    await t.attempt(t.seal(WEBHOOK), null, signingKeyEncrypted)
+    const { headers, body } = t.requests[0]!
+    const [v1, v1a, ...others] = headers['webhook-signature']!.split(' ')
+    expect([v1?.slice(0, 3), v1a?.slice(0, 4), others]).toEqual(['v1,', 'v1a,', []])
+    const key = createPublicKey({ key: { ...toVerificationJwk(publicKey!) }, format: 'jwk' })
+    const signed = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`)
+    expect(verify(null, signed, key, Buffer.from(v1a!.slice(4), 'base64'))).toBe(true)
+    await t.attempt(t.seal(WEBHOOK))
+    expect(t.requests[1]!.headers['webhook-signature']).toMatch(/^v1,\S+$/)
+  })
+
+  test.each([
+    ['that is no box', () => 'rubbish'],
+    ['of another webhook', (t: ReturnType<typeof openAttempt>) => t.makeKey(OTHER_WEBHOOK).signingKeyEncrypted],
+    ['that is a secret', (t: ReturnType<typeof openAttempt>) => t.seal(WEBHOOK)],
+  ])('with a private key %s fails without a POST', async (_name, seal) => {
+    const t = openAttempt(() => accepted)
+    const ended = await t.attempt(t.seal(WEBHOOK), null, seal(t))
+    expect(ended).toMatchObject({ result: { errorClass: 'secret_unreadable' }, durationMs: 0 })
+    expect(t.requests).toEqual([])
   })
 
   test('keeps nothing of a header that the receiver repeats', async () => {

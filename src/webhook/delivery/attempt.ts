@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { hideEchoed } from '../../delivery/post/echoed-headers.ts'
 import type { SealedCache } from '../../delivery/post/secret-cache.ts'
@@ -25,6 +26,8 @@ export interface AttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
   tracer: Tracer
   /** The subscribers' own headers. */
   headers: SealedCache<OwnHeaders>
+  /** The private keys of asymmetric signatures. */
+  signingKeys: SealedCache<KeyObject>
 }
 
 /**
@@ -60,20 +63,25 @@ export async function makeAttempt(
   }
 }
 
-/** Posts with the subscriber's own headers. Headers that do not open are a failure, like a secret that does not. */
+/**
+ * Posts with the subscriber's own headers. Headers or a private key that do not open are a failure, like a secret that
+ * does not.
+ */
 async function post(
   deps: AttemptDeps,
   { id, webhook, event, attempt }: ClaimedDispatch,
   { startedAtMs, span, signal }: { startedAtMs: number; span: Span; signal: AbortSignal },
 ): Promise<PostOutcome> {
-  const own = openHeaders(deps, webhook)
-  if (own === undefined) return withoutPost('secret_unreadable')
+  const own = openSealed(deps.headers, webhook.id, webhook.headersEncrypted) ?? NO_HEADERS
+  const signingKey = openSealed(deps.signingKeys, webhook.id, webhook.signingKeyEncrypted)
+  if (own === 'unreadable' || signingKey === 'unreadable') return withoutPost('secret_unreadable')
   const outcome = await postSigned(
     { ...deps, userAgent: `Signalbox-Webhooks/${deps.version}` },
     {
       receiver: webhook.id,
       url: webhook.url,
       secretEncrypted: webhook.secretEncrypted,
+      signingKey,
       eventId: event.id,
       eventType: event.type,
       deliveryId: id,
@@ -87,13 +95,17 @@ async function post(
   return hideEchoed(outcome, own)
 }
 
-function openHeaders({ headers }: AttemptDeps, webhook: ClaimedDispatch['webhook']): OwnHeaders | undefined {
-  const { id, headersEncrypted } = webhook
-  if (headersEncrypted === null) return NO_HEADERS
+/** Opens what a webhook has sealed; undefined for one that has nothing. */
+function openSealed<Opened>(
+  cache: SealedCache<Opened>,
+  webhook: string,
+  sealed: string | null,
+): Opened | 'unreadable' | undefined {
+  if (sealed === null) return undefined
   try {
-    return headers.open(id, headersEncrypted)
+    return cache.open(webhook, sealed)
   } catch {
-    return undefined
+    return 'unreadable'
   }
 }
 

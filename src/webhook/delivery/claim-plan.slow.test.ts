@@ -137,6 +137,7 @@ describe(`plans made on small tables, on ${OPEN} open and ${ENDED} ended rows`, 
       url: '',
       secretEncrypted: null,
       headersEncrypted: null,
+      signingKeyEncrypted: null,
     }
     const nothing = { id, fence: 1, attempt: 1, webhook }
     for (let round = 0; round < 2; round += 1) {

@@ -128,6 +128,7 @@ describe('claiming: what is due', () => {
       url: 'https://new.example.com/',
       secretEncrypted: 'box',
       headersEncrypted: null,
+      signingKeyEncrypted: null,
     })
   })
 })

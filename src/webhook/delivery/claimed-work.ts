@@ -12,7 +12,13 @@ export interface ClaimedDispatch extends Work {
   /** A replay of a waiting row, whose schedule continues after it. */
   keepsSchedule: boolean
   createdAt: Date
-  webhook: { id: WebhookId; url: string; secretEncrypted: string | null; headersEncrypted: string | null }
+  webhook: {
+    id: WebhookId
+    url: string
+    secretEncrypted: string | null
+    headersEncrypted: string | null
+    signingKeyEncrypted: string | null
+  }
   event: {
     id: EventId
     type: string
@@ -32,7 +38,7 @@ export const WORK_JSON = `
   json_build_array(d.document_id, d.fence, d.attempts, d.attempt_trigger, d.is_test,
     (extract(epoch from d.created_at) * 1000)::bigint, w.document_id, w.url, w.secret_encrypted, e.document_id, e.event,
     (extract(epoch from e.created_at) * 1000)::bigint, e.account, e.resource, e.action, e.resource_id, e.url,
-    e.trace_context, d.keeps_schedule, w.headers_encrypted)`
+    e.trace_context, d.keeps_schedule, w.headers_encrypted, w.signing_key_encrypted)`
 
 type WorkColumns = [
   DispatchId,
@@ -55,14 +61,15 @@ type WorkColumns = [
   string | null,
   boolean,
   string | null,
+  string | null,
 ]
 
 /** Reads `WORK_JSON`. */
 export function readClaimedDispatch(json: unknown): ClaimedDispatch {
   const [id, fence, attempt, trigger, isTest, createdAtMs, webhook, webhookUrl, secretEncrypted, ...event] =
     json as WorkColumns
-  const [eventId, type, eventAtMs, account, resource, action, resourceId, url, trace, keepsSchedule, headersEncrypted] =
-    event
+  const [eventId, type, eventAtMs, account, resource, action, resourceId, url, trace, keepsSchedule, ...sealed] = event
+  const [headersEncrypted, signingKeyEncrypted] = sealed
   return {
     id,
     fence,
@@ -72,7 +79,7 @@ export function readClaimedDispatch(json: unknown): ClaimedDispatch {
     isTest,
     keepsSchedule,
     createdAt: new Date(createdAtMs),
-    webhook: { id: webhook, url: webhookUrl, secretEncrypted, headersEncrypted },
+    webhook: { id: webhook, url: webhookUrl, secretEncrypted, headersEncrypted, signingKeyEncrypted },
     event: { id: eventId, type, createdAt: new Date(eventAtMs), account, resource, action, resourceId, url, trace },
   }
 }

@@ -12,6 +12,7 @@ import { buildSecretCache } from '../../delivery/post/secret-cache.ts'
 import { type Database, openDatabase } from '../../postgres/statement/database.ts'
 import { buildContextTracer } from '../../tracing/tracer.ts'
 import { buildHeaderCache } from '../registry/own-headers.ts'
+import { buildSigningKeyCache } from '../registry/signing-key.ts'
 import { secretContextOf } from '../registry/webhook.ts'
 import type { ClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt } from './outcome.ts'
@@ -94,6 +95,7 @@ function buildQueue(
     tracer: buildContextTracer(systemRandom),
     secrets: buildSecretCache(keyring, secretContextOf),
     headers: buildHeaderCache(keyring),
+    signingKeys: buildSigningKeyCache(keyring),
     sender: {
       post: () => Promise.reject(new Error('the queue posts nothing')),
       idleConnectionCount: () => 0,

@@ -204,6 +204,7 @@ describe('rows that are claimed as they are written', () => {
         url: 'https://subscriber.example.com/hook',
         secretEncrypted: 'box',
         headersEncrypted: null,
+        signingKeyEncrypted: null,
       },
       event: {
         id: event!.id,

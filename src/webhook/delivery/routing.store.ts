@@ -17,7 +17,7 @@ const DISPATCH_ID = `
 const COLUMNS = `
     ${DISPATCH_ID} as document_id, e.document_id as event_id, e.event, e.account, e.resource, e.action, e.resource_id,
       e.url as event_url, e.trace_context, e.created_at as event_created_at, w.document_id as webhook, w.url,
-      w.secret_encrypted, w.headers_encrypted`
+      w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted`
 
 const HASH = 'cross join lateral (select md5(e.document_id::text || w.document_id::text) as hash) h'
 
@@ -31,7 +31,7 @@ const TYPE_OF_EVENT = `
 const findWebhook = (id: string) => `
     cross join lateral (
       select w.document_id, w.is_actived, w.deleted_at, w.ordinal, w.created_at, w.url, w.secret_encrypted,
-        w.headers_encrypted, w.resource_ids
+        w.headers_encrypted, w.signing_key_encrypted, w.resource_ids
       from webhook w where w.document_id = ${id} offset 0
     ) w`
 /** Events of an older release have no `ordinal`; their times are compared. */
@@ -54,7 +54,7 @@ const findMatched = (most: number) => `
     from routed e
     ${TYPE_OF_EVENT}
     cross join lateral (
-      select w.document_id, w.url, w.secret_encrypted, w.headers_encrypted
+      select w.document_id, w.url, w.secret_encrypted, w.headers_encrypted, w.signing_key_encrypted
       from (
         select s.webhook from webhook_event s where ${IS_GLOBAL}
         union all
@@ -160,7 +160,7 @@ const WRITTEN = `
     select json_build_array(document_id, 1, 1, 'schedule', false,
       (extract(epoch from $now::timestamptz) * 1000)::bigint, webhook, url, secret_encrypted, event_id, event,
       (extract(epoch from event_created_at) * 1000)::bigint, account, resource, action, resource_id, event_url,
-      trace_context, false, headers_encrypted) as work
+      trace_context, false, headers_encrypted, signing_key_encrypted) as work
     from webhook_placed where is_claimed
   ),
   webhook_next as (

@@ -10,7 +10,9 @@ interface Sealed {
 
 type Sought = { prefix: string; after: string | null; limit: number }
 
-const selectStale = (column: 'secret_encrypted' | 'headers_encrypted') =>
+type SealedColumn = 'secret_encrypted' | 'headers_encrypted' | 'signing_key_encrypted'
+
+const selectStale = (column: SealedColumn) =>
   statement<Sealed, Sought>(`
   select document_id as id, ${column} as "secretEncrypted" from webhook
   where ${column} is not null and not starts_with(${column}, $prefix)
@@ -19,6 +21,7 @@ const selectStale = (column: 'secret_encrypted' | 'headers_encrypted') =>
 
 const selectSecrets = selectStale('secret_encrypted')
 const selectHeaders = selectStale('headers_encrypted')
+const selectSigningKeys = selectStale('signing_key_encrypted')
 
 /** Encrypted secrets that do not begin with `prefix`, in the order of ids, after `after`; locked until the transaction ends. */
 export function listStaleSecrets(db: Database, input: Sought): Promise<Sealed[]> {
@@ -30,11 +33,17 @@ export function listStaleHeaders(db: Database, input: Sought): Promise<Sealed[]>
   return selectHeaders(db, input)
 }
 
-const replace = (column: 'secret_encrypted' | 'headers_encrypted') =>
+/** The same of encrypted private keys. */
+export function listStaleSigningKeys(db: Database, input: Sought): Promise<Sealed[]> {
+  return selectSigningKeys(db, input)
+}
+
+const replace = (column: SealedColumn) =>
   statement<never, { id: string; sealed: string }>(`update webhook set ${column} = $sealed where document_id = $id`)
 
 const updateSecret = replace('secret_encrypted')
 const updateHeaders = replace('headers_encrypted')
+const updateSigningKey = replace('signing_key_encrypted')
 
 /** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
 export async function replaceSecret(db: Database, id: string, sealed: string): Promise<void> {
@@ -44,4 +53,9 @@ export async function replaceSecret(db: Database, id: string, sealed: string): P
 /** The same of headers. */
 export async function replaceHeaders(db: Database, id: string, sealed: string): Promise<void> {
   await updateHeaders(db, { id, sealed })
+}
+
+/** The same of a private key. */
+export async function replaceSigningKey(db: Database, id: string, sealed: string): Promise<void> {
+  await updateSigningKey(db, { id, sealed })
 }

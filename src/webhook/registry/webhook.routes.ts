@@ -1,6 +1,7 @@
 import { checkNewUrl } from '../../delivery/post/callback-field.ts'
 import { rowFields } from '../../http/listing/listing.ts'
 import { buildList } from '../../http/listing/page.ts'
+import { checkHeldEverywhere } from '../../http/pipeline/caller-refusal.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
@@ -14,6 +15,7 @@ import {
   loadWithin,
   lockRoom,
 } from '../reach/account-reach.ts'
+import { checkImportedSecret } from './imported-secret.ts'
 import { readHeaders } from './own-headers.ts'
 import { CreateWebhookBody, UpdateWebhookBody, WebhookRow, WebhookWithSecret } from './webhook.schema.ts'
 import { selectWebhooks, toWebhookRow, type WebhookRecord } from './webhook.store.ts'
@@ -56,33 +58,58 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       summary: 'Create a webhook',
       description:
         'The secret is in this answer only. The webhook starts active and subscribed to `webhook.test` and to the event ' +
-        'types of `events`; one that will never fire is named in the message.',
+        'types of `events`; one that will never fire is named in the message. A `secret` that another system has made ' +
+        'needs `webhook:import` for all accounts, and is not repeated in the answer.',
+      morePermissions: { 'webhook:import': 'Create a webhook with a secret that another system has made' },
       body: CreateWebhookBody,
       data: WebhookWithSecret,
       problems: ['limit_reached'],
       shownOnce: 'secret',
     },
     {
-      prepare: (deps: WebhookDeps, { body, scope, permission }) => {
+      prepare: (deps: WebhookDeps, { body, scope, permission, caller }) => {
+        if (body.secret !== undefined) checkHeldEverywhere(caller, 'webhook:import')
         checkOwnerInScope(scope, body, permission)
+        if (body.secret !== undefined) checkImportedSecret(body.secret)
         return checkNewUrl(deps, body.url)
       },
       handle: async (deps, { db, body, scope, caller, now }) => {
         const { url, name = null, description = null, is_global: isGlobal = false, account = null, events = [] } = body
+        const { secret: importedSecret = null, asymmetric_signature: hasAsymmetricSignature = false } = body
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
         const { resource_ids: resourceIds = null, contacts = [] } = body
         const headers = readHeaders(body.headers ?? {})
-        const input = { url, name, description, isGlobal, account, resourceIds, headers, contacts, events, caller, now }
+        const keys = { importedSecret, hasAsymmetricSignature }
+        const input = {
+          url,
+          name,
+          description,
+          isGlobal,
+          account,
+          resourceIds,
+          headers,
+          contacts,
+          events,
+          ...keys,
+          caller,
+          now,
+        }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)
         room?.check('webhooks', 1)
         room?.check('subscriptions', subscribed)
         return {
-          data: { ...toWebhookRow(webhook), secret },
-          message: sayWarnings('Webhook created. Store the secret now; it is not shown again.', warnings),
+          data: { ...toWebhookRow(webhook), secret: importedSecret === null ? secret : null },
+          message: sayWarnings(
+            importedSecret === null
+              ? 'Webhook created. Store the secret now; it is not shown again.'
+              : 'Webhook created with the given secret.',
+            warnings,
+          ),
           changed: changedOf(webhook),
           location: `/api/v3/webhook/webhook/${webhook.id}`,
+          ...(importedSecret !== null && { audit: { secret_imported: true } }),
         }
       },
     },
@@ -135,11 +162,12 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       },
       handle: async (deps, { db, params, scope, body, caller, now }) => {
         const room = body.account && (await lockRoom(deps, db, { scope, account: body.account }))
-        const { is_global: isGlobal, resource_ids: resourceIds, headers, ...rest } = body
+        const { is_global: isGlobal, resource_ids: resourceIds, headers, asymmetric_signature, ...rest } = body
         const changed = {
           ...(isGlobal !== undefined && { isGlobal }),
           ...(resourceIds !== undefined && { resourceIds }),
           ...(headers !== undefined && { headers: readHeaders(headers) }),
+          ...(asymmetric_signature !== undefined && { hasAsymmetricSignature: asymmetric_signature }),
         }
         const input = { ...rest, ...changed, caller, now }
         const { webhook, before, isChanged, isMoved } = await changeWebhook(deps, db, params.id, input)

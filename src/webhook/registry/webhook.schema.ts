@@ -44,6 +44,19 @@ const ContactsSchema = Type.Array(UuidSchema, {
   description: 'Ids of members of its account who get mails about it, beside the administrators of the account.',
 })
 
+const AsymmetricSchema = Type.Boolean({
+  description: 'Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone.',
+})
+
+/** A secret of a known value (docs/contract/webhooks.md#secret-of-a-known-value). Checked by `checkImportedSecret`. */
+const ImportedSecretSchema = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description:
+    'A secret that another system has made: `whsec_` and the base64 of 24 to 64 bytes. Default: a new one. Needs ' +
+    '`webhook:import` for all accounts.',
+})
+
 /** Entries of an event set (docs/contract/webhooks.md#event-set). */
 const EventEntriesSchema = Type.Array(
   Type.String({
@@ -67,6 +80,11 @@ const webhookMembers = {
   ),
   header_names: Type.Array(Type.String(), { description: 'Names of its own headers, whose values are never shown.' }),
   contacts: Type.Array(UuidSchema, { description: 'Members of its account who get mails about it.' }),
+  public_key: nullable(
+    Type.String({ description: '`whpk_...`: the key of its asymmetric signatures; null without them.' }),
+  ),
+  previous_public_key: nullable(Type.String({ description: 'The key before the last rotation.' })),
+  previous_public_key_until: nullable(TimestampSchema),
   is_actived: Type.Boolean(),
   consecutive_failures: Type.Integer(),
   disabled_at: nullable(TimestampSchema),
@@ -84,7 +102,9 @@ export const WebhookWithSecret = named(
   'WebhookWithSecret',
   Type.Object({
     ...webhookMembers,
-    secret: nullable(Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay.' })),
+    secret: nullable(
+      Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay, and for a given secret.' }),
+    ),
   }),
 )
 
@@ -100,6 +120,8 @@ export const CreateWebhookBody = named(
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
       contacts: Type.Optional(ContactsSchema),
+      asymmetric_signature: Type.Optional(AsymmetricSchema),
+      secret: Type.Optional(ImportedSecretSchema),
       events: Type.Optional(EventEntriesSchema),
     },
     { additionalProperties: false },
@@ -118,6 +140,7 @@ export const UpdateWebhookBody = named(
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
       contacts: Type.Optional(ContactsSchema),
+      asymmetric_signature: Type.Optional(AsymmetricSchema),
     },
     { additionalProperties: false, minProperties: 1 },
   ),

@@ -87,6 +87,8 @@ test('a webhook is made in a living account alone, which is kept from being dele
         headerNames: [],
         contacts: [],
         headersEncrypted: null,
+        publicKey: null,
+        signingKeyEncrypted: null,
         secretEncrypted: 'sealed',
         by: null,
         now: t.ledger.now(),

@@ -52,6 +52,8 @@ interface NewWebhook {
   headerNames: readonly string[]
   contacts: readonly string[]
   headersEncrypted: string | null
+  publicKey: string | null
+  signingKeyEncrypted: string | null
   secretEncrypted: string
   /** Ids and names of event types, and as many ids of links. */
   subscriptions: { ids: readonly string[]; names: readonly string[]; links: readonly Id<'subscription'>[] }
@@ -68,9 +70,9 @@ const insert = statement<
     select from account where document_id = $account and deleted_at is null for share
   ), w as (
     insert into webhook (document_id, url, name, description, is_global, account, resource_ids, header_names, headers_encrypted,
-      contacts, secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
+      contacts, public_key, signing_key_encrypted, secret_encrypted, is_actived, created_by, updated_by, created_at, updated_at)
     select $id, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $headerNames::text[],
-      $headersEncrypted, $contacts::uuid[], $secretEncrypted, true, $by, $by, $now, $now
+      $headersEncrypted, $contacts::uuid[], $publicKey, $signingKeyEncrypted, $secretEncrypted, true, $by, $by, $now, $now
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
   ), wanted as (
@@ -145,6 +147,10 @@ export interface WebhookChange {
   headerNames?: string[]
   contacts?: string[]
   headersEncrypted?: string | null
+  publicKey?: string | null
+  signingKeyEncrypted?: string | null
+  previousPublicKey?: string | null
+  previousPublicKeyUntil?: Date | null
   isActived?: boolean
   consecutiveFailures?: number
   disabledAt?: Date | null
@@ -163,6 +169,10 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   headerNames: 'header_names = $headerNames',
   headersEncrypted: 'headers_encrypted = $headersEncrypted',
   contacts: 'contacts = $contacts::uuid[]',
+  publicKey: 'public_key = $publicKey',
+  signingKeyEncrypted: 'signing_key_encrypted = $signingKeyEncrypted',
+  previousPublicKey: 'previous_public_key = $previousPublicKey',
+  previousPublicKeyUntil: 'previous_public_key_until = $previousPublicKeyUntil',
   isActived: 'is_actived = $isActived',
   consecutiveFailures: 'consecutive_failures = $consecutiveFailures',
   disabledAt: 'disabled_at = $disabledAt',
@@ -188,16 +198,23 @@ type LockedChange = Pick<
   | 'headerNames'
   | 'headersEncrypted'
   | 'contacts'
+  | 'publicKey'
+  | 'signingKeyEncrypted'
+  | 'previousPublicKey'
+  | 'previousPublicKeyUntil'
 > & { by: UserId }
 
 /** Changes a locked webhook with the last statement of the transaction. Returns the row behind the change. */
 export async function changeLockedWebhook(
   db: Database,
   before: WebhookRecord,
-  { headersEncrypted, ...change }: LockedChange,
+  { headersEncrypted, signingKeyEncrypted, ...change }: LockedChange,
   now: Date,
 ): Promise<WebhookRecord> {
-  const sealed = headersEncrypted !== undefined && { headersEncrypted }
+  const sealed = {
+    ...(headersEncrypted !== undefined && { headersEncrypted }),
+    ...(signingKeyEncrypted !== undefined && { signingKeyEncrypted }),
+  }
   const parts = asPart('changed_webhook', changeColumns(before.id, { ...change, ...sealed, now }))
   // The owner is copied to the subscriptions, which is a change of them.
   const isMoved = change.account !== undefined || change.isGlobal !== undefined

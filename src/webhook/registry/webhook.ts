@@ -12,6 +12,7 @@ import { resolveEntries, splitEntries } from '../envelope/event-entry.ts'
 import { buildUnsynced, findWarnings, type SubscriptionWarning, TEST_EVENT } from '../event-set/subscription.ts'
 import { checkContacts, findContacts } from '../mail/contacts.ts'
 import { checkHeadersStay, findHeaderChange, type OwnHeaders, sealHeaders } from './own-headers.ts'
+import { buildKeyColumns, findKeyChange } from './signing-key.ts'
 import {
   changeLockedWebhook,
   findWebhook,
@@ -101,6 +102,9 @@ export interface CreateWebhookInput {
   headers: OwnHeaders
   /** Members of the account who get mails. */
   contacts: readonly string[]
+  hasAsymmetricSignature: boolean
+  /** A secret that another system has made, checked; null for a new one. */
+  importedSecret: string | null
   /** Ids and names of event types that it subscribes to, beside `webhook.test`. */
   events: readonly string[]
   caller: Pick<Caller, 'userId'> | null
@@ -118,7 +122,8 @@ export async function createWebhook(
 ): Promise<{ webhook: WebhookRecord; secret: string; warnings: SubscriptionWarning[]; subscribed: number }> {
   const id = deps.ids.next<'webhook'>()
   const { ids, names } = splitEntries(input.events)
-  const secret = createSecret(deps.random)
+  const secret = input.importedSecret ?? createSecret(deps.random)
+  const { publicKey, signingKeyEncrypted } = buildKeyColumns(deps, id, input.hasAsymmetricSignature)
   const inserted = await insertWebhook(db, {
     id,
     url: input.url,
@@ -129,6 +134,8 @@ export async function createWebhook(
     resourceIds: input.resourceIds,
     contacts: input.contacts,
     ...sealHeaders(deps.keyring, id, input.headers),
+    publicKey,
+    signingKeyEncrypted,
     secretEncrypted: deps.keyring.seal(secret, secretContextOf(id)),
     subscriptions: {
       ids,
@@ -161,6 +168,7 @@ export interface ChangeWebhookInput {
   /** As `readHeaders` returns them. They replace those before. */
   headers?: OwnHeaders
   contacts?: string[]
+  hasAsymmetricSignature?: boolean
   caller: Caller
   now: Date
 }
@@ -171,7 +179,7 @@ export interface ChangeWebhookInput {
  * false for an equal row, and whether the account changed. Throws 404, and a 422 on `url` or `account`.
  */
 export async function changeWebhook(
-  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists' | 'keyring'>,
+  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists' | 'keyring' | 'random'>,
   db: Database,
   id: string,
   input: ChangeWebhookInput,
@@ -188,6 +196,7 @@ export async function changeWebhook(
   const change = {
     ...findChange(webhook, { ...input, isGlobal, account, contacts }),
     ...findHeaderChange(deps, webhook, input.headers),
+    ...findKeyChange(deps, webhook, input.hasAsymmetricSignature),
   }
   if (Object.keys(change).length === 0) return { webhook, before: webhook, isChanged: false, isMoved: false }
   const changed = await changeLockedWebhook(db, webhook, { ...change, by: input.caller.userId }, input.now)

@@ -16,6 +16,7 @@ const DOCUMENTED = ([...ROUTE_TREE, ...sinkRoutes] as readonly RouteDeclaration[
       route.status ?? 200,
       ...(route.also ? [route.also.status] : []),
       ...(route.redirect?.statuses ?? []),
+      ...(route.hasEntityTag ? [304] : []),
     ]
     return {
       method: route.method,

@@ -5,5 +5,5 @@
  */
 export const SLOW_TESTS: readonly string[] = [
   'test/**/*.test.ts',
-  '{src,packages,console,tools,bench}/**/*.slow.test.ts',
+  '{src,packages,console,site,tools,bench}/**/*.slow.test.ts',
 ]

@@ -1,4 +1,4 @@
-import { Stack, Text, TextInput, Title } from '@mantine/core'
+import { Checkbox, Stack, Text, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -41,13 +41,17 @@ interface Draft {
   /** One id a line. */
   resources: string
   headers: readonly HeaderRow[]
+  isAsymmetric: boolean
   events: ReadonlySet<string>
 }
 
 function CreateForm() {
   const { t } = useTranslation('console')
   const { account } = usePortalSession()
-  const [draft, setDraft] = useState<Draft>({ url: '', name: '', resources: '', headers: [], events: new Set() })
+  const [draft, setDraft] = useState<Draft>({
+    ...{ url: '', name: '', resources: '' },
+    ...{ headers: [], isAsymmetric: false, events: new Set() },
+  })
   const create = useChange({
     make: () => api.webhook.webhookCreate({ body: toBody(draft, account.document_id) }),
     touches: [['webhooks'], ['limits']],
@@ -77,7 +81,7 @@ function CreateForm() {
 
 /** The draft as the API takes it. Pure. */
 function toBody(draft: Draft, account: string): Schemas['CreateWebhook'] {
-  const { url, name, resources, events } = draft
+  const { url, name, resources, isAsymmetric, events } = draft
   const ids = listLines(resources)
   const headers = toHeaders(draft.headers)
   return {
@@ -87,6 +91,7 @@ function toBody(draft: Draft, account: string): Schemas['CreateWebhook'] {
     ...(name.trim() && { name: name.trim() }),
     ...(ids.length > 0 && { resource_ids: ids }),
     ...(Object.keys(headers).length > 0 && { headers }),
+    ...(isAsymmetric && { asymmetric_signature: true }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -123,6 +128,12 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial
       </Stack>
       <ResourceIdsInput value={draft.resources} onChange={(resources) => onChange({ resources })} />
       <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
+      <Checkbox
+        label={shared('asymmetric.title')}
+        description={shared('asymmetric.lead')}
+        checked={draft.isAsymmetric}
+        onChange={({ currentTarget }) => onChange({ isAsymmetric: currentTarget.checked })}
+      />
     </>
   )
 }

@@ -9,6 +9,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { AsymmetricKey } from '../../screens/webhooks/asymmetric-key.tsx'
 import { Contacts } from '../../screens/webhooks/contacts.tsx'
 import { OwnHeaders } from '../../screens/webhooks/own-headers.tsx'
 import { toResourceIds } from '../../screens/webhooks/resource-ids.ts'
@@ -51,6 +52,7 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
         {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
       </ChangeForm>
       <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
+      <AsymmetricKey webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
       <Contacts webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
       <Facts
         lines={[

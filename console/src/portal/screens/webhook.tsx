@@ -58,7 +58,7 @@ function Sections({ webhook }: { webhook: Schemas['Webhook'] }) {
         <WebhookEventSet webhook={webhook} />
       </Tabs.Panel>
       <Tabs.Panel value="signature" pt="md">
-        <SignatureDebugger />
+        <SignatureDebugger webhook={webhook} />
       </Tabs.Panel>
       <Tabs.Panel value="settings" pt="md">
         <WebhookForm webhook={webhook} />

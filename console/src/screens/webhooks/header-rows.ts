@@ -13,8 +13,12 @@ export function toHeaders(rows: readonly HeaderRow[]): Record<string, string> {
   return Object.fromEntries(named)
 }
 
-/** A body without the values of its headers, for a call that is shown and copied. Pure. */
-export function withoutValues<Body extends { headers?: Record<string, string> }>(body: Body): Body {
-  if (!body.headers) return body
-  return { ...body, headers: Object.fromEntries(Object.keys(body.headers).map((name) => [name, '…'])) }
+/** A body without its secret and the values of its headers, for a call that is shown and copied. Pure. */
+export function withoutValues<Body extends { headers?: Record<string, string>; secret?: string }>(body: Body): Body {
+  const { headers, secret } = body
+  return {
+    ...body,
+    ...(headers && { headers: Object.fromEntries(Object.keys(headers).map((name) => [name, '…'])) }),
+    ...(secret !== undefined && { secret: '…' }),
+  }
 }

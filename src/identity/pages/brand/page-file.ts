@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { holdsTag } from '../../../http/request/entity-tag.ts'
 
 /** A constant file that pages load: a style sheet, a script, an image. */
 export interface PageFile {
@@ -53,9 +54,4 @@ export function mountPageFiles(
       return reply.type(file.type).send(file.body)
     })
   }
-}
-
-/** Whether `If-None-Match` names the tag. A proxy that compresses may have made it a weak one. */
-function holdsTag(header: string | undefined, etag: string): boolean {
-  return header?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag) ?? false
 }

@@ -1,4 +1,4 @@
-import { Card, Radio, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
+import { Card, Checkbox, PasswordInput, Radio, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useBlocker, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -31,6 +31,9 @@ interface Draft {
   /** One id a line. */
   resources: string
   headers: readonly HeaderRow[]
+  isAsymmetric: boolean
+  /** A secret that another system has made; empty for a new one. */
+  secret: string
   events: ReadonlySet<string>
 }
 
@@ -45,6 +48,8 @@ function toBody({
   account,
   resources,
   headers: rows,
+  isAsymmetric,
+  secret,
   events,
 }: Draft): Schemas['CreateWebhook'] {
   const ids = listLines(resources)
@@ -57,6 +62,8 @@ function toBody({
     ...(description.trim() && { description: description.trim() }),
     ...(ids.length > 0 && { resource_ids: ids }),
     ...(Object.keys(headers).length > 0 && { headers }),
+    ...(isAsymmetric && { asymmetric_signature: true }),
+    ...(secret.trim() && { secret: secret.trim() }),
     ...(events.size > 0 && { events: [...events] }),
   }
 }
@@ -86,7 +93,7 @@ function findMissing({ url, isGlobal, account, events }: Draft): Step | undefine
 
 const EMPTY: Omit<Draft, 'isGlobal'> = {
   ...{ url: '', name: '', description: '', account: '', resources: '' },
-  ...{ headers: [], events: new Set<string>() },
+  ...{ headers: [], isAsymmetric: false, secret: '', events: new Set<string>() },
 }
 
 function WebhookForm() {
@@ -97,7 +104,14 @@ function WebhookForm() {
   const [draft, setDraft] = useState<Draft>({ ...EMPTY, isGlobal })
   const change: OnChange = (members) => setDraft((before) => ({ ...before, ...members }))
   const body = toBody(draft)
-  const create = useChange({ make: () => api.webhook.webhookCreate({ body }), touches: [['webhooks'], ['dashboard']] })
+  const create = useChange({
+    make: () => api.webhook.webhookCreate({ body }),
+    touches: [['webhooks'], ['dashboard']],
+    onDone: ({ data: { document_id: id } }) => {
+      // A given secret is not shown: there is nothing to store.
+      if (body.secret !== undefined) void navigate({ to: '/webhooks/$id', params: { id }, search: { tab: 'testing' } })
+    },
+  })
   const missing = findMissing(draft)
   const lastOpen = missing === undefined ? STEPS.length - 1 : STEPS.indexOf(missing)
   const asked = Math.max(0, STEPS.indexOf(search.step as Step))
@@ -178,6 +192,8 @@ function Review({ draft }: { draft: Draft }) {
             [t('webhooks.scope'), draft.isGlobal ? t('webhooks.global') : t('webhooks.of-account')],
             ids.length === 0 ? undefined : [t('webhooks.resources'), ids.join(', ')],
             names.length === 0 ? undefined : [t('headers.title'), names.join(', ')],
+            draft.isAsymmetric ? [t('asymmetric.title'), t('asymmetric.yes')] : undefined,
+            draft.secret.trim() === '' ? undefined : [t('import.title'), t('import.given')],
             [t('create.events'), [...draft.events].sort().join(', ')],
           ]}
         />
@@ -206,6 +222,7 @@ function UrlChecks({ url }: { url: string }) {
 
 function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange }) {
   const { t } = useTranslation()
+  const { mayEverywhere } = useAccess()
   return (
     <Stack gap="sm">
       <Title order={2} size="h4">
@@ -236,6 +253,24 @@ function EndpointFields({ draft, onChange }: { draft: Draft; onChange: OnChange 
         onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
       />
       <HeaderFields rows={draft.headers} onChange={(headers) => onChange({ headers })} />
+      <Checkbox
+        label={t('asymmetric.title')}
+        description={t('asymmetric.lead')}
+        checked={draft.isAsymmetric}
+        onChange={({ currentTarget }) => onChange({ isAsymmetric: currentTarget.checked })}
+      />
+      {mayEverywhere('webhook:import') && (
+        <PasswordInput
+          label={t('import.title')}
+          description={t('import.hint')}
+          placeholder="whsec_…"
+          maxLength={100}
+          autoComplete="off"
+          value={draft.secret}
+          onChange={({ currentTarget }) => onChange({ secret: currentTarget.value })}
+          visibilityToggleButtonProps={{ 'aria-label': t('secret.show') }}
+        />
+      )}
     </Stack>
   )
 }

@@ -1,12 +1,39 @@
-import { Alert, Button, Group, PasswordInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Alert, Button, Group, PasswordInput, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../../../frame/icons.tsx'
 import { Form } from '../../../parts/form.tsx'
+import { AsymmetricDebugger } from './asymmetric-debugger.tsx'
 import { examine, type SignatureVerdict } from './signature.ts'
 
+/** Examines a signature: of the secret, or of the key of a webhook with asymmetric signatures. */
+export function SignatureDebugger({ webhook }: { webhook: Schemas['Webhook'] }) {
+  const { t } = useTranslation('console')
+  const [kind, setKind] = useState('secret')
+  if (webhook.public_key === null) return <SecretDebugger />
+  return (
+    <Stack>
+      <Group>
+        <SegmentedControl
+          size="xs"
+          transitionDuration={0}
+          aria-label={t('v1a.kind')}
+          value={kind}
+          onChange={setKind}
+          data={[
+            { value: 'secret', label: t('signature.secret') },
+            { value: 'key', label: t('asymmetric.key') },
+          ]}
+        />
+      </Group>
+      {kind === 'secret' ? <SecretDebugger /> : <AsymmetricDebugger webhook={webhook} />}
+    </Stack>
+  )
+}
+
 /** Says which part of a signature is wrong. What is pasted stays in this tab. */
-export function SignatureDebugger() {
+function SecretDebugger() {
   const { t } = useTranslation()
   const [header, setHeader] = useState('')
   const [secret, setSecret] = useState('')

@@ -12,6 +12,7 @@ import { Facts } from '../../../parts/facts.tsx'
 import { Form } from '../../../parts/form.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { Instant } from '../../../parts/time.tsx'
+import { AsymmetricKey } from '../asymmetric-key.tsx'
 import { Contacts, OwnMails } from '../contacts.tsx'
 import { OwnHeaders } from '../own-headers.tsx'
 import { ResourceIdsInput } from '../resource-ids.tsx'
@@ -27,6 +28,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
     <Stack maw={720}>
       <SettingsForm webhook={webhook} />
       <OwnHeaders webhook={webhook} />
+      <AsymmetricKey webhook={webhook} />
       <Contacts webhook={webhook} />
       <OwnMails webhook={webhook} />
       <Title order={2} size="h5">

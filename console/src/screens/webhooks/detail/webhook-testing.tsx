@@ -27,7 +27,7 @@ export function WebhookTesting({ webhook }: { webhook: Schemas['Webhook'] }) {
         <Title order={2} size="h5" mb="xs">
           {t('webhooks.tab.signature')}
         </Title>
-        <SignatureDebugger />
+        <SignatureDebugger webhook={webhook} />
       </Card>
     </Stack>
   )

@@ -1,4 +1,5 @@
 import { Code, List, SegmentedControl, Stack, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -19,13 +20,24 @@ const SNIPPETS: Readonly<Record<string, Load>> = {
   Rust: () => import('../../../../../docs/guides/verify/rust/verify.rs?raw'),
 }
 
-/** How a receiver verifies a delivery, in its language. */
-export function WebhookVerify() {
+/** Those of docs/guides/verify/asymmetric.md, likewise. */
+const KEY_SNIPPETS: Readonly<Record<string, Load>> = {
+  'Node.js': () => import('../../../../../docs/guides/verify/node/asymmetric.mjs?raw'),
+  Python: () => import('../../../../../docs/guides/verify/python/asymmetric.py?raw'),
+  Go: () => import('../../../../../docs/guides/verify/go/asymmetric.go?raw'),
+}
+
+/** How a receiver verifies a delivery, in its language: with the secret, or with the public key of a webhook that has one. */
+export function WebhookVerify({ webhook }: { webhook: Schemas['Webhook'] }) {
   const { t } = useTranslation()
-  const [language, setLanguage] = useState('Node.js')
+  const [asked, setKind] = useState('secret')
+  const kind = webhook.public_key === null ? 'secret' : asked
+  const snippets = kind === 'key' ? KEY_SNIPPETS : SNIPPETS
+  const [chosen, setLanguage] = useState('Node.js')
+  const language = chosen in snippets ? chosen : 'Node.js'
   const snippet = useQuery({
-    queryKey: ['snippet', language],
-    queryFn: async () => (await SNIPPETS[language]?.())?.default ?? '',
+    queryKey: ['snippet', kind, language],
+    queryFn: async () => (await snippets[language]?.())?.default ?? '',
     staleTime: Number.POSITIVE_INFINITY,
   })
   return (
@@ -35,6 +47,21 @@ export function WebhookVerify() {
         <List.Item>{t('verify.time')}</List.Item>
         <List.Item>{t('verify.compare')}</List.Item>
       </List>
+      {webhook.public_key !== null && (
+        <div>
+          <SegmentedControl
+            size="xs"
+            transitionDuration={0}
+            aria-label={t('v1a.kind')}
+            value={kind}
+            onChange={setKind}
+            data={[
+              { value: 'secret', label: t('signature.secret') },
+              { value: 'key', label: t('asymmetric.key') },
+            ]}
+          />
+        </div>
+      )}
       <div className="scroll">
         <SegmentedControl
           size="xs"
@@ -42,7 +69,7 @@ export function WebhookVerify() {
           aria-label={t('verify.language')}
           value={language}
           onChange={setLanguage}
-          data={Object.keys(SNIPPETS)}
+          data={Object.keys(snippets)}
         />
       </div>
       <Loaded query={snippet} height={300}>

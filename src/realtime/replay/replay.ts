@@ -1,0 +1,60 @@
+import type { EventId } from '../../base/id.ts'
+import type { Caller } from '../../http/shape/caller.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { type AuthorizationDeps, requireApp, requireJoinable } from '../authorization/authorization.ts'
+import { parseChannel } from '../channel/channel.ts'
+import { describeMessage, type MessageView } from '../channel/message.ts'
+import { REPLAY_LIMIT, type ReplayRow, readReplay } from './replay.store.ts'
+
+/** Age up to which a message is replayed. */
+export const REPLAY_MS = 120_000
+
+/** Characters of the ids and paths of an answer, which other services may choose. */
+export const REPLAY_TEXT = 1_000_000
+
+/** The time by which publishing processes may differ, and in which the messages of one call end. */
+const SKEW_MS = 5_000
+
+/** Answer to a page that was away. */
+export interface Replay {
+  /** In the order of the channel. Some before the position may be among them. */
+  messages: MessageView[]
+  /** Whether the page has to read its data again: something since the position is too old, or it is too much. */
+  missed: boolean
+}
+
+/** A position on a channel, and who asks. */
+export interface ReplayRequest {
+  channel: string
+  after: EventId | null
+  since: Date
+  caller: Caller
+  now: Date
+}
+
+/**
+ * What was published on a channel since a position (docs/contract/realtime.md#resume). Throws 403 as an authorization of
+ * the channel, and 503 in log-only mode. One statement besides the look-up of a contract; nothing is kept for it.
+ */
+export async function replayChannel(
+  deps: AuthorizationDeps,
+  db: Database,
+  { channel, caller, now, ...position }: ReplayRequest,
+): Promise<Replay> {
+  requireApp(deps)
+  const { subject, account } = await requireJoinable(deps, db, { subject: parseChannel(channel), caller })
+  const contract = subject.kind === 'contract' ? subject.id : null
+  return decideReplay(await readReplay(db, { account, contract, ...position }), now)
+}
+
+/** The answer by the rows since a position. Pure. */
+function decideReplay(rows: readonly ReplayRow[], now: Date): Replay {
+  const published = rows.filter(({ status }) => status === 'published')
+  const oldestMs = now.getTime() - REPLAY_MS
+  const isLost = ({ publishedAt, seenAt }: ReplayRow) =>
+    publishedAt.getTime() < oldestMs && publishedAt.getTime() > seenAt.getTime() + SKEW_MS
+  if (rows.length >= REPLAY_LIMIT || published.some(isLost)) return { messages: [], missed: true }
+  const messages = published.map(describeMessage)
+  const length = messages.reduce((sum, { data }) => sum + (data.id?.length ?? 0) + (data.url?.length ?? 0), 0)
+  return length > REPLAY_TEXT ? { messages: [], missed: true } : { messages, missed: false }
+}
