@@ -243,7 +243,12 @@ create table "event" (
   description text,
   is_actived boolean not null default true,
   is_tenant_visible boolean not null default false,
+  "group" text,
+  deprecated_at timestamp(3) with time zone,
+  deprecation_remedy text,
+  example jsonb,
   constraint event_account_scope_check CHECK ((account_scope = ANY (ARRAY['account'::text, 'none'::text]))),
+  constraint event_deprecation CHECK (((deprecated_at IS NULL) = (deprecation_remedy IS NULL))),
   constraint event_internal_key UNIQUE (internal),
   constraint event_pkey PRIMARY KEY (document_id),
   constraint event_source_check CHECK ((source = ANY (ARRAY['route'::text, 'synthetic'::text, 'external'::text])))
@@ -1131,6 +1136,7 @@ create table "webhook" (
   ordinal bigint not null default nextval('recorded_ordinal'::regclass),
   resource_ids text[],
   header_names text[] not null default '{}'::text[],
+  contacts uuid[] not null default '{}'::uuid[],
   headers_encrypted text,
   signing_key_encrypted text,
   public_key text,
@@ -1139,6 +1145,7 @@ create table "webhook" (
   max_per_second integer,
   mode text not null default 'push'::text,
   constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
+  constraint webhook_contacts_number CHECK ((cardinality(contacts) <= 10)),
   constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint webhook_description_length CHECK ((char_length(description) <= 500)),
   constraint webhook_headers_number CHECK ((cardinality(header_names) <= 10)),
@@ -1321,6 +1328,53 @@ create table "webhook_fan_out" (
   reached uuid,
   constraint webhook_fan_out_pkey PRIMARY KEY (event_id)
 );
+
+create table "webhook_mail_notice" (
+  webhook uuid not null,
+  kind text not null,
+  account uuid not null,
+  dispatch uuid not null,
+  last_error text,
+  last_status_code integer,
+  is_queued boolean not null default false,
+  mailed_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  constraint webhook_mail_notice_pkey PRIMARY KEY (webhook, kind),
+  constraint webhook_mail_notice_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_mail_notice_account_idx ON public.webhook_mail_notice USING btree (account, created_at) WHERE (is_queued AND (mailed_at IS NULL));
+CREATE INDEX webhook_mail_notice_fresh_idx ON public.webhook_mail_notice USING btree (created_at) WHERE (NOT is_queued);
+
+create table "webhook_mail_recipient" (
+  mail uuid not null,
+  "user" uuid not null,
+  account uuid not null,
+  webhooks uuid[] not null,
+  constraint webhook_mail_recipient_mail_fkey FOREIGN KEY (mail) REFERENCES mail_outbox(document_id) ON DELETE CASCADE,
+  constraint webhook_mail_recipient_pkey PRIMARY KEY (mail)
+);
+
+create table "webhook_mail_setting" (
+  "user" uuid not null,
+  is_stopped boolean not null default false,
+  stopped_webhooks uuid[] not null default '{}'::uuid[],
+  language text not null default 'en'::text,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint webhook_mail_setting_language_check CHECK ((language = ANY (ARRAY['en'::text, 'de'::text]))),
+  constraint webhook_mail_setting_number CHECK ((cardinality(stopped_webhooks) <= 1000)),
+  constraint webhook_mail_setting_pkey PRIMARY KEY ("user"),
+  constraint webhook_mail_setting_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+
+create table "webhook_mail_turn" (
+  account uuid not null,
+  due_at timestamp(3) with time zone,
+  mailed_at timestamp(3) with time zone,
+  constraint webhook_mail_turn_pkey PRIMARY KEY (account)
+);
+CREATE INDEX webhook_mail_turn_due_idx ON public.webhook_mail_turn USING btree (due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX webhook_mail_turn_mailed_idx ON public.webhook_mail_turn USING btree (mailed_at) WHERE (due_at IS NULL);
 
 create table "webhook_outcome" (
   scope uuid not null,

@@ -11,7 +11,16 @@ alter table event
   add column description text,
   add column is_actived boolean not null default true,
   -- Whether callers with an account role see it in the catalogue.
-  add column is_tenant_visible boolean not null default false;
+  add column is_tenant_visible boolean not null default false,
+  -- What it is listed under.
+  add column "group" text,
+  -- From when on it should not be subscribed to, and what to subscribe to instead.
+  add column deprecated_at timestamptz(3),
+  add column deprecation_remedy text,
+  -- The body of a delivery.
+  add column example jsonb,
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint event_deprecation check ((deprecated_at is null) = (deprecation_remedy is null));
 
 create function invalidate_read_subscriptions() returns trigger language plpgsql as $$
 begin

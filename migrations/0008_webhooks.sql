@@ -23,6 +23,8 @@ alter table webhook
   add column resource_ids text[],
   -- The subscriber's own headers: names in lower case, and all of them sealed like the secret.
   add column header_names text[] not null default '{}',
+  -- Members of the account who get mails about it, beside the administrators of the account.
+  add column contacts uuid[] not null default '{}',
   add column headers_encrypted text,
   -- The Ed25519 key of asymmetric signatures, sealed like the secret, with its public key (`whpk_...`); null without.
   add column signing_key_encrypted text,
@@ -42,6 +44,8 @@ alter table webhook
   add constraint webhook_headers_number check (cardinality(header_names) <= 10),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_headers_sealed check ((headers_encrypted is null) = (cardinality(header_names) = 0)),
+  -- squawk-ignore constraint-missing-not-valid
+  add constraint webhook_contacts_number check (cardinality(contacts) <= 10),
   -- squawk-ignore constraint-missing-not-valid
   add constraint webhook_signing_key_sealed check ((signing_key_encrypted is null) = (public_key is null)),
   -- squawk-ignore constraint-missing-not-valid
@@ -688,3 +692,97 @@ create table replay_job_item (
   primary key (job, position),
   unique (job, dispatch)
 );
+
+-- Mails ---------------------------------------------------------------------------------------------------------------
+
+-- What mails tell of a webhook of an account (docs/contract/delivery.md#mails): written with the change of its failure
+-- count, one of a kind for each incident. `failing` stays until the incident ends.
+create table webhook_mail_notice (
+  webhook uuid not null references webhook (document_id) on delete cascade,
+  -- `failing`, `disabled` or `recovered`.
+  kind text not null,
+  account uuid not null,
+  -- The delivery that caused it, with its failure.
+  dispatch uuid not null,
+  last_error text,
+  last_status_code integer,
+  -- Whether its account has a turn.
+  is_queued boolean not null default false,
+  -- When its mails were written to the outbox.
+  mailed_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  primary key (webhook, kind)
+);
+create index webhook_mail_notice_fresh_idx on webhook_mail_notice (created_at) where not is_queued;
+create index webhook_mail_notice_account_idx on webhook_mail_notice (account, created_at)
+  where is_queued and mailed_at is null;
+
+-- When an account gets its next mails, and when it got the last ones: each tells of all webhooks that changed in between.
+create table webhook_mail_turn (
+  account uuid primary key,
+  due_at timestamptz(3),
+  mailed_at timestamptz(3)
+);
+create index webhook_mail_turn_due_idx on webhook_mail_turn (due_at) where due_at is not null;
+create index webhook_mail_turn_mailed_idx on webhook_mail_turn (mailed_at) where due_at is null;
+
+-- To whom a mail of the outbox goes, and what it is about: judged again when it is sent.
+create table webhook_mail_recipient (
+  mail uuid primary key references mail_outbox (document_id) on delete cascade,
+  "user" uuid not null,
+  account uuid not null,
+  webhooks uuid[] not null
+);
+
+-- What a user wants of these mails. Without a row: all of them, in English.
+create table webhook_mail_setting (
+  "user" uuid primary key references "user" (document_id) on delete cascade,
+  is_stopped boolean not null default false,
+  stopped_webhooks uuid[] not null default '{}',
+  language text not null default 'en' check (language in ('en', 'de')),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  constraint webhook_mail_setting_number check (cardinality(stopped_webhooks) <= 1000)
+);
+
+-- Notes what a mail is to tell, behind the lock of the webhook. A webhook that failed and recovered before its mail was
+-- written causes none.
+create function note_webhook_mail(of_webhook uuid, of_kind text, of_account uuid, of_dispatch uuid, of_error text,
+  of_status integer, at timestamptz) returns void language plpgsql volatile as $$
+declare
+  was_told boolean;
+begin
+  if of_kind <> 'failing' then
+    delete from webhook_mail_notice n where n.webhook = of_webhook and n.kind = 'failing'
+      returning n.mailed_at is not null into was_told;
+    if of_kind = 'recovered' and was_told is not true then
+      return;
+    end if;
+    delete from webhook_mail_notice n where n.webhook = of_webhook and n.kind = of_kind;
+  end if;
+  insert into webhook_mail_notice (webhook, kind, account, dispatch, last_error, last_status_code, created_at)
+  values (of_webhook, of_kind, of_account, of_dispatch, of_error, of_status, at)
+  on conflict (webhook, kind) do nothing;
+end $$;
+
+-- Who gets mails about webhooks of an account: its administrators, the first members first, then the members that a
+-- webhook names. An address that its user has not verified gets none.
+create function webhook_mail_readers(asked uuid, named uuid[], administrator text, at_most integer)
+returns table ("user" uuid, email text, is_administrator boolean, stopped_webhooks uuid[], language text)
+language plpgsql volatile rows 20 as $$
+begin
+  return query
+  with reader as (
+    select m."user", m.created_at, exists (
+      select from account_member_role mr where mr.member = m.document_id
+        and (select r.name = administrator from role r where r.document_id = mr.role)) as is_administrator
+    from account_member m where m.account = asked
+  )
+  select u.document_id, u.email, x.is_administrator, coalesce(s.stopped_webhooks, '{}'), coalesce(s.language, 'en')
+  from reader x
+  cross join lateral (select * from "user" y where y.document_id = x."user" offset 0) u
+  left join lateral (select * from webhook_mail_setting z where z."user" = x."user" offset 0) s on true
+  where (x.is_administrator or x."user" = any(named)) and u.is_actived and u.deleted_at is null
+    and u.email_verified_at is not null and not coalesce(s.is_stopped, false)
+  order by not x.is_administrator, x.created_at, u.document_id limit at_most;
+end $$;

@@ -5,8 +5,7 @@ import { findNext } from '../src/frame/command/shortcuts.ts'
 import { parsePreferences } from '../src/frame/preferences.ts'
 import { describeLength } from '../src/parts/age.ts'
 import { formatInstant } from '../src/parts/format-instant.ts'
-import { buildExample } from '../src/screens/catalogue/example.ts'
-import { filterTypes, stateOf } from '../src/screens/catalogue/filter-types.ts'
+import { filterTypes, groupTypes, listGroups, stateOf } from '../src/screens/catalogue/filter-types.ts'
 import { addLine, filterLines, isChannelName, KEPT, type Line, toNdjson } from '../src/screens/realtime/lines.ts'
 
 const ID = '01997e2a-6c00-7000-8000-0000000000a1'
@@ -89,7 +88,11 @@ test.each([
 describe('the catalogue', () => {
   const type = (internal: string, change = {}) =>
     ({ document_id: internal, internal, is_actived: true, route: '/r', description: 'Says', ...change }) as never
-  const types = [type('contract.create'), type('contract.gone'), type('user.create', { is_actived: false })]
+  const types = [
+    type('contract.create', { group: 'sales' }),
+    type('contract.gone'),
+    type('user.create', { is_actived: false }),
+  ]
   const stale = new Set(['contract.gone', 'user.create'])
 
   test.each([
@@ -102,25 +105,25 @@ describe('the catalogue', () => {
     [{ state: 'stale' }, 1],
     [{ state: 'inactive' }, 1],
     [{ state: 'active', resource: 'user' }, 0],
+    [{ group: 'sales' }, 1],
+    [{ group: 'sale' }, 0],
   ])('by %j has %d', (filters, count) => {
     expect(filterTypes(types, filters, stale)).toHaveLength(count)
   })
 
-  test('calls a row stale until it rests', () => {
-    expect(types.map((type) => stateOf(type, stale))).toEqual(['active', 'stale', 'inactive'])
+  test('lists event types by their group, then by their resource', () => {
+    const all = [...types, type('order.create', { group: 'sales' }), type('contract.update', { group: 'sales' })]
+    expect(listGroups(all)).toEqual(['sales'])
+    expect(groupTypes(all).map(({ group, resource, members }) => [group, resource, members.length])).toEqual([
+      ['', 'contract', 1],
+      ['', 'user', 1],
+      ['sales', 'contract', 2],
+      ['sales', 'order', 1],
+    ])
   })
 
-  test('shows a body with the owner and the path that events of a type have', () => {
-    const of = (internal: string, account_scope: 'account' | 'none', route: string | null) =>
-      buildExample({ internal, account_scope, route }).data
-    expect(of('contract.update', 'account', '/api/v3/contract/contract/{id}')).toMatchObject({
-      resource: 'contract',
-      action: 'update',
-      account: expect.any(String),
-      url: `/api/v3/contract/contract/${ID}`,
-    })
-    expect(of('webhook.purge', 'account', '/x/{id}/purge')).toMatchObject({ account: null, url: `/x/${ID}` })
-    expect(of('webhook.failing', 'none', null)).toMatchObject({ account: null, url: null })
+  test('calls a row stale until it rests', () => {
+    expect(types.map((type) => stateOf(type, stale))).toEqual(['active', 'stale', 'inactive'])
   })
 })
 

@@ -8,6 +8,7 @@ import {
   deleteOldDispatches,
   deleteOrphanedDispatches,
 } from './ledger/removal.store.ts'
+import { deleteOldTurns } from './mail/notice.store.ts'
 import { foldWebhookCounts } from './registry/webhook-count.store.ts'
 import { deleteOldReplayJobs } from './replay/replay-job.store.ts'
 import { deleteOldThrottles } from './throttle/throttle.store.ts'
@@ -20,6 +21,9 @@ const OUTCOMES_KEPT_HOURS = { minutes: 2, hours: 25, quarters: 8 * 24, days: 31 
 
 /** Ages at which the sums of breakdowns are widened, and those of days end, in minutes: each serves a range, and some more. */
 const BREAKDOWN_KEPT_MINUTES = { fiveMinutes: 65, hours: 25 * 60, days: 31 * 24 * 60 }
+
+/** The last mails of an account are remembered this long: longer than the wait for its next ones. */
+const MAIL_TURN_KEPT_MS = 86_400_000
 
 /** The place of a purged webhook in the queue is kept this long. */
 const ORPHAN_KEPT_MS = 3_600_000
@@ -57,5 +61,6 @@ export const webhookSweeps: readonly Sweep[] = [
     const ends = { fiveMinutes: before(fiveMinutes), hours: before(hours), days: before(days) }
     return widenBreakdowns(db, ends, limit)
   }),
+  sweepOld('mailTurns', MAIL_TURN_KEPT_MS, deleteOldTurns),
   sweepOnce('webhookCounts', ({ db, limit }) => foldWebhookCounts(db, limit)),
 ]

@@ -69,6 +69,29 @@ describe('the event catalogue', () => {
     expect(complaints).toEqual([])
   })
 
+  test('deprecates a type of another service, and marks it where webhooks choose theirs', async () => {
+    const body = { internal: 'parcel.lose', group: 'shop', is_tenant_visible: true }
+    const type = (await d.call('POST', '/api/v3/webhook/event', body)).body.data.document_id
+    await using opened = await c.open(`/console/catalogue/${type}`)
+    const { page, complaints } = opened
+    await waitForHeading(page, 'parcel.lose')
+    await page.getByText('shop', { exact: true }).waitFor()
+    await page.getByLabel('What to do instead').fill('Subscribe to parcel.find.')
+    await button(page, 'Deprecate').click()
+    await page.getByText('deprecated', { exact: true }).waitFor()
+    await expectAccessibleScreens(page, [[`catalogue/${type}`, 'Deprecation']])
+    await takePicture(page, 'event-type-deprecated')
+    await page.setViewportSize({ width: 1280, height: 800 })
+    const { id } = await d.makeWebhook({ url: `${d.receiver.origin}/parcels` })
+    await page.goto(page.url().replace(/catalogue.*/, `webhooks/${id}?tab=events`))
+    await page.getByText('shop · parcel').waitFor()
+    await page.getByText('Deprecated: Subscribe to parcel.find.').waitFor()
+    await page.goto(page.url().replace(/webhooks.*/, `catalogue/${type}`))
+    await button(page, 'End the deprecation').click()
+    await page.getByText('deprecated', { exact: true }).waitFor({ state: 'detached' })
+    expect(complaints).toEqual([])
+  })
+
   test('shows what a sync would write, runs it, says who did, and lays a stale row to rest', async () => {
     const { db } = d.t.database
     await db.deleteFrom('event').where('internal', '=', 'contract.delete').execute()
@@ -277,7 +300,7 @@ describe('the frame', () => {
     await page.keyboard.press('Escape')
     await page.keyboard.press('?')
     expect(await page.getByRole('dialog').count()).toBe(0)
-    await page.getByText('Deutsch', { exact: true }).click()
+    await page.getByRole('radiogroup', { name: 'Language', exact: true }).getByText('Deutsch').click()
     await waitForHeading(page, 'Einstellungen')
     await page.reload()
     await waitForHeading(page, 'Einstellungen')
@@ -300,6 +323,34 @@ describe('the frame', () => {
     await page.getByText('Your address is about to change to rina@elsewhere.test.').waitFor()
     await button(page, 'Withdraw the change').click()
     await page.getByLabel('New e-mail address').waitFor()
+    expect(complaints).toEqual([])
+  })
+
+  test('chooses who gets mails about a webhook, and stops the own ones', async () => {
+    const { id } = await d.makeWebhook({ url: `${d.receiver.origin}/mails`, account: account as never })
+    const { user } = (await d.call('GET', '/api/v3/auth/session')).body.data
+    await d.call('POST', `/api/v3/identity/account/${account}/member`, { user: user.document_id })
+    await using opened = await c.open(`/console/webhooks/${id}?tab=settings`)
+    const { page, complaints } = opened
+    await page.getByText('Administrators of the account get a mail').waitFor()
+    await page.getByRole('checkbox').first().check()
+    await button(page, 'Save the members').click()
+    await page.getByText('Saved').waitFor()
+    const read = async () => (await d.call('GET', `/api/v3/webhook/webhook/${id}`)).body.data.contacts
+    expect(await read()).toHaveLength(1)
+    const own = page.getByRole('switch', { name: 'Mails about this webhook to me' })
+    await own.click()
+    await expect.poll(() => own.isChecked()).toBe(false)
+    await expect.poll(() => own.isEnabled()).toBe(true)
+    await page.goto(page.url().replace(/webhooks.*/, 'settings'))
+    const all = page.getByRole('switch', { name: 'Mails about webhooks' })
+    await all.click()
+    await expect.poll(() => all.isChecked()).toBe(false)
+    await page.getByRole('radiogroup', { name: 'Language of the mails' }).getByText('Deutsch').click()
+    const { db } = d.t.database
+    const stored = () => db.selectFrom('webhook_mail_setting').selectAll().execute()
+    await expect.poll(stored).toMatchObject([{ is_stopped: true, stopped_webhooks: [id], language: 'de' }])
+    await takePicture(page, 'settings-mails')
     expect(complaints).toEqual([])
   })
 

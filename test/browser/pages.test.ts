@@ -2,8 +2,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildKeyring } from '../../src/base/keyring.ts'
 import { systemRandom } from '../../src/base/random.ts'
+import { buildUnsubscribeToken } from '../../src/webhook/mail/unsubscribe-token.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import {
@@ -25,6 +28,12 @@ beforeAll(async () => {
   fixture = await startPageBrowser()
 })
 afterAll(() => fixture?.[Symbol.asyncDispose]())
+
+/** The link of a mail about webhooks to the administrator. */
+function buildStopLink(): string {
+  const keyring = buildKeyring(TEST_SECRETS.secretKey, systemRandom)
+  return `/auth/webhook-mail?token=${buildUnsubscribeToken(keyring, fixture.app.adminId)}`
+}
 
 /** A further user. Returns its address. */
 async function createUser(): Promise<string> {
@@ -124,6 +133,11 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     name: 'a verification link',
     reach: (page) => page.goto('/auth/verify?token=x'),
     heading: 'Confirm your e-mail address',
+  },
+  {
+    name: 'the link that stops mails about webhooks',
+    reach: (page) => page.goto(buildStopLink()),
+    heading: 'Stop mails about webhooks?',
   },
   {
     name: 'an invitation of a user who signs in first',
@@ -342,6 +356,16 @@ describe('the sign-in form', () => {
     expect(tab.url()).toBe(`${fixture.origin}/auth/devices`)
     await close()
   })
+})
+
+test('the link of a mail about webhooks stops them with one button, without a sign-in', async () => {
+  const { page, close } = await fixture.open()
+  await page.goto(buildStopLink())
+  await page.getByRole('button', { name: 'Stop these mails' }).click()
+  await page.getByRole('heading', { name: 'The mails are stopped' }).waitFor()
+  const { rows } = await fixture.app.database.pool.query('select "user", is_stopped from webhook_mail_setting')
+  expect(rows).toEqual([{ user: fixture.app.adminId, is_stopped: true }])
+  await close()
 })
 
 test('a user who forgot the password sets a new one by the link of the mail, and is signed in', async () => {

@@ -12,6 +12,7 @@ import { readMails } from '../harness/browser/mailbox.ts'
 import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import { endRows } from '../harness/delivery/ledger-rows.ts'
 import { untilWaiting } from '../harness/plan/lock-waits.ts'
+import { buildCatalogueCases } from './catalogue-cases.ts'
 import { buildFactorCases } from './factor-cases.ts'
 import { buildOwnUserCases } from './own-user-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
@@ -61,7 +62,6 @@ const makeContract = () => idOf('/api/v3/contract/contract', { account, name: 'L
 const makeWebhook = () => idOf(WEBHOOKS, { url: 'https://hooks.example.com/', account })
 const makeSignedWebhook = () =>
   idOf(WEBHOOKS, { url: 'https://hooks.example.com/', account, asymmetric_signature: true })
-const makeEventType = () => idOf('/api/v3/webhook/event', { internal: `${unique('invoice')}.paid` })
 const findEventType = async (name: string): Promise<string> =>
   (await app.admin('GET', `/api/v3/webhook/event?filters=internal|eq|${name}`)).body.data[0].document_id
 const makeSubscription = async () => {
@@ -224,7 +224,6 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     },
   ],
   ...buildPortalCases({ make, app: () => app }),
-  'event.tenant-visible': [SAME, async () => ({ id: (await makeEventType()).id, body: { is_tenant_visible: true } })],
   'sso.handshake': [
     EACH,
     async () => ({
@@ -318,16 +317,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     async () => ({ ...(await makeSubscription()), body: { event: await findEventType('contract.update') } }),
   ],
   'webhook-event.delete': [onceElse(404), makeSubscription],
-  'event.create': [onceElse(409), async () => ({ body: { internal: `${unique('once')}.paid` } })],
-  'event.active': [SAME, async () => ({ ...(await makeEventType()), body: { is_actived: false } })],
-  'event.publish': [
-    EACH,
-    async () => {
-      const internal = `${unique('published')}.paid`
-      await make('/api/v3/webhook/event', { internal })
-      return { body: { event: internal, id: 'inv-1' }, event: internal }
-    },
-  ],
+  ...buildCatalogueCases({ make: idOf, unique }),
   'webhook-dispatch.replay': [
     onceElse(409),
     async () => ({ ...(await makeDispatch()), body: { confirm_duplicate: true } }),

@@ -179,6 +179,17 @@ test('delivery#guarantees, delivery#redirects, delivery#statuses: a 3xx ends the
   expect(fixture.receiver.requests.filter((request) => request.path === '/elsewhere')).toEqual([])
 })
 
+test('delivery#gone, delivery#failure-count: a 410 ends the delivery as failed, is not retried, and counts as a failed delivery', async () => {
+  fixture.receiver.behave({ kind: 'status', status: 410, headers: { 'retry-after': '1' } })
+  const { webhook, row } = await deliverOne()
+  const ended = { status: 'failed', attempts: 1, last_status_code: 410, last_error: 'http_4xx', next_attempt_at: null }
+  expect(await fixture.readDispatch(row.document_id)).toMatchObject(ended)
+  fixture.app.clock.advance(86_400_000)
+  await fixture.app.settle()
+  expect(fixture.received(webhook)).toHaveLength(1)
+  expect(await fixture.readWebhook(webhook)).toMatchObject({ consecutive_failures: 1 })
+})
+
 test('delivery#failed-attempts, delivery#retry-timing: a 401 after a rotation is retried on the schedule and succeeds once the secret is deployed', async () => {
   fixture.receiver.behaveNext({ kind: 'status', status: 401 })
   const { webhook, row } = await deliverOne()
@@ -193,8 +204,8 @@ test('delivery#failed-attempts, delivery#retry-timing: a 401 after a rotation is
   expect(fixture.received(webhook)).toHaveLength(2)
 })
 
-test('delivery#retry-timing: every answer but a 2xx or a 3xx is a failed attempt that is retried, without regard to Retry-After', async () => {
-  for (const status of [400, 404, 410, 429, 500, 503, 600]) {
+test('delivery#retry-timing: every answer but a 2xx, a 3xx or a 410 is a failed attempt that is retried, without regard to Retry-After', async () => {
+  for (const status of [400, 404, 409, 411, 429, 500, 503, 600]) {
     fixture.receiver.behaveNext({ kind: 'status', status, headers: { 'retry-after': '1' } })
     const { row } = await deliverOne()
     const waiting = await fixture.readDispatch(row.document_id)

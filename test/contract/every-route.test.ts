@@ -203,11 +203,21 @@ async function walkProvisioning() {
   await step('provisioning-target.delete', undefined, { id })
 }
 
+/** What belongs to a user, and so not to the key of these tests. */
+async function walkOwnSettings() {
+  const key = call
+  call = (await fixture.app.signInMember()).call
+  await step('webhook-mail.update', { is_stopped: true })
+  await step('webhook-mail.find-one')
+  call = key
+}
+
 async function walkCatalogue() {
   const { document_id: id } = await step('event.create', { internal: 'invoice.paid' })
   await step('event.find-all')
   await step('event.find-one', undefined, { id })
   await step('event.publish', { event: 'invoice.paid', id: 'inv-1' })
+  await step('event.update', { group: 'billing' }, { id })
   await step('event.active', { is_actived: false }, { id })
   await step('event.tenant-visible', { is_tenant_visible: true }, { id })
   await step('event.subscribers')
@@ -240,6 +250,7 @@ beforeAll(async () => {
   await walkWebhook(account)
   await walkProvisioning()
   await walkCatalogue()
+  await walkOwnSettings()
   await fixture.app.settle()
   delivered.push(...fixture.received(watcher).map((request) => readEnvelope(request)))
 })

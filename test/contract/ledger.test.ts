@@ -52,6 +52,7 @@ test('delivery#ledger-row, delivery#ledger-endpoints: a row has exactly these me
     status: 'success',
     attempts: 1,
     next_attempt_at: null,
+    waiting_reason: null,
     last_attempt_at: at,
     last_status_code: 200,
     last_error: null,

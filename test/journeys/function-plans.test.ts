@@ -1,11 +1,15 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { SessionId, UserId } from '../../src/base/id.ts'
+import type { AccountId, SessionId, UserId } from '../../src/base/id.ts'
+import { listMembersAmong } from '../../src/identity/account/account.ts'
 import { findKeyCaller, findSessionCaller, findUserCallers } from '../../src/identity/caller/caller.store.ts'
+import type { MailId } from '../../src/identity/mail/mail.ts'
 import { findOwnedSession } from '../../src/identity/session/list/session-list.store.ts'
 import { findStateByUid } from '../../src/oauth/provider/state/state.store.ts'
 import { loadBrowser, loadTokens } from '../../src/oauth/provider/state/state-load.store.ts'
 import { type Database, INDEX_PLANS } from '../../src/postgres/statement/database.ts'
+import { findMailSetting } from '../../src/webhook/mail/mail-setting.store.ts'
+import { isMailWanted, listDueNotices, listReaders } from '../../src/webhook/mail/notice.store.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { openWatched, type WatchedDatabase } from '../harness/plan/explain.ts'
 import { expectFewReads, keepUnanalysed } from '../harness/plan/plan-reads.ts'
@@ -37,8 +41,8 @@ async function addUsers(db: Database, first: number, last: number): Promise<void
   await db.transaction().execute(async (tx) => {
     const run = (text: ReturnType<typeof sql>) => text.execute(tx)
     await run(sql`set local session_replication_role = replica`)
-    await run(sql`insert into "user" (document_id, email, created_at, updated_at)
-      select ${id()}, 'person' || n || '@example.com', ${AT}, ${AT} ${of}`)
+    await run(sql`insert into "user" (document_id, email, email_verified_at, created_at, updated_at)
+      select ${id()}, 'person' || n || '@example.com', ${AT}, ${AT}, ${AT} ${of}`)
     await run(sql`insert into account (document_id, name, created_at, updated_at)
       select ${id()}, 'Account ' || n, ${AT}, ${AT} ${of}`)
     await run(sql`insert into account_member (document_id, account, "user", created_at, updated_at)
@@ -69,15 +73,25 @@ async function addUsers(db: Database, first: number, last: number): Promise<void
         'sessionUid', 'uid ' || n, 'expiresWithSession', true), ${id()}::text, ${id()}, null, ${later} ${of}
       union all select 'Session', ${hash('browser ')}, jsonb_build_object('accountId', ${id()}, 'browserSession', ${id()}),
         null, null, 'uid ' || n, ${later} ${of}`)
-    await run(sql`insert into webhook (document_id, url, account, created_at, updated_at)
-      select ${id()}, 'https://hooks.example.com/', ${id()}, ${AT}, ${AT} ${of}`)
+    await run(sql`insert into webhook (document_id, url, account, contacts, created_at, updated_at)
+      select ${id()}, 'https://hooks.example.com/', ${id()}, array[${id()}], ${AT}, ${AT} ${of}`)
+    await run(sql`insert into webhook_mail_notice (webhook, kind, account, dispatch, is_queued, created_at)
+      select ${id()}, 'failing', ${id()}, ${id()}, true, ${AT} ${of}`)
+    await run(sql`insert into mail_outbox (document_id, kind, recipient, due_at, expires_at, created_at)
+      select ${id()}, 'webhook', 'person' || n || '@example.com', ${AT}, ${later}, ${AT} ${of}`)
+    await run(sql`insert into webhook_mail_recipient (mail, "user", account, webhooks)
+      select ${id()}, ${id()}, ${id()}, array[${id()}] ${of}`)
+    await run(sql`insert into webhook_mail_setting ("user", created_at, updated_at) select ${id()}, ${AT}, ${AT} ${of}`)
     await run(sql`insert into webhook_event (document_id, webhook, event, account, created_at, updated_at)
       select ${id()}, ${id()}, e.document_id, ${id()}, ${AT}, ${AT} ${of}, event e where e.internal = 'contract.create'`)
   })
 }
 
 const TABLES = ['user', 'account', 'account_member', 'user_role', 'session', 'api_key', 'identity', 'oauth_client']
-const OTHERS = ['account_member_role', 'oauth_grant', 'engine_grant', 'oauth_state', 'webhook', 'webhook_event']
+const OTHERS = [
+  ...['account_member_role', 'oauth_grant', 'engine_grant', 'oauth_state', 'webhook', 'webhook_event', 'mail_outbox'],
+  ...['webhook_mail_notice', 'webhook_mail_recipient', 'webhook_mail_setting'],
+]
 
 const hashOf = (db: Database, text: string) =>
   sql<{ hash: Buffer }>`select sha256(convert_to(${text}, 'UTF8')) as hash`
@@ -121,6 +135,13 @@ const CHECKS: Record<string, (db: Database) => Promise<unknown>> = {
   'a token of the provider': (db) => loadTokens(db, { models: ['AccessToken'], idHash: tokenHash, now: NOW }),
   'a browser at the provider': (db) =>
     loadBrowser(db, { idHash: browserHash, sessionId: ID, userId: ID, clientId: ID, now: NOW }),
+  'the notices of an account': (db) => listDueNotices(db, { account: ID as AccountId, limit: 10 }),
+  'the readers of mails': (db) =>
+    listReaders(db, { account: ID as AccountId, contacts: [ID as UserId], administrator: 'account-admin', limit: 10 }),
+  'a mail about webhooks': (db) =>
+    isMailWanted(db, { mail: ID as MailId, to: 'person1@example.com', administrator: 'account-admin' }),
+  'the members among contacts': (db) => listMembersAmong(db, ID, [ID]),
+  'a mail setting': (db) => findMailSetting(db, ID as UserId),
   'a session of the provider': (db) => findStateByUid(db, { model: 'Session', uid: 'uid 1', now: NOW }),
 }
 

@@ -21,6 +21,7 @@ import { type ProviderFixture, startProviderFixture } from '../harness/fakes/pro
 import { openRequestDatabase, type RequestDatabase } from '../harness/plan/request-plans.ts'
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
+import { buildCatalogueRouteRequests } from './catalogue-route-requests.ts'
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildHealthRouteRequests } from './health-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
@@ -318,11 +319,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     body: { event: await eventId('contract.update') },
   }),
   'webhook-event.delete': of(newSubscription),
-  'event.find-all': undefined,
-  'event.create': () => ({ body: { internal: `invoice.${name()}` } }),
-  'event.find-one': async () => ({ params: { id: await eventId('contract.create') } }),
-  'event.active': of(newEventType, { body: { is_actived: false } }),
-  'event.tenant-visible': of(newEventType, { body: { is_tenant_visible: true } }),
+  ...buildCatalogueRouteRequests({ name, eventId, newEventType }),
   'webhook.catalogue-status': undefined,
   'event.subscribers': undefined,
   'webhook.catalogue-sync': undefined,

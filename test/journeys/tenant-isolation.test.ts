@@ -120,7 +120,7 @@ const BODIES: Record<string, (victim: Victim) => unknown> = {
 
 /** Changes of what the stranger itself has, which name nobody else: their bodies are left out, and refused. */
 const OF_ONESELF =
-  /^(?:user[.](?:update-own|delete-own|request-email-change|set-picture)$|(?:password|email|identity|passkey|totp-factor|recovery-code|second-factor|sso|oauth-decision|realtime|session)[.])/
+  /^(?:user[.](?:update-own|delete-own|request-email-change|set-picture)$|(?:password|email|identity|passkey|totp-factor|recovery-code|second-factor|sso|oauth-decision|realtime|session|webhook-mail)[.])/
 
 /** Changes of operators: a tenant is refused before the body is read. */
 const isOfOperators = (route: RouteDeclaration) => route.access === undefined && route.ownAccounts !== true

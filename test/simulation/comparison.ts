@@ -67,7 +67,7 @@ export async function compare(simulation: Simulation): Promise<void> {
     simulation.faults.push(`${disables.length} notices of ${model.disables} disables`)
 }
 
-async function compareRows({ model, db, faults }: Simulation): Promise<void> {
+async function compareRows({ model, db, faults, clock }: Simulation): Promise<void> {
   const rows = await db
     .selectFrom('webhook_dispatch')
     .select(['document_id', 'status', 'attempts', 'next_attempt_at', 'attempt_trigger', 'lease_owner'])
@@ -80,8 +80,12 @@ async function compareRows({ model, db, faults }: Simulation): Promise<void> {
       continue
     }
     wanted.isLeased = row.lease_owner !== null
+    // A claim that was answered too late for its second was given back, and is due from then.
+    const dueMs = row.next_attempt_at?.getTime() ?? null
+    const wasGivenBack = dueMs !== null && dueMs > (wanted.nextAttemptAtMs ?? Infinity) && dueMs <= clock.now()
+    if (wasGivenBack && model.webhooks.get(wanted.webhook)?.wasLimited) wanted.nextAttemptAtMs = dueMs
     const attempts = wanted.attempts + (wanted.isLeased ? 1 : 0)
-    const found = [row.status, row.attempts, row.next_attempt_at?.getTime() ?? null, row.attempt_trigger]
+    const found = [row.status, row.attempts, dueMs, row.attempt_trigger]
     const dueAtMs = wanted.isLeased ? null : wanted.nextAttemptAtMs
     const must = [wanted.status, attempts, dueAtMs, wanted.trigger]
     if (String(found) !== String(must)) faults.push(`row ${row.document_id} is ${found}, not ${must}`)

@@ -21,6 +21,8 @@ export interface ModelWebhook {
   failedAtMs: Map<DispatchId, number>
   /** The share of its POSTs that fail. */
   illness: number
+  /** Whether it ever had a limit a second. */
+  wasLimited: boolean
 }
 
 /** A ledger row as it must be. */

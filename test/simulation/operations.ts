@@ -55,6 +55,7 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
     account,
     resourceIds: null,
     headerNames: [],
+    contacts: [],
     headersEncrypted: null,
     publicKey: null,
     signingKeyEncrypted: null,
@@ -80,6 +81,7 @@ export async function createWebhook(simulation: Simulation): Promise<void> {
     ordinal: Number(ordinal),
   }
   model.webhooks.set(id, {
+    wasLimited: row.maxPerSecond !== null,
     ...webhook,
     ...{ events, url, secret, illness: pickIllness(simulation) },
     ...{ failures: 0, succeededAtMs: new Map(), failedAtMs: new Map() },
@@ -181,7 +183,9 @@ async function purge(simulation: Simulation, webhook: ModelWebhook): Promise<voi
 
 async function changeSettings(simulation: Simulation, webhook: ModelWebhook, now: Date): Promise<void> {
   if (simulation.dice.chance(0.3)) {
-    await updateWebhook(simulation.db, webhook.id, { maxPerSecond: simulation.dice.pick(LIMITS) }, now)
+    const maxPerSecond = simulation.dice.pick(LIMITS)
+    webhook.wasLimited ||= maxPerSecond !== null
+    await updateWebhook(simulation.db, webhook.id, { maxPerSecond }, now)
   } else if (simulation.dice.chance(0.5)) {
     webhook.secret = createSecret(simulation.random)
     const secretEncrypted = simulation.keyring.seal(webhook.secret, secretContextOf(webhook.id))

@@ -161,7 +161,7 @@ const catalogue = createRoute({
   getParentRoute: () => root,
   path: 'catalogue',
   component: lazyRouteComponent(() => import('../screens/catalogue/catalogue-screen.tsx'), 'CatalogueScreen'),
-  validateSearch: readTexts('q', 'resource', 'state'),
+  validateSearch: readTexts('q', 'resource', 'state', 'group'),
 })
 const catalogueStatus = createRoute({
   getParentRoute: () => root,

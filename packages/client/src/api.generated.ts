@@ -2860,7 +2860,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Describe or deprecate an external event type
+         * @description Needs the permission `event:update`.
+         */
+        patch: operations["eventUpdate"];
         trace?: never;
     };
     "/api/v3/webhook/event/{id}/active": {
@@ -2923,6 +2927,24 @@ export interface paths {
          * @description Needs the permission `event:tenant-visible`.
          */
         patch: operations["eventTenantVisible"];
+        trace?: never;
+    };
+    "/api/v3/webhook/mail-setting": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read which mails about webhooks oneself gets */
+        get: operations["webhookMailFindOne"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Choose which mails about webhooks oneself gets */
+        patch: operations["webhookMailUpdate"];
         trace?: never;
     };
     "/api/v3/webhook/publish": {
@@ -4239,6 +4261,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onEventTenantVisible"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "event.update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * event.update
+         * @description Describe or deprecate an external event type
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onEventUpdate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6973,6 +7017,50 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "webhook-mail.find-one": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook-mail.find-one
+         * @description Read which mails about webhooks oneself gets
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookMailFindOne"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook-mail.update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook-mail.update
+         * @description Choose which mails about webhooks oneself gets
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookMailUpdate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.active": {
         parameters: {
             query?: never;
@@ -8136,6 +8224,8 @@ export interface components {
             description?: string | null;
             /** @description Default false. */
             is_tenant_visible?: boolean;
+            /** @description What it is listed under: lower case, words joined by hyphens. */
+            group?: string | null;
         };
         CreateIdentity: {
             /** @description The `link_code` of the redirect_url. */
@@ -8284,6 +8374,8 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /** @description Ids of members of its account who get mails about it, beside the administrators of the account. */
+            contacts?: string[];
             /** @description Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone. */
             asymmetric_signature?: boolean;
             /** @description A secret that another system has made: `whsec_` and the base64 of 24 to 64 bytes. Default: a new one. Needs `webhook:import` for all accounts. */
@@ -8671,6 +8763,34 @@ export interface components {
             id: string | null;
             url: string | null;
         };
+        /** @description The body of a delivery of such an event. */
+        EventExample: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            id: string;
+            type: string;
+            api_version: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            attempt: number;
+            data: components["schemas"]["EventExampleData"];
+        };
+        EventExampleData: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string | null;
+            resource: string;
+            action: string;
+            id: string | null;
+            url: string | null;
+        };
         EventOccurrence: {
             /**
              * Format: uuid
@@ -8774,6 +8894,16 @@ export interface components {
             is_actived: boolean;
             /** @description Whether callers with an account role see it, if it has account scope. */
             is_tenant_visible: boolean;
+            /** @description What it is listed under. */
+            group: string | null;
+            /**
+             * Format: date-time
+             * @description From when on not to subscribe to it; null for never.
+             */
+            deprecated_at: string | null;
+            /** @description What to subscribe to instead, or to do. */
+            deprecation_remedy: string | null;
+            example: components["schemas"]["EventExample"] | null;
             /**
              * Format: date-time
              * @description ISO 8601, UTC, milliseconds.
@@ -11232,6 +11362,18 @@ export interface components {
             name?: string;
             status?: components["schemas"]["ContractStatus"];
         };
+        UpdateEventType: {
+            description?: string | null;
+            /** @description What it is listed under: lower case, words joined by hyphens. */
+            group?: string | null;
+            /**
+             * Format: date-time
+             * @description From when on not to subscribe to it; null ends the deprecation.
+             */
+            deprecated_at?: string | null;
+            /** @description What to subscribe to instead, or to do. */
+            deprecation_remedy?: string | null;
+        };
         UpdateOauthClient: {
             /** @description Not blank; no control characters. */
             name?: string;
@@ -11324,10 +11466,23 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /** @description Ids of members of its account who get mails about it, beside the administrators of the account. */
+            contacts?: string[];
             /** @description Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone. */
             asymmetric_signature?: boolean;
             /** @description Most attempts that start in any second; further deliveries wait. Null for no limit. */
             max_per_second?: number | null;
+        };
+        UpdateWebhookMail: {
+            /** @description Whether the user gets no mails about webhooks. */
+            is_stopped?: boolean;
+            /** @description Ids of webhooks of which the user gets no mails. */
+            stopped_webhooks?: string[];
+            /**
+             * @description Language of these mails, BCP 47.
+             * @enum {string}
+             */
+            language?: "en" | "de";
         };
         UsedAccountLimits: {
             webhooks: number;
@@ -11444,6 +11599,8 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /** @description Members of its account who get mails about it. */
+            contacts: string[];
             /** @description `whpk_...`: the key of its asymmetric signatures; null without them. */
             public_key: string | null;
             /** @description The key before the last rotation. */
@@ -11584,6 +11741,31 @@ export interface components {
         WebhookKeySet: {
             keys: components["schemas"]["WebhookPublicKey"][];
         };
+        WebhookMail: {
+            /** @description Whether the user gets no mails about webhooks. */
+            is_stopped: boolean;
+            /** @description Ids of webhooks of which the user gets no mails. */
+            stopped_webhooks: string[];
+            /**
+             * @description Language of these mails, BCP 47.
+             * @enum {string}
+             */
+            language: "en" | "de";
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+        };
+        WebhookMailAnswer: {
+            data: components["schemas"]["WebhookMail"];
+            message: string;
+        };
         WebhookPage: {
             data: components["schemas"]["Webhook"][];
             message: string;
@@ -11653,6 +11835,8 @@ export interface components {
             resource_ids: string[] | null;
             /** @description Names of its own headers, whose values are never shown. */
             header_names: string[];
+            /** @description Members of its account who get mails about it. */
+            contacts: string[];
             /** @description `whpk_...`: the key of its asymmetric signatures; null without them. */
             public_key: string | null;
             /** @description The key before the last rotation. */
@@ -18539,6 +18723,8 @@ export interface operations {
                  *     - `route` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `source` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
                  *     - `is_actived` (boolean): eq, ne, in, nin, null
+                 *     - `group` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
+                 *     - `deprecated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
@@ -18775,6 +18961,51 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    eventUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateEventType"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventTypeAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     eventActive: {
         parameters: {
             query?: never;
@@ -18898,6 +19129,77 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookMailFindOne: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookMailAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookMailUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateWebhookMail"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookMailAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -21516,6 +21818,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "event.tenant-visible";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onEventUpdate: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "event.update";
                 };
             };
         };
@@ -26228,6 +26568,82 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "webhook-event.update";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookMailFindOne: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook-mail.find-one";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookMailUpdate: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook-mail.update";
                 };
             };
         };

@@ -62,6 +62,7 @@ import { exportRoutes } from '../../webhook/export/export.routes.ts'
 import { dispatchRoutes } from '../../webhook/ledger/dispatch.routes.ts'
 import { deleteLedger } from '../../webhook/ledger/dispatch.ts'
 import { cancelWaitingDispatches } from '../../webhook/ledger/removal.store.ts'
+import { mailSettingRoutes } from '../../webhook/mail/mail-setting.routes.ts'
 import { pullRoutes } from '../../webhook/pull/pull.routes.ts'
 import { signingKeyRoutes } from '../../webhook/registry/signing-key.routes.ts'
 import { webhookRoutes } from '../../webhook/registry/webhook.routes.ts'
@@ -184,6 +185,7 @@ export const FEATURES: readonly Feature[] = [
   feature(webhookRoutes, webhookDeps),
   feature(signingKeyRoutes, ({ random, keyring }) => ({ random, keyring })),
   feature(subscriptionRoutes, webhookDeps),
+  feature(mailSettingRoutes, nothing),
   feature(catalogueRoutes, ({ ids, catalogue }) => ({ ids, catalogue })),
   feature(publishRoutes, publishDeps, performPublication),
   feature(eventRoutes, nothing),

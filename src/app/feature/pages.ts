@@ -36,6 +36,7 @@ import { engineInteractionRoutes } from '../../oauth/decision/engine-interaction
 import { interactionRoutes } from '../../oauth/decision/interaction.routes.ts'
 import { appRoutes } from '../../oauth/grant/app.routes.ts'
 import { SUBMIT_SCRIPT } from '../../oauth/provider/submit-page.ts'
+import { unsubscribeRoutes } from '../../webhook/mail/unsubscribe.routes.ts'
 import type { Config } from '../config/config.ts'
 import { consentDeps, type Feature, type FeatureParts, feature, type PageSettings } from './feature.ts'
 import { buildRedirectRules, decideCookieSafety } from './identity-engine.ts'
@@ -123,6 +124,7 @@ export const PAGES: readonly Feature[] = [
   feature(invitationPageRoutes, pageDeps),
   feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
   feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
+  feature(unsubscribeRoutes, pageDeps),
   feature(engineInteractionRoutes, (parts) => ({ ...pageDeps(parts), engineConsent: parts.engineConsent })),
 ]
 

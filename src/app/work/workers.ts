@@ -1,10 +1,8 @@
 import { systemClock } from '../../base/clock.ts'
 import { mayDelete } from '../../base/database-clock.ts'
-import { VERSION } from '../../base/version.ts'
 import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
 import type { JobRunner } from '../../delivery/job/job-runner.ts'
 import { type KeptLease, keepRenewed } from '../../delivery/lease-timer.ts'
-import { buildSecretCache } from '../../delivery/post/secret-cache.ts'
 import { buildRouter, type Router } from '../../delivery/routing/router.ts'
 import { buildWorkerLease } from '../../delivery/worker-lease.ts'
 import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worker.ts'
@@ -15,24 +13,25 @@ import { buildNotifier } from '../../postgres/connection/notify.ts'
 import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts'
 import { buildTargetLatch, type TargetLatch } from '../../provisioning/target/target-latch.ts'
 import { buildOutcomeCounter } from '../../webhook/activity/outcome-counter.ts'
-import type { SettledAttempts } from '../../webhook/delivery/settle.ts'
-import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
-import { buildLeaseEnder, type LeaseEnder } from '../../webhook/pull/lease-end.ts'
-import { listReady } from '../../webhook/pull/pull.store.ts'
+import {
+  buildNoticeWorker,
+  checkWebhookMail,
+  type NoticeWorker,
+  WEBHOOK_MAIL,
+} from '../../webhook/mail/notice-worker.ts'
+import type { LeaseEnder } from '../../webhook/pull/lease-end.ts'
 import type { PullDeps } from '../../webhook/pull/pull.ts'
-import { buildPullWaits, type PullWaits } from '../../webhook/pull/pull-waits.ts'
-import { buildHeaderCache } from '../../webhook/registry/own-headers.ts'
-import { buildSigningKeyCache } from '../../webhook/registry/signing-key.ts'
-import { secretContextOf } from '../../webhook/registry/webhook.ts'
+import type { PullWaits } from '../../webhook/pull/pull-waits.ts'
 import { buildReplayWorker } from '../../webhook/replay/replay-job-worker.ts'
 import { ROLES } from '../config/config-variables.ts'
-import { buildMailTransport, loadTemplates } from '../part/mail-transport.ts'
+import { buildMailTransport, decideMailWay, loadTemplates } from '../part/mail-transport.ts'
 import { buildRealtimeParts, type RealtimeParts } from '../part/realtime-parts.ts'
 import { buildAppAlertWorker } from './alerts.ts'
 import { buildClockWatch } from './clock-watch.ts'
 import { findDiskSource } from './disk-source.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
+import { buildAppDelivery } from './webhook-workers.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
 /** Background workers of a process. Each runs only with its role in SIGNALBOX_ROLES. */
@@ -47,6 +46,7 @@ export interface Workers {
   replayWorker: JobRunner
   maintenance: Maintenance
   mailWorker: MailWorker
+  noticeWorker: NoticeWorker
   alertWorker: AlertWorker
   metrics: Metrics
   pulls: PullDeps
@@ -113,9 +113,10 @@ export function buildWorkers(parts: WorkerParts): Workers {
   })
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })
   const maintenance = buildAppMaintenance(parts, metrics)
-  const mailWorker = buildMailWorker({ ...fixture, ...buildMailing(parts), isTrusted })
+  const mailing = buildMailWorkers(parts, own)
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
-  const housekeeping = [maintenance, mailWorker, alertWorker, leaseEnder, buildOutcomeCounter({ db, clock, logger })]
+  const counter = buildOutcomeCounter({ db, clock, logger })
+  const housekeeping = [maintenance, ...Object.values(mailing), alertWorker, leaseEnder, counter]
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []
   return {
@@ -125,7 +126,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     router,
     provisioner,
     provisioningJobs,
-    ...{ replayWorker, maintenance, mailWorker, alertWorker, metrics },
+    ...{ replayWorker, maintenance, ...mailing, alertWorker, metrics },
     ...pulling,
     notify: () => notifier.notify(),
     isLive: (withinMs) => notifier.isLive(withinMs),
@@ -159,38 +160,19 @@ export function buildWorkers(parts: WorkerParts): Workers {
   }
 }
 
-/** The delivery of webhooks: what posts, what pulls need, and the end of their leases. */
-function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: () => void) {
-  const policy = buildAppPolicy(parts, metrics)
-  const { config, clock, time, logger, ids, workerId, keyring } = parts
-  const { db } = parts.database
-  const onSettled = (settled: SettledAttempts) => {
-    policy.onSettled(settled)
-    if (settled.notices.length > 0) notify()
-  }
+/** The worker of the outbox, with its templates and transport, and that of the mails about webhooks. */
+function buildMailWorkers(
+  { config, database: { db }, ids, clock, logger, keyring, baseUrl }: WorkerParts,
+  { lease: { isTrusted }, onOwnFault }: { lease: Pick<KeptLease, 'isTrusted'>; onOwnFault: Metrics['countOwnFault'] },
+): Pick<Workers, 'mailWorker' | 'noticeWorker'> {
+  const shared = { db, clock, logger, keyring, isTrusted }
+  const texts = { template: loadTemplates(config), transport: buildMailTransport(config, db) }
+  const checks = { [WEBHOOK_MAIL]: checkWebhookMail }
+  const canSendMail = decideMailWay(config) !== 'none'
   return {
-    policy,
-    pulls: {
-      ...{ clock, ids, workerId, onSettled, enableApiEventQueue: config.enableApiEventQueue },
-      secrets: buildSecretCache(keyring, secretContextOf),
-      signingKeys: buildSigningKeyCache(keyring),
-      userAgent: `Signalbox-Webhooks/${VERSION}`,
-      waits: buildPullWaits({
-        clock,
-        logger,
-        listReady: (webhooks, now) => listReady(parts.requestDatabase.db, webhooks, now),
-      }),
-    },
-    leaseEnder: buildLeaseEnder({
-      ...{ db, clock, logger, workerId, onSettled, isTrusted: () => mayDelete(time) },
-      settle: (ended) => policy.queue.settle(ended),
-    }),
+    mailWorker: buildMailWorker({ ...shared, ...texts, rest: systemClock.sleep, checks, onOwnFault }),
+    noticeWorker: buildNoticeWorker({ ...shared, ids, canSendMail, baseUrl, serviceName: config.brandName }),
   }
-}
-
-/** Outbox, templates and transport of mails. */
-function buildMailing({ config, database: { db }, keyring }: WorkerParts) {
-  return { db, keyring, template: loadTemplates(config), transport: buildMailTransport(config, db) }
 }
 
 function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maintenance {
@@ -260,22 +242,5 @@ function buildAppRealtime(parts: WorkerParts, metrics: Metrics, onRecovered: () 
     ca: parts.ca,
     onOwnFault: metrics.countOwnFault,
     ...(onCrashPoint && { onPoint: () => onCrashPoint('after-publish') }),
-  })
-}
-
-function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
-  const { config, database, onCrashPoint } = parts
-  return buildWebhookPolicy({
-    ...parts,
-    db: database.db,
-    secrets: buildSecretCache(parts.keyring, secretContextOf),
-    headers: buildHeaderCache(parts.keyring),
-    signingKeys: buildSigningKeyCache(parts.keyring),
-    version: VERSION,
-    enableApiEventQueue: config.enableApiEventQueue,
-    concurrency: config.webhookConcurrency,
-    perWebhook: config.webhookConcurrencyPerWebhook,
-    onRecorded: (recorded, notices) => metrics.countAttempts(recorded, notices),
-    ...(onCrashPoint && { onPoint: onCrashPoint, onRecording: () => onCrashPoint('during-record') }),
   })
 }

@@ -31,8 +31,10 @@ describe('the texts', () => {
   })
 
   test('are each used', () => {
-    // Built of a prefix and a name: problems by their code, scopes and sample users by their names, links of a list.
-    const built = /^(?:problem\.\w+(?:\.\w+)?\.(?:title|text)|scope\..*|sample\.\w+|home\.\w+(?:-text|-open)?)$/
+    // Built of a prefix and a name: problems by their code, scopes and sample users by their names, links of a list, mails
+    // about webhooks by their kind.
+    const built =
+      /^(?:mail\.webhook\.(?:failing|disabled|recovered)\.[\w-]+|problem\.\w+(?:\.\w+)?\.(?:title|text)|scope\..*|sample\.\w+|home\.\w+(?:-text|-open)?)$/
     expect(KEYS.filter((key) => !CODE.includes(`'${key}'`) && !built.test(key))).toEqual([])
   })
 
@@ -104,7 +106,7 @@ function listTemplateWords(path: string, text: string): string[] {
 
 /** Folders whose files say something to users, by a page or a mail, and not only to programs. */
 const SAYING =
-  /^src\/(?:identity\/(?:pages|mail|account\/invitation\/invitation-mail|user\/proof\/mail-texts|social-login\/(?:[\w-]+\/)?[\w-]*page)|oauth\/[\w-]+\/(?:[\w-]+-page|provider-pages))/
+  /^src\/(?:identity\/(?:pages|mail|account\/invitation\/invitation-mail|user\/proof\/mail-texts|social-login\/(?:[\w-]+\/)?[\w-]*page)|oauth\/[\w-]+\/(?:[\w-]+-page|provider-pages)|webhook\/mail\/(?:[\w-]+-page|notice-mail))/
 
 /** The members of objects whose values a user reads. */
 const SHOWN = new Set(['title', 'label', 'text', 'hint', 'subject', 'before', 'after', 'button', 'notice'])

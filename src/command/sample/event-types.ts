@@ -1,3 +1,4 @@
+import { buildExample } from '../../event/catalogue/example.ts'
 import { DAY_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
 
 /** Event types of the sample's platform, in addition to those of the routes. */
@@ -10,6 +11,9 @@ const PUBLISHED = [
   ['refund.create', 'A refund was asked for'],
   ['shipment.delay', 'A shipment will be late'],
 ] as const
+
+/** One that the platform gave up. */
+const DEPRECATED = 'shipment.delay'
 
 /** Frequent types, with their share of an account's events in percent. */
 export const BUSY_TYPES = [
@@ -39,6 +43,9 @@ export function buildEventTypes(plan: SamplePlan): { rows: SampleRows; ids: Read
   const event = missing.map(([internal, description], number) => ({
     ...{ document_id: plan.idOf('event type', number), internal, description, source: 'external' },
     ...{ account_scope: 'account', is_tenant_visible: true, created_at: at, updated_at: at },
+    ...{ group: 'shop', example: buildExample({ internal, accountScope: 'account', readPath: null }) },
+    deprecated_at: internal === DEPRECATED ? at : null,
+    deprecation_remedy: internal === DEPRECATED ? 'Subscribe to order.ship.' : null,
   }))
   const own = event.map(({ internal, document_id: id }) => [internal, id] as const)
   return { rows: { event }, ids: new Map([...plan.eventTypes, ...own]) }

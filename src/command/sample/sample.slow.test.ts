@@ -49,6 +49,14 @@ describe('the sample', () => {
     expect(processorSeconds).toBeLessThan(10)
   })
 
+  test('has event types of the platform in a group, one of them deprecated', async () => {
+    const { data } = await list('/api/v3/webhook/event?filters=group|eq|shop&sort=internal')
+    expect(data.length).toBe(7)
+    for (const row of data) expect(row.example).toMatchObject({ type: row.internal, attempt: 1 })
+    const deprecated = data.filter((row: { deprecated_at: string | null }) => row.deprecated_at !== null)
+    expect(deprecated).toMatchObject([{ internal: 'shipment.delay', deprecation_remedy: 'Subscribe to order.ship.' }])
+  })
+
   test('fails in each way, and has webhooks in each state', async () => {
     const classes = await read<{ last_error: string }>(
       `select distinct last_error from webhook_dispatch where last_error is not null`,

@@ -10,11 +10,13 @@ import {
   CreateEventTypeBody,
   EventTypeRow,
   SubscriberCounts,
+  UpdateEventTypeBody,
   VisibleBody,
 } from './catalogue.schema.ts'
 import { selectEventTypes } from './catalogue.store.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import {
+  changeEventType,
   loadEventType,
   loadVisibleEventType,
   registerExternalEventType,
@@ -39,6 +41,8 @@ const EVENT_TYPE_FIELDS = rowFields({
   route: { type: 'text', like: 'few-rows' },
   source: { type: 'text', like: 'few-rows' },
   is_actived: { type: 'boolean' },
+  group: { type: 'text', like: 'few-rows' },
+  deprecated_at: { type: 'timestamp' },
 })
 
 const OF_EVENT = { resource: 'event', accountScope: 'none', data: EventTypeRow } as const
@@ -72,8 +76,8 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
     {
       handle: async (deps: CatalogueDeps, { db, body, now }) => {
         const { internal, account_scope: accountScope = 'account', description = null } = body
-        const { is_tenant_visible: isTenantVisible = false } = body
-        const eventType = { internal, accountScope, description, isTenantVisible, now }
+        const { is_tenant_visible: isTenantVisible = false, group = null } = body
+        const eventType = { internal, accountScope, description, isTenantVisible, group, now }
         const created = await registerExternalEventType(deps, db, eventType)
         return {
           data: toEventTypeRow(created),
@@ -97,6 +101,33 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       toRow: toEventTypeRow,
       message: 'Event type.',
       changedOf: (target) => [{ id: target.id, account: null }],
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_EVENT,
+      method: 'PATCH',
+      path: '/api/v3/webhook/event/{id}',
+      action: 'update',
+      summary: 'Describe or deprecate an external event type',
+      params: IdParams,
+      body: UpdateEventTypeBody,
+      problems: ['conflict'],
+    },
+    {
+      row: { find: (_deps: CatalogueDeps, { db, params }) => loadEventType(db, params.id), neededBy: 'validation' },
+      handle: async (_deps, { db, params, body, now }) => {
+        const { deprecated_at: at, deprecation_remedy: deprecationRemedy, ...texts } = body
+        const deprecatedAt = typeof at === 'string' ? new Date(at) : at
+        const change = { ...texts, deprecatedAt, deprecationRemedy, now }
+        const { eventType, before, isChanged } = await changeEventType(db, params.id, change)
+        return {
+          data: toEventTypeRow(eventType),
+          before: toEventTypeRow(before),
+          message: isChanged ? 'Event type updated.' : 'Event type unchanged.',
+          changed: isChanged ? [{ id: eventType.id, account: null }] : [],
+        }
+      },
     },
   ),
   defineRoute(

@@ -11,6 +11,31 @@ const AccountScopeSchema = named(
   }),
 )
 
+/** The body of a delivery (docs/contract/webhooks.md#envelope). */
+const ExampleSchema = named(
+  'EventExample',
+  Type.Object(
+    {
+      id: UuidSchema,
+      type: Type.String(),
+      api_version: Type.String(),
+      created_at: TimestampSchema,
+      attempt: Type.Integer(),
+      data: named(
+        'EventExampleData',
+        Type.Object({
+          account: nullable(UuidSchema),
+          resource: Type.String(),
+          action: Type.String(),
+          id: nullable(Type.String()),
+          url: nullable(Type.String()),
+        }),
+      ),
+    },
+    { description: 'The body of a delivery of such an event.' },
+  ),
+)
+
 /** A row of the catalogue as the API shows it. */
 export const EventTypeRow = named(
   'EventType',
@@ -26,9 +51,45 @@ export const EventTypeRow = named(
     is_tenant_visible: Type.Boolean({
       description: 'Whether callers with an account role see it, if it has account scope.',
     }),
+    group: nullable(Type.String({ description: 'What it is listed under.' })),
+    deprecated_at: nullable({
+      ...TimestampSchema,
+      description: 'From when on not to subscribe to it; null for never.',
+    }),
+    deprecation_remedy: nullable(Type.String({ description: 'What to subscribe to instead, or to do.' })),
+    example: nullable(ExampleSchema),
     created_at: TimestampSchema,
     updated_at: TimestampSchema,
   }),
+)
+
+const GroupSchema = nullable(
+  Type.String({
+    pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$',
+    maxLength: 50,
+    description: 'What it is listed under: lower case, words joined by hyphens.',
+  }),
+)
+
+/** Describes an external event type anew. An absent member stays (docs/contract/events.md#deprecation). */
+export const UpdateEventTypeBody = named(
+  'UpdateEventType',
+  Type.Object(
+    {
+      description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+      group: Type.Optional(GroupSchema),
+      deprecated_at: Type.Optional(
+        nullable({
+          ...TimestampSchema,
+          description: 'From when on not to subscribe to it; null ends the deprecation.',
+        }),
+      ),
+      deprecation_remedy: Type.Optional(
+        nullable(Type.String({ minLength: 1, maxLength: 500, description: 'What to subscribe to instead, or to do.' })),
+      ),
+    },
+    { additionalProperties: false, minProperties: 1 },
+  ),
 )
 
 /** Registers an event type that another service owns (docs/contract/events.md#publishing-from-outside). */
@@ -44,6 +105,7 @@ export const CreateEventTypeBody = named(
       account_scope: Type.Optional(AccountScopeSchema),
       description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
       is_tenant_visible: Type.Optional(Type.Boolean({ description: 'Default false.' })),
+      group: Type.Optional(GroupSchema),
     },
     { additionalProperties: false },
   ),

@@ -6,13 +6,15 @@ import { columnsOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { EventTypeRow } from './catalogue.schema.ts'
 import { type CatalogueEntry, isVisibleByDefault } from './catalogue.ts'
+import { buildExample, type EventExample } from './example.ts'
 
 /** An event type: every column that the API shows. */
 export const eventType = defineRecord('event', columnsOf(EventTypeRow)).typed<{
   method: RouteDeclaration['method'] | null
+  example: EventExample | null
 }>()
 export type EventTypeRecord = RecordOf<typeof eventType>
 
@@ -51,10 +53,17 @@ const ENTRY_COLUMNS = [
   ['source', 'text'],
   ['description', 'text'],
   ['is_tenant_visible', 'boolean'],
+  ['"group"', 'text'],
+  ['deprecated_at', 'timestamptz'],
+  ['deprecation_remedy', 'text'],
+  ['example', 'jsonb'],
 ] as const
 
 /** The columns that a sync may change. */
-const GENERATED = ['account_scope', 'method', 'route', 'source', 'description']
+const GENERATED = [
+  ...['account_scope', 'method', 'route', 'source', 'description'],
+  ...['"group"', 'deprecated_at', 'deprecation_remedy', 'example'],
+]
 const of = (alias: string) => GENERATED.map((column) => `${alias}.${column}`).join(', ')
 
 const sync = statement<EventTypeRecord & { isWritten: boolean }, { now: Date; by: UserId | null; version: string }>(`
@@ -94,18 +103,26 @@ export async function syncEntries(
     entry.description,
     // For a new row only: afterwards an administrator sets the mark.
     isVisibleByDefault(entry),
+    entry.group,
+    entry.deprecated_at,
+    entry.deprecation_remedy,
+    JSON.stringify(
+      buildExample({ internal: entry.internal, accountScope: entry.account_scope, readPath: entry.read_path }),
+    ),
   ])
   const rows = await sync(db, { ...transpose(ENTRY_COLUMNS, values), now, by, version: VERSION })
   return { rows, written: rows.filter((row) => row.isWritten).length }
 }
 
-type NewExternalType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'description' | 'isTenantVisible'> & {
-  now: Date
-}
+type NewExternalType = Pick<
+  EventTypeRecord,
+  'id' | 'internal' | 'accountScope' | 'description' | 'isTenantVisible' | 'group'
+> & { now: Date }
 
-const insertExternal = statement<EventTypeRecord, NewExternalType>(`
-  insert into event as e (document_id, internal, account_scope, source, is_tenant_visible, description, created_at, updated_at)
-  values ($id, $internal, $accountScope, 'external', $isTenantVisible, $description, $now, $now)
+const insertExternal = statement<EventTypeRecord, NewExternalType & { example: string }>(`
+  insert into event as e (document_id, internal, account_scope, source, is_tenant_visible, description, "group", example,
+    created_at, updated_at)
+  values ($id, $internal, $accountScope, 'external', $isTenantVisible, $description, $group, $example::jsonb, $now, $now)
   on conflict (internal) do nothing returning ${eventType.members('e')}`)
 
 /** Inserts an event type that another service owns (docs/contract/events.md#publishing-from-outside). Undefined when the name is taken. */
@@ -113,7 +130,8 @@ export async function insertExternalEventType(
   db: Database,
   row: NewExternalType,
 ): Promise<EventTypeRecord | undefined> {
-  const [inserted] = await insertExternal(db, row)
+  const example = JSON.stringify(buildExample({ ...row, readPath: null }))
+  const [inserted] = await insertExternal(db, { ...row, example })
   return inserted
 }
 
@@ -147,4 +165,35 @@ export async function setVisibleIfDifferent(
 ): Promise<EventTypeRecord | undefined> {
   const [row] = await setVisible(db, { id, ...change })
   return row
+}
+
+const lockOne = statement<EventTypeRecord, { id: string }>(
+  `select ${eventType.members('e')} from event e where e.document_id = $id for update`,
+)
+
+/** The row with this id, locked until the transaction ends. */
+export async function lockEventType(db: Database, id: string): Promise<EventTypeRecord | undefined> {
+  const [row] = await lockOne(db, { id })
+  return row
+}
+
+/** The described members of an external event type. */
+export type EventTypeText = Pick<EventTypeRecord, 'description' | 'group' | 'deprecatedAt' | 'deprecationRemedy'>
+
+const describe = closingStatement<EventTypeText & { id: string; now: Date }>(`
+  described_type as (
+    update event set description = $description::text, "group" = $group::text,
+      deprecated_at = $deprecatedAt::timestamptz, deprecation_remedy = $deprecationRemedy::text,
+      updated_at = $now::timestamptz
+    where document_id = $id::uuid)`)
+
+/** Replaces the described members of a locked event type, with the last statement of the transaction. */
+export async function describeEventType(
+  db: Database,
+  before: EventTypeRecord,
+  text: EventTypeText,
+  now: Date,
+): Promise<EventTypeRecord> {
+  await describe(db, { ...text, id: before.id, now })
+  return { ...before, ...text, updatedAt: now }
 }

@@ -21,6 +21,10 @@ function toRow(internal: string, change: Partial<EventTypeRecord> = {}): EventTy
     description: entry?.description ?? null,
     isActived: true,
     isTenantVisible: false,
+    group: entry?.group ?? null,
+    deprecatedAt: null,
+    deprecationRemedy: null,
+    example: null,
     createdAt: new Date(0),
     updatedAt: new Date(0),
     ...change,
@@ -43,6 +47,32 @@ describe('catalogue', () => {
 
   test('refuses two routes with one name', () => {
     expect(() => buildCatalogue([...ROUTE_TREE, ROUTE_TREE[0]!])).toThrow(/two sources/)
+  })
+
+  test('lists each type under the module of its route, with its deprecation', () => {
+    const groups = new Set(CATALOGUE.map(({ group }) => group))
+    expect([...groups].sort()).toEqual([
+      'audit',
+      'auth',
+      'contract',
+      'health',
+      'identity',
+      'oauth',
+      'provisioning',
+      'realtime',
+      'webhook',
+    ])
+    const route = ROUTE_TREE.find(({ resource, action }) => resource === 'contract' && action === 'create')!
+    const eventDeprecation = { at: '2026-11-01T00:00:00.000Z', remedy: 'Subscribe to contract.update.' }
+    const catalogue = buildCatalogue([{ ...route, eventDeprecation }])
+    expect(catalogue.find(({ internal }) => internal === 'contract.create')).toMatchObject({
+      group: 'contract',
+      deprecated_at: eventDeprecation.at,
+      deprecation_remedy: eventDeprecation.remedy,
+    })
+    const docs = renderCatalogueFiles(catalogue).get('docs/events.md')
+    expect(docs).toContain('Deprecated from 2026-11-01 on: Subscribe to contract.update. |')
+    expect(docs).toContain('## contract\n')
   })
 
   test('the committed files match the route tree', async () => {

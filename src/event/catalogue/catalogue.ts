@@ -10,20 +10,38 @@ export interface CatalogueEntry {
   route: string | null
   source: 'route' | 'synthetic'
   description: string
+  /** What it is listed under: the module of its route. */
+  group: string
+  /** Path that reads the resource, with `{id}`; null where none does. */
+  read_path: string | null
+  /** From when on it should not be subscribed to, ISO 8601, and what to do instead; both null unless it is deprecated. */
+  deprecated_at: string | null
+  deprecation_remedy: string | null
 }
+
+const NOT_DEPRECATED = { deprecated_at: null, deprecation_remedy: null } as const
 
 /** Event types of the service itself, without a route. */
 const SYNTHETIC_ENTRIES: CatalogueEntry[] = [
-  synthetic('webhook.failing', 'A webhook has failed 10 or 15 deliveries in a row and will be disabled at 20.'),
-  synthetic('webhook.auto-disable', 'A webhook was disabled after 20 failed deliveries in a row.'),
-  synthetic('webhook.recovered', 'A failing webhook has accepted a delivery again.'),
-  synthetic('oauth-signing-key.rotate', 'An operator has made new signing keys of the OAuth provider.'),
-  synthetic('provisioning-delivery.dead-letter', 'A change of a user has not reached a target with all eight POSTs.'),
-  synthetic('webhook-dispatch.exhausted', 'A delivery has failed with all five POSTs.'),
+  synthetic(
+    'webhook',
+    'webhook.failing',
+    'A webhook has failed 10 or 15 deliveries in a row and will be disabled at 20.',
+  ),
+  synthetic('webhook', 'webhook.auto-disable', 'A webhook was disabled after 20 failed deliveries in a row.'),
+  synthetic('webhook', 'webhook.recovered', 'A failing webhook has accepted a delivery again.'),
+  synthetic('oauth', 'oauth-signing-key.rotate', 'An operator has made new signing keys of the OAuth provider.'),
+  synthetic(
+    'provisioning',
+    'provisioning-delivery.dead-letter',
+    'A change of a user has not reached a target with all eight POSTs.',
+  ),
+  synthetic('webhook', 'webhook-dispatch.exhausted', 'A delivery has failed with all five POSTs.'),
 ]
 
-function synthetic(internal: string, description: string): CatalogueEntry {
-  return { internal, account_scope: 'none', method: null, route: null, source: 'synthetic', description }
+function synthetic(group: string, internal: string, description: string): CatalogueEntry {
+  const route = { method: null, route: null, source: 'synthetic', description, group } as const
+  return { internal, account_scope: 'none', ...route, ...NOT_DEPRECATED, read_path: null }
 }
 
 /**
@@ -38,7 +56,10 @@ export function buildCatalogue(routes: readonly RouteDeclaration[]): CatalogueEn
     entries.set(entry.internal, entry)
   }
   for (const entry of SYNTHETIC_ENTRIES) add(entry)
-  for (const route of routes) if (hasOwnType(route)) add(toEntry(route))
+  const readPaths = new Map(
+    routes.filter(({ action }) => action === 'find-one').map(({ resource, path }) => [resource, path]),
+  )
+  for (const route of routes) if (hasOwnType(route)) add(toEntry(route, readPaths.get(route.resource) ?? null))
   return [...entries.values()].sort((a, b) => (a.internal < b.internal ? -1 : 1))
 }
 
@@ -53,7 +74,7 @@ export function isVisibleByDefault({ internal, account_scope }: CatalogueEntry):
   return account_scope === 'account' && !INTERNAL_RESOURCES.test(internal)
 }
 
-function toEntry(route: RouteDeclaration): CatalogueEntry {
+function toEntry(route: RouteDeclaration, readPath: string | null): CatalogueEntry {
   return {
     internal: eventNameOf(route),
     account_scope: route.accountScope,
@@ -61,5 +82,10 @@ function toEntry(route: RouteDeclaration): CatalogueEntry {
     route: route.path,
     source: route.event === 'operation' ? 'synthetic' : 'route',
     description: route.summary,
+    group: route.path.split('/')[3] ?? 'service',
+    read_path: readPath,
+    ...(route.eventDeprecation
+      ? { deprecated_at: route.eventDeprecation.at, deprecation_remedy: route.eventDeprecation.remedy }
+      : NOT_DEPRECATED),
   }
 }

@@ -1,13 +1,17 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { IdMaker } from '../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { AccountScope } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import {
+  describeEventType,
   type EventTypeRecord,
+  type EventTypeText,
   findEventType,
   findEventTypesByName,
   insertExternalEventType,
+  lockEventType,
   setActiveIfDifferent,
   setVisibleIfDifferent,
 } from './catalogue.store.ts'
@@ -51,6 +55,7 @@ export async function registerExternalEventType(
     accountScope: AccountScope
     description: string | null
     isTenantVisible: boolean
+    group: string | null
     now: Date
   },
 ): Promise<EventTypeRecord> {
@@ -84,4 +89,32 @@ export async function setEventTypeActive(
       `${eventType.internal} is produced by a route. Only stale and external event types can be deactivated.`,
     )
   return { eventType, isChanged: false }
+}
+
+/**
+ * Describes an external event type anew; members that are undefined stay. `isChanged` is false for equal ones. Those of the
+ * code are described there. Throws 404, 409, and a 422 for a deprecation without remedy, or a remedy without one.
+ */
+export async function changeEventType(
+  db: Database,
+  id: string,
+  input: { [Name in keyof EventTypeText]?: EventTypeText[Name] | undefined } & { now: Date },
+): Promise<{ eventType: EventTypeRecord; before: EventTypeRecord; isChanged: boolean }> {
+  const before = await lockEventType(db, id)
+  if (!before) throw notFound('event type')
+  if (before.source !== 'external')
+    throw new Problem('conflict', `${before.internal} is described by the service. Only external event types change.`)
+  const { description, group, deprecatedAt, deprecationRemedy } = before
+  const current: EventTypeText = { description, group, deprecatedAt, deprecationRemedy }
+  const { now, ...given } = input
+  const wanted = { ...current, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
+  if ((wanted.deprecatedAt === null) !== (wanted.deprecationRemedy === null)) {
+    const [path, other] =
+      wanted.deprecatedAt === null
+        ? (['deprecated_at', 'deprecation_remedy'] as const)
+        : (['deprecation_remedy', 'deprecated_at'] as const)
+    throw invalidField(path, 'required', `is required together with ${other}; set both, or both to null`)
+  }
+  if (isDeepStrictEqual(wanted, current)) return { eventType: before, before, isChanged: false }
+  return { eventType: await describeEventType(db, before, wanted, now), before, isChanged: true }
 }

@@ -112,6 +112,8 @@ export interface RouteDeclaration {
    * `shared`: as `pipeline`, with the event type of an API route that runs the same operation and has the same names.
    */
   event?: 'pipeline' | 'operation' | 'none' | 'shared'
+  /** Its event type is deprecated: from when on, ISO 8601, and what to subscribe to instead. */
+  eventDeprecation?: { at: string; remedy: string }
   /**
    * The action of its events, where another route of the resource changes the same: the own change of a user is a
    * `user.update`. Such a route has no event type of its own; its audit entries have its own action.
@@ -140,6 +142,8 @@ export interface RouteDeclaration {
   bodyLimitBytes?: number
   /** Whether the route also takes `application/x-www-form-urlencoded` (docs/contract/realtime.md#channel-authorization). */
   takesForm?: boolean
+  /** Whether the route also takes `multipart/form-data`, of which nothing is read (RFC 8058 section 3.1). */
+  takesMultipart?: boolean
   /**
    * The strict limit: sign-in, exchange, refresh, handshake. Their answers are credentials: no `Idempotency-Key`.
    * `with-operation`: counted in the round trip of the operation's first statement; over the limit the operation is rolled

@@ -192,13 +192,15 @@ function describe(error: ErrorObject): FieldError {
   }
 }
 
-/** Refuses a form (415) unless the route takes forms: a page of any site can post one. */
+/** Refuses a form (415) unless the route takes such forms: a page of any site can post one. */
 export function checkMediaType(
-  route: { method: string; takesForm?: boolean | undefined },
+  route: { method: string; takesForm?: boolean | undefined; takesMultipart?: boolean | undefined },
   request: FastifyRequest,
 ): void {
   if (route.method === 'GET') return
   const mediaType = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  if (mediaType === 'application/x-www-form-urlencoded' && !route.takesForm)
-    throw new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
+  const isRefused =
+    (mediaType === 'application/x-www-form-urlencoded' && !route.takesForm) ||
+    (mediaType === 'multipart/form-data' && !route.takesMultipart)
+  if (isRefused) throw new Problem('unsupported_media_type', 'Send the body as Content-Type: application/json.')
 }

@@ -4,7 +4,10 @@ import { Problem } from '../problem/problem.ts'
 
 const MALFORMED_FORM = 'The form is not valid application/x-www-form-urlencoded in UTF-8.'
 
-/** Parses forms strictly, and keeps the raw bytes beside them, as for JSON bodies. */
+/**
+ * Parses forms strictly, and keeps the raw bytes beside them, as for JSON bodies. Of `multipart/form-data` nothing is read:
+ * the routes that take it ask for no field.
+ */
 export function readForms(server: FastifyInstance): void {
   server.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (request, body, done) => {
     request.rawBody = body as Buffer
@@ -14,6 +17,7 @@ export function readForms(server: FastifyInstance): void {
       done(error instanceof Problem ? error : new Problem('malformed_request', MALFORMED_FORM))
     }
   })
+  server.addContentTypeParser('multipart/form-data', { parseAs: 'buffer' }, (_request, _body, done) => done(null, {}))
 }
 
 /**

@@ -19,6 +19,7 @@ import {
 import {
   type Candidate,
   deleteAccountMember,
+  findMembersAmong,
   insertAccountMember,
   insertFirstMember,
   lockCandidate,
@@ -45,6 +46,11 @@ export async function checkAccountExists(db: Database, id: string): Promise<Acco
   const account = await keepAccount(db, id)
   if (!account) throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
   return account.id
+}
+
+/** Those of the users who are members of the account. */
+export function listMembersAmong(db: Database, account: string, users: readonly string[]): Promise<UserId[]> {
+  return findMembersAmong(db, account, users)
 }
 
 /** Creates an account without members. */

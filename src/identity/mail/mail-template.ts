@@ -90,8 +90,9 @@ const fill = (template: string, values: Readonly<Record<Place, string>>) =>
   template.replace(/\{\{\s*(\w+)\s*\}\}/g, (_place, name: Place) => values[name])
 
 /** A mail in its template, as text and as HTML, where every value is escaped. One without parts stays as it is. Pure. */
-export function renderMail(template: MailTemplate, { subject, text, parts }: MailContent): MailContent {
-  if (!parts) return { subject, text }
+export function renderMail(template: MailTemplate, { subject, text, parts, unsubscribe }: MailContent): MailContent {
+  const stop = unsubscribe === undefined ? {} : { unsubscribe }
+  if (!parts) return { subject, text, ...stop }
   const { lang, service, link, button, before, after } = parts
   const { color, onColor, darkColor, darkOnColor, logo } = template
   const colors = { color, on_color: onColor, dark_color: darkColor, dark_on_color: darkOnColor }
@@ -103,7 +104,7 @@ export function renderMail(template: MailTemplate, { subject, text, parts }: Mai
   const blocks = { logo: image, before: paragraphs(before), after: paragraphs(after) }
   const markup = fill(template.html, { ...escaped, ...blocks } as Record<Place, string>)
   const images = logo !== null && markup.includes(image) ? { images: [logo] } : {}
-  return { subject, text: fill(template.text, inText), html: markup, ...images }
+  return { subject, text: fill(template.text, inText), html: markup, ...images, ...stop }
 }
 
 /** The logo, whose text is the name of the service beside it, so that it has none of its own. */

@@ -26,6 +26,11 @@ const OWN_FAULT_WAIT_MS = 10_000
 /** The delay after each failed attempt; a mail whose last one fails is given up. */
 export const RETRY_DELAYS_MS = [10_000, 60_000, 5 * 60_000, 15 * 60_000]
 
+/** By the kind of a mail, whether it may still be sent. */
+export type MailChecks = Readonly<
+  Record<string, (db: Database, mail: Pick<ClaimedMail, 'id' | 'to'>) => Promise<boolean>>
+>
+
 /** Dependencies of the worker. */
 export interface MailWorkerDeps {
   db: Database
@@ -39,6 +44,8 @@ export interface MailWorkerDeps {
   template: MailTemplate
   /** Runs for each attempt that this process could not make, for the metric. */
   onOwnFault?: (fault: OwnFault) => void
+  /** Whether a mail may still be sent, by its kind; others always. Runs before each attempt. */
+  checks?: MailChecks
   /** Undefined where no mail is sent: nothing is written then, and the worker does nothing. */
   transport: MailTransport | undefined
 }
@@ -129,12 +136,13 @@ export function findNextAttempt({ attempts, expiresAt }: Pick<ClaimedMail, 'atte
 
 /** Sends a mail. Undefined when it was accepted. */
 async function findFailure(
-  { keyring, clock, template }: MailWorkerDeps,
+  { db, keyring, clock, template, checks }: MailWorkerDeps,
   transport: MailTransport,
   mail: ClaimedMail,
 ): Promise<{ message: string; isPermanent: boolean; ownFault?: OwnFault | undefined } | undefined> {
   const now = new Date(clock.now())
   if (mail.expiresAt <= now) return { message: 'expired', isPermanent: true }
+  if ((await checks?.[mail.kind]?.(db, mail)) === false) return { message: 'not wanted', isPermanent: true }
   try {
     const content = JSON.parse(keyring.open(mail.content, mailContextOf(mail.id))) as MailContent
     await transport.send({ ...renderMail(template, content), id: mail.id, to: mail.to }, now)

@@ -99,6 +99,28 @@ describe('the outbox', () => {
     expect(await outbox.rows()).toEqual([])
   })
 
+  test('does not send a mail that its kind does not want any more, and asks before each attempt', async () => {
+    const transport = buildFailing(refused(false))
+    await using outbox = await openOutbox(transport)
+    await outbox.write('one@example.com')
+    let isWanted = true
+    const asked: string[] = []
+    const checks = {
+      test: async (_db: unknown, { to }: { to: string }) => {
+        asked.push(to)
+        return isWanted
+      },
+      other: async () => false,
+    }
+    await outbox.worker({ checks }).drain()
+    isWanted = false
+    outbox.clock.advance(RETRY_DELAYS_MS[0]!)
+    await outbox.worker({ checks }).drain()
+    expect(asked).toEqual(['one@example.com', 'one@example.com'])
+    expect(await outbox.rows()).toMatchObject([{ status: 'failed', last_error: 'not wanted', content: null }])
+    expect(transport.sent).toEqual([])
+  })
+
   test('counts no attempt that this process could not make, and sends the mail when it can', async () => {
     const fault = new OwnFault('EMFILE')
     const own = new MailError('own fault EMFILE', { isPermanent: false, ownFault: fault })
@@ -297,6 +319,19 @@ describe('SMTP', () => {
     expect(received!.message).toContain(`Message-ID: <${mail.id}@id.example>`)
     expect(received!.message).toContain('Auto-Submitted: auto-generated')
     expect(received!.message).toContain('https://x.example/')
+    transport.close()
+  })
+
+  test('says how a mail program stops mails, whatever the length of the address, and nothing without one', async () => {
+    await using server = await startSmtpServer()
+    const transport = buildSmtpTransport({ url: server.url, from })
+    const unsubscribe = `https://id.example/auth/webhook-mail?token=${'a'.repeat(64)}`
+    await transport.send({ ...mail, unsubscribe }, new Date())
+    await transport.send(mail, new Date())
+    const [first = '', second = ''] = server.received.map(({ message }) => message.replace(/\r?\n[ \t]+/g, ' '))
+    expect(first).toContain(`List-Unsubscribe: <${unsubscribe}>`)
+    expect(first).toContain('List-Unsubscribe-Post: List-Unsubscribe=One-Click')
+    expect(second).not.toContain('List-Unsubscribe')
     transport.close()
   })
 

@@ -36,6 +36,8 @@ export interface MailContent {
   images?: readonly MailImage[]
   /** Values of a template. */
   parts?: MailParts
+  /** URL whose POST stops mails like this one (RFC 8058). */
+  unsubscribe?: string
 }
 
 /** A mail that is to be sent. Its id stays the same over all attempts. */

@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/statement/database.ts'
+import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { MailId } from './mail.ts'
 
@@ -24,6 +25,24 @@ const insert = closingStatement<OutboxRow & { isReal: boolean; now: Date }>(`
  */
 export async function insertMail(db: Database, row: OutboxRow & { isReal: boolean; now: Date }): Promise<void> {
   await insert(db, row)
+}
+
+const OUTBOX_COLUMNS = [
+  ['document_id', 'uuid'],
+  ['kind', 'text'],
+  ['recipient', 'text'],
+  ['content', 'text'],
+  ['expires_at', 'timestamptz'],
+] as const
+
+const insertAll = statement<never, { now: Date }>(`
+  insert into mail_outbox (${listNames(OUTBOX_COLUMNS)}, due_at, created_at)
+  select x.*, $now, $now from unnest(${listArrays(OUTBOX_COLUMNS)}) as x`)
+
+/** Inserts mails that are due at once. */
+export async function insertMails(db: Database, rows: readonly OutboxRow[], now: Date): Promise<void> {
+  const values = rows.map(({ id, kind, to, content, expiresAt }) => [id, kind, to, content, expiresAt])
+  await insertAll(db, { ...transpose(OUTBOX_COLUMNS, values), now })
 }
 
 /** A claimed mail. `attempts` counts this one and is its fence. */

@@ -3,7 +3,7 @@ import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { MailContent, MailId } from './mail.ts'
-import { insertMail } from './outbox.store.ts'
+import { insertMail, insertMails } from './outbox.store.ts'
 
 /** Dependencies of writing mails. */
 export interface MailDeps {
@@ -39,4 +39,19 @@ export async function writeMail(
   const id = deps.ids.next<'mail'>()
   const sealed = deps.keyring.seal(JSON.stringify(content), mailContextOf(id))
   await insertMail(tx, { ...rest, id, content: sealed, isReal })
+}
+
+/** Writes mails into the outbox, in the caller's transaction. Returns their ids, in their order. */
+export async function writeMails(
+  deps: Pick<MailDeps, 'ids' | 'keyring'>,
+  tx: Database,
+  mails: readonly { kind: string; to: string; content: MailContent; expiresAt: Date }[],
+  now: Date,
+): Promise<MailId[]> {
+  const rows = mails.map(({ content, ...rest }) => {
+    const id = deps.ids.next<'mail'>()
+    return { ...rest, id, content: deps.keyring.seal(JSON.stringify(content), mailContextOf(id)) }
+  })
+  if (rows.length > 0) await insertMails(tx, rows, now)
+  return rows.map(({ id }) => id)
 }

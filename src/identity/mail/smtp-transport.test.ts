@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { buildSmtpTransport, listRefusedSmtpOptions } from './smtp-transport.ts'
+import { buildSmtpTransport, listRefusedSmtpOptions, listUnsubscribe } from './smtp-transport.ts'
 
 const list = (query: string) => listRefusedSmtpOptions(new URL(`smtp://u:p@mail.example?${query}`))
 
@@ -21,4 +21,13 @@ test.each([
   expect(list(query)).toEqual([name])
   const url = `smtp://u:p@mail.example?${query}`
   expect(() => buildSmtpTransport({ url, from: 'a@b.example' })).toThrow('SMTP_URL')
+})
+
+test('one click is offered over HTTPS alone', () => {
+  expect(listUnsubscribe(undefined)).toEqual({})
+  expect(listUnsubscribe('http://localhost:3000/x')).toEqual({ 'List-Unsubscribe': '<http://localhost:3000/x>' })
+  expect(listUnsubscribe('https://id.example/x')).toEqual({
+    'List-Unsubscribe': '<https://id.example/x>',
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  })
 })

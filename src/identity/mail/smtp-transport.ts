@@ -51,7 +51,7 @@ export function buildSmtpTransport({ url, from }: { url: string; from: string })
   let opened: ReturnType<typeof open> | undefined
   const domain = /@([^>]+)>?$/.exec(from)?.[1] ?? 'localhost'
   return {
-    send: async ({ id, to, subject, text, html, images = [] }) => {
+    send: async ({ id, to, subject, text, html, images = [], unsubscribe }) => {
       try {
         opened ??= open()
         await (await opened).sendMail({
@@ -63,13 +63,23 @@ export function buildSmtpTransport({ url, from }: { url: string; from: string })
           attachments: images.map(attach),
           // The same for each attempt, so that a server or reader recognizes a mail that was sent twice.
           messageId: `<${id}@${domain}>`,
-          headers: { 'Auto-Submitted': 'auto-generated' },
+          headers: { 'Auto-Submitted': 'auto-generated', ...listUnsubscribe(unsubscribe) },
         })
       } catch (error) {
         throw toMailError(error)
       }
     },
     close: () => void opened?.then((transport) => transport.close()),
+  }
+}
+
+/** The headers that stop mails by one click: RFC 2369 section 3.2, and RFC 8058, which needs HTTPS. Pure. */
+export function listUnsubscribe(url: string | undefined): Record<string, string> {
+  if (url === undefined) return {}
+  const isOneClick = url.startsWith('https://')
+  return {
+    'List-Unsubscribe': `<${url}>`,
+    ...(isOneClick && { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }),
   }
 }
 

@@ -231,8 +231,12 @@ export interface EngineSession {
 export interface Event {
   account_scope: Generated<string>;
   created_at: Timestamp;
+  deprecated_at: Timestamp | null;
+  deprecation_remedy: string | null;
   description: string | null;
   document_id: string;
+  example: Json | null;
+  group: string | null;
   internal: string;
   is_actived: Generated<boolean>;
   is_tenant_visible: Generated<boolean>;
@@ -882,6 +886,7 @@ export interface UserRole {
 export interface Webhook {
   account: string | null;
   consecutive_failures: Generated<number>;
+  contacts: Generated<string[]>;
   created_at: Timestamp;
   created_by: string | null;
   deleted_at: Timestamp | null;
@@ -1058,6 +1063,40 @@ export interface WebhookFanOut {
   reached: string | null;
 }
 
+export interface WebhookMailNotice {
+  account: string;
+  created_at: Timestamp;
+  dispatch: string;
+  is_queued: Generated<boolean>;
+  kind: string;
+  last_error: string | null;
+  last_status_code: number | null;
+  mailed_at: Timestamp | null;
+  webhook: string;
+}
+
+export interface WebhookMailRecipient {
+  account: string;
+  mail: string;
+  user: string;
+  webhooks: string[];
+}
+
+export interface WebhookMailSetting {
+  created_at: Timestamp;
+  is_stopped: Generated<boolean>;
+  language: Generated<string>;
+  stopped_webhooks: Generated<string[]>;
+  updated_at: Timestamp;
+  user: string;
+}
+
+export interface WebhookMailTurn {
+  account: string;
+  due_at: Timestamp | null;
+  mailed_at: Timestamp | null;
+}
+
 export interface WebhookOutcome {
   at: Timestamp;
   count: number;
@@ -1197,6 +1236,10 @@ export interface DB {
   webhook_dispatch_open: WebhookDispatchOpen;
   webhook_event: WebhookEvent;
   webhook_fan_out: WebhookFanOut;
+  webhook_mail_notice: WebhookMailNotice;
+  webhook_mail_recipient: WebhookMailRecipient;
+  webhook_mail_setting: WebhookMailSetting;
+  webhook_mail_turn: WebhookMailTurn;
   webhook_outcome: WebhookOutcome;
   webhook_outcome_batch: WebhookOutcomeBatch;
   webhook_outcome_day: WebhookOutcomeDay;
@@ -1437,6 +1480,16 @@ export interface Narrowed {
     document_id: Id<"subscription">;
     event: Id<"event type">;
     webhook: Id<"webhook">;
+  };
+  webhook_mail_notice: {
+    webhook: Id<"webhook">;
+  };
+  webhook_mail_recipient: {
+    mail: Id<"mail">;
+  };
+  webhook_mail_setting: {
+    language: "en" | "de";
+    user: Id<"user">;
   };
   webhook_outcome: {
     width: "minute" | "hour" | "quarter" | "day";

@@ -14,7 +14,12 @@ describe('countFailures', () => {
   })
 
   test('does not disable at the 19th failure', () => {
-    expect(countFailures(active(18), ['add'])).toEqual({ consecutiveFailures: 19, disable: false, notices: [] })
+    expect(countFailures(active(18), ['add'])).toEqual({
+      consecutiveFailures: 19,
+      disable: false,
+      notices: [],
+      mails: [],
+    })
   })
 
   test('disables at the 20th failure', () => {
@@ -22,6 +27,7 @@ describe('countFailures', () => {
       consecutiveFailures: 20,
       disable: true,
       notices: ['webhook.auto-disable'],
+      mails: ['disabled'],
     })
   })
 
@@ -30,6 +36,7 @@ describe('countFailures', () => {
       consecutiveFailures: 21,
       disable: false,
       notices: [],
+      mails: [],
     })
   })
 
@@ -38,6 +45,7 @@ describe('countFailures', () => {
       consecutiveFailures: 25,
       disable: true,
       notices: ['webhook.failing', 'webhook.failing', 'webhook.auto-disable'],
+      mails: ['failing', 'disabled'],
     })
   })
 
@@ -62,12 +70,25 @@ describe('countFailures', () => {
     [10, ['webhook.recovered']],
     [19, ['webhook.recovered']],
   ])('a success after %d failures sets the count to 0 and tells %j', (before, notices) => {
-    expect(countFailures(active(before), ['reset'])).toEqual({ consecutiveFailures: 0, disable: false, notices })
+    const mails = notices.length > 0 ? ['recovered'] : []
+    expect(countFailures(active(before), ['reset'])).toEqual({ consecutiveFailures: 0, disable: false, notices, mails })
   })
 
   test('a success of a webhook that stays disabled is no recovery', () => {
     const disabled = { isActived: false, consecutiveFailures: 20 }
-    expect(countFailures(disabled, ['reset'])).toEqual({ consecutiveFailures: 0, disable: false, notices: [] })
+    expect(countFailures(disabled, ['reset'])).toEqual({
+      ...{ consecutiveFailures: 0, disable: false },
+      ...{ notices: [], mails: [] },
+    })
+  })
+
+  test.each([
+    [13, []],
+    [14, ['failing']],
+    [15, []],
+  ])('after %d failures one more is mailed as %j, of an active webhook alone', (before, mails) => {
+    expect(countFailures(active(before), ['add'])).toMatchObject({ mails })
+    expect(countFailures({ ...active(before), isActived: false }, ['add'])).toMatchObject({ mails: [] })
   })
 
   test('counts anew after a success between two runs of 19', () => {
@@ -80,8 +101,9 @@ describe('countFailures', () => {
       consecutiveFailures: 19,
       disable: false,
       notices: [],
+      mails: [],
     })
-    expect(countFailures(active(0), [])).toEqual({ consecutiveFailures: 0, disable: false, notices: [] })
+    expect(countFailures(active(0), [])).toEqual({ consecutiveFailures: 0, disable: false, notices: [], mails: [] })
   })
 
   test('comes to the same however the steps are batched, until it disables', () => {
@@ -95,6 +117,7 @@ describe('countFailures', () => {
         expect(second.consecutiveFailures).toBe(whole.consecutiveFailures)
         expect(first.disable || second.disable).toBe(whole.disable)
         expect([...first.notices, ...second.notices]).toEqual(whole.notices)
+        expect([...first.mails, ...second.mails]).toEqual(whole.mails)
       }),
     )
   })

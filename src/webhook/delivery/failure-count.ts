@@ -1,8 +1,13 @@
+import type { MailKind } from '../mail/notice.ts'
+
 /** Failed deliveries in a row that disable a webhook (docs/contract/delivery.md#fixed-constants). */
 export const AUTO_DISABLE_AFTER_FAILURES = 20
 
 /** Failed deliveries in a row that warn the other global webhooks. */
 const WARN_AT_FAILURES: readonly number[] = [10, 15]
+
+/** Failed deliveries in a row of which the users of a webhook get a mail (docs/contract/delivery.md#mails). */
+const MAIL_AT_FAILURES = 15
 
 /** `disabled_reason` of an automatic disable (docs/contract/delivery.md#failure-count). */
 export const AUTO_DISABLE_REASON = 'consecutive-failures'
@@ -22,6 +27,8 @@ export interface FailureDecision {
   /** Whether this was the 20th failure in a row. */
   disable: boolean
   notices: FailureNotice[]
+  /** What mails are to tell, in its order. */
+  mails: MailKind[]
 }
 
 /** Effect of an ended delivery on the count. A success keeps the failures that ended after it: `left`, default 0. */
@@ -64,21 +71,27 @@ export function countFailures(state: FailureState, ended: readonly CountStep[]):
   let { consecutiveFailures } = state
   let disable = false
   const notices: FailureNotice[] = []
+  const mails: MailKind[] = []
   for (const attempt of ended) {
     if (attempt === 'reset' || typeof attempt === 'object') {
       const left = attempt === 'reset' ? 0 : Math.min(attempt.left, consecutiveFailures)
       const isRecovered = consecutiveFailures >= WARN_AT_FAILURES[0]! && left < WARN_AT_FAILURES[0]!
       // A disabled webhook has not recovered by a successful test.
-      if (isRecovered && state.isActived) notices.push('webhook.recovered')
+      if (isRecovered && state.isActived) {
+        notices.push('webhook.recovered')
+        mails.push('recovered')
+      }
       consecutiveFailures = left
     } else if (attempt === 'add') {
       consecutiveFailures += 1
       if (WARN_AT_FAILURES.includes(consecutiveFailures)) notices.push('webhook.failing')
+      if (consecutiveFailures === MAIL_AT_FAILURES && state.isActived) mails.push('failing')
       if (consecutiveFailures >= AUTO_DISABLE_AFTER_FAILURES && state.isActived && !disable) {
         disable = true
         notices.push('webhook.auto-disable')
+        mails.push('disabled')
       }
     }
   }
-  return { consecutiveFailures, disable, notices }
+  return { consecutiveFailures, disable, notices, mails }
 }

@@ -22,7 +22,8 @@ const RETRIED: readonly { result: AttemptResult; error: ErrorClass }[] = [
   { result: { statusCode: 400 }, error: 'http_4xx' },
   { result: { statusCode: 401 }, error: 'http_4xx' },
   { result: { statusCode: 404 }, error: 'http_4xx' },
-  { result: { statusCode: 410 }, error: 'http_4xx' },
+  { result: { statusCode: 409 }, error: 'http_4xx' },
+  { result: { statusCode: 411 }, error: 'http_4xx' },
   { result: { statusCode: 429 }, error: 'http_4xx' },
   { result: { statusCode: 499 }, error: 'http_4xx' },
   { result: { statusCode: 500 }, error: 'http_5xx' },
@@ -127,6 +128,16 @@ describe('decideOutcome: the contract', () => {
           failureCount: 'add',
         })
   })
+
+  test('ends as failed on 410 Gone, at the first attempt as at the fifth', () => {
+    for (const attempts of [1, 2, 3, 4, 5])
+      expect(decide({ result: { statusCode: 410 }, attempts })).toEqual({
+        status: 'failed',
+        nextAttemptAt: null,
+        lastError: 'http_4xx',
+        failureCount: 'add',
+      })
+  })
 })
 
 describe('decideOutcome: replays and tests', () => {
@@ -167,11 +178,12 @@ describe('decideOutcome: replays and tests', () => {
       })
   })
 
-  test('ends a replay that is redirected as failed, and counts for nothing', () => {
-    expect(decide({ result: { statusCode: 302 }, trigger: 'replay', attempts: 6 })).toMatchObject({
-      status: 'failed',
-      failureCount: 'keep',
-    })
+  test.each([302, 410])('ends a replay that is answered %d as failed, and counts for nothing', (statusCode) => {
+    for (const keepsSchedule of [false, true])
+      expect(decide({ result: { statusCode }, trigger: 'replay', attempts: 2, keepsSchedule })).toMatchObject({
+        status: 'failed',
+        failureCount: 'keep',
+      })
   })
 
   test('never lets a test add to the failure count, at its first attempt as at its last', () => {
@@ -180,10 +192,11 @@ describe('decideOutcome: replays and tests', () => {
         status: 'exhausted',
         failureCount: 'keep',
       })
-      expect(decide({ trigger, isTest: true, result: { statusCode: 302 } })).toMatchObject({
-        status: 'failed',
-        failureCount: 'keep',
-      })
+      for (const statusCode of [302, 410])
+        expect(decide({ trigger, isTest: true, result: { statusCode } })).toMatchObject({
+          status: 'failed',
+          failureCount: 'keep',
+        })
     }
   })
 })

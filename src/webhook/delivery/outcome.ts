@@ -40,10 +40,10 @@ export interface WebhookNotice {
  * The states of a dispatch (docs/contract/delivery.md#statuses) and their moves:
  *
  *   pending ---- 2xx --------------------> success
- *   pending ---- 3xx --------------------> failed
+ *   pending ---- 3xx, 410 ---------------> failed
  *   pending ---- failed attempt 1..4 ----> retrying --- the same again
  *   retrying --- failed attempt 5 -------> exhausted
- *   ended ------ replay: 2xx ------------> success,  3xx -> failed,  else -> exhausted
+ *   ended ------ replay: 2xx ------------> success,  3xx, 410 -> failed,  else -> exhausted
  *   pending, retrying --- replay --------> the next attempt of the schedule, made now
  *   pending, retrying --- webhook deleted -> cancelled
  *
@@ -59,6 +59,9 @@ export const RETRY_DELAYS_MS = [60_000, 300_000, 1_800_000, 7_200_000] as const
 
 /** Automatic POSTs of one dispatch (docs/contract/delivery.md#fixed-constants). */
 export const MAX_SCHEDULED_ATTEMPTS = 5
+
+/** The receiver asks for nothing more at this URL (RFC 9110 section 15.5.11; docs/contract/delivery.md#gone). */
+const GONE = 410
 
 /** State of a dispatch after an attempt. */
 export interface OutcomeDecision {
@@ -91,7 +94,8 @@ export function decideOutcome(input: {
   // Tests and replays reset the count on success and never add to it (docs/contract/delivery.md#failure-count).
   const failureCount = trigger === 'replay' || input.isTest ? 'keep' : 'add'
   const end = (status: DispatchStatus) => ({ status, nextAttemptAt: null, lastError: error, failureCount }) as const
-  if (error === 'redirect') return end('failed')
+  const isGone = 'statusCode' in input.result && input.result.statusCode === GONE
+  if (error === 'redirect' || isGone) return end('failed')
   const isExtra = trigger === 'replay' && input.keepsSchedule !== true
   if (isExtra && error !== 'interrupted') return end('exhausted')
   if (input.isWebhookDeleted) return { ...end('cancelled'), failureCount: 'keep' }

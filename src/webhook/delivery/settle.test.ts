@@ -5,8 +5,8 @@ import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { EndedAttempt } from './outcome.ts'
 import { settleAttempts } from './settle.ts'
 
-test('a success that ends after a failure resets the count of failures, also when both are recorded at once', async () => {
-  await using database = await createTestDatabase()
+async function openLedger() {
+  const database = await createTestDatabase()
   const clock = buildManualClock()
   const ledger = buildLedger(database.db, clock)
   const webhook = await ledger.addWebhook()
@@ -30,7 +30,43 @@ test('a success that ends after a failure resets the count of failures, also whe
     responseHeaders: null,
     timings: null,
   })
+  return { database, ledger, webhook, ids, end, [Symbol.asyncDispose]: database[Symbol.asyncDispose] }
+}
+
+test('a success that ends after a failure resets the count of failures, also when both are recorded at once', async () => {
+  await using fixture = await openLedger()
+  const { database, ledger, webhook, end } = fixture
   const { recorded } = await settleAttempts(ledger.deps, database.db, [end(0, 302), end(1, 200)])
   expect(recorded.map((result) => result.isRecorded)).toEqual([true, true])
   expect(await ledger.readWebhook(webhook)).toMatchObject({ consecutive_failures: 0 })
+})
+
+test('what a mail is to tell is noted in the transaction that counts the failure, and only where mails are sent', async () => {
+  await using fixture = await openLedger()
+  const { database, ledger, webhook, ids, end } = fixture
+  const { pool } = database
+  const [account] = (
+    await pool.query(
+      `insert into account (document_id, name, created_at, updated_at)
+       values (gen_random_uuid(), 'Acme', now(), now()) returning document_id`,
+    )
+  ).rows
+  const failures = async () => {
+    const values = [webhook, account.document_id]
+    const text = 'update webhook set is_global = false, account = $2, consecutive_failures = 14 where document_id = $1'
+    await pool.query(text, values)
+  }
+  const notices = async () => (await pool.query('select kind, dispatch from webhook_mail_notice')).rows
+  const deps = { ...ledger.deps, canSendMail: true }
+  await failures()
+  const onRecording = () => {
+    throw new Error('crash')
+  }
+  await expect(settleAttempts({ ...deps, onRecording }, database.db, [end(0, 410)])).rejects.toThrow('crash')
+  expect(await notices()).toEqual([])
+  await settleAttempts(ledger.deps, database.db, [end(0, 410)])
+  expect(await notices()).toEqual([])
+  await failures()
+  await settleAttempts(deps, database.db, [end(1, 410)])
+  expect(await notices()).toEqual([{ kind: 'failing', dispatch: ids[1] }])
 })

@@ -3,6 +3,8 @@ import { beginIncidents } from '../../delivery/incident/alert.ts'
 import { type Claim, nameClaim } from '../../delivery/policy.ts'
 import { type EventDraft, recordEvents } from '../../event/occurrence/event.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { noteMails } from '../mail/notice.store.ts'
+import type { MailKind, MailNotice } from '../mail/notice.ts'
 import { listExisting, lockFreeWebhooks, updateWebhook, type WebhookRecord } from '../registry/webhook.store.ts'
 import { AUTO_DISABLE_REASON, countFailures, type EarlierEnds, orderSteps } from './failure-count.ts'
 import { listWebhookIncidents } from './incident.ts'
@@ -22,6 +24,8 @@ export interface SettleDeps {
   ids: IdMaker
   workerId: string
   enableApiEventQueue: boolean
+  /** Whether the service sends mails; otherwise none is noted. Default: false. */
+  canSendMail?: boolean
   /** Runs inside the transaction that counts failures; crash tests kill the process there. */
   onRecording?: () => void
 }
@@ -106,10 +110,11 @@ async function settleWithFailures(
   const { settled } = await settleChanges(tx, decided.map(toDispatchChange), options)
   const recorded = markRecorded(decided, settled)
   const valid = recorded.filter((result) => result.isRecorded)
-  const notices = await updateFailureCounts(tx, webhooks, valid)
+  const { notices, mails } = await updateFailureCounts(tx, webhooks, valid)
   const drafts = [...valid.flatMap(draftExhausted), ...notices.map(draftNotice)]
   await recordEvents(deps, tx, drafts, latestEnd(attempts))
   await beginIncidents(deps, tx, listWebhookIncidents(valid, notices), latestEnd(attempts))
+  if (deps.canSendMail) await noteMails(tx, mails, latestEnd(attempts))
   deps.onRecording?.()
   return { recorded, notices, heldBack }
 }
@@ -148,8 +153,9 @@ async function updateFailureCounts(
   tx: Database,
   webhooks: Map<WebhookId, WebhookRecord>,
   valid: readonly Decided[],
-): Promise<WebhookNotice[]> {
+): Promise<{ notices: WebhookNotice[]; mails: MailNotice[] }> {
   const notices: WebhookNotice[] = []
+  const mails: MailNotice[] = []
   const earlier = await findEarlierEnds(tx, valid.map(toRecordedEnd))
   for (const webhook of webhooks.values()) {
     const own = valid.filter((item) => item.attempt.webhook === webhook.id)
@@ -161,10 +167,26 @@ async function updateFailureCounts(
     const now = latestEnd(own.map(({ attempt }) => attempt))
     const disabled = disable ? { isActived: false, disabledAt: now, disabledReason: AUTO_DISABLE_REASON } : {}
     await updateWebhook(tx, webhook.id, { consecutiveFailures, ...disabled }, now)
+    mails.push(...listMails(webhook, decision.mails, own))
     if (own.some((item) => NOTICE_EVENTS.includes(item.attempt.event)) && !disable) continue
     notices.push(...decision.notices.map((event) => ({ webhook: webhook.id, event, consecutiveFailures })))
   }
-  return notices
+  return { notices, mails }
+}
+
+/** What mails are to tell of a webhook of an account, each with the last delivery that ended so. */
+function listMails(
+  { id: webhook, account, isGlobal }: WebhookRecord,
+  kinds: readonly MailKind[],
+  ended: readonly Decided[],
+): MailNotice[] {
+  if (account === null || isGlobal) return []
+  return kinds.map((kind) => {
+    const wanted = kind === 'recovered' ? 'reset' : 'add'
+    const { attempt, decision } = ended.findLast((one) => one.decision.failureCount === wanted) as Decided
+    const lastStatusCode = 'statusCode' in attempt.result ? attempt.result.statusCode : null
+    return { webhook, kind, account, dispatch: attempt.id, lastError: decision.lastError, lastStatusCode }
+  })
 }
 
 function draftNotice({ webhook, event }: WebhookNotice): EventDraft {

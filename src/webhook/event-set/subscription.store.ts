@@ -78,16 +78,13 @@ export async function findSubscription(
 }
 
 /** Facts for the check of a subscription and its warning. */
-export type NamedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'isActived'>
+export type NamedType = Pick<EventTypeRecord, 'internal' | 'accountScope' | 'isActived' | 'deprecationRemedy'>
 
-function toNamedType(
-  internal: string | null,
-  accountScope: NamedType['accountScope'] | null,
-  isActived: boolean | null,
-): NamedType | undefined {
+function toNamedType({ internal, accountScope, ...rest }: Joined<NamedType>): NamedType | undefined {
+  const { isActived, deprecationRemedy } = rest
   return internal === null || accountScope === null
     ? undefined
-    : { internal, accountScope, isActived: isActived === true }
+    : { internal, accountScope, isActived: isActived === true, deprecationRemedy }
 }
 
 type InsertedRow = Joined<SubscriptionRecord> &
@@ -95,13 +92,15 @@ type InsertedRow = Joined<SubscriptionRecord> &
     internal: string | null
     typeScope: NamedType['accountScope'] | null
     typeIsActived: boolean | null
+    typeRemedy: string | null
   }
 
 const insert = statement<InsertedRow, { id: SubscriptionId; webhook: string; event: string; now: Date }>(`
   with hook as (
     select ${OF_WEBHOOK} from webhook w where w.document_id = $webhook and w.deleted_at is null for update
   ), type as (
-    select document_id, internal, account_scope as "typeScope", is_actived as "typeIsActived"
+    select document_id, internal, account_scope as "typeScope", is_actived as "typeIsActived",
+      deprecation_remedy as "typeRemedy"
     from event where document_id = $event
   ), s as (
     insert into webhook_event as l (document_id, webhook, event, created_at, updated_at)
@@ -109,7 +108,7 @@ const insert = statement<InsertedRow, { id: SubscriptionId; webhook: string; eve
     on conflict (webhook, event) do update set deleted_at = null, updated_at = $now where l.deleted_at is not null
     returning ${link.select('l')}
   )
-  select ${link.members('s')}, hook.*, type.internal, type."typeScope", type."typeIsActived"
+  select ${link.members('s')}, hook.*, type.internal, type."typeScope", type."typeIsActived", type."typeRemedy"
   from (select) one left join hook on true left join type on true left join s on true`)
 
 /** Result of a new link: the rows found, and the link unless it exists or a row is missing. */
@@ -128,10 +127,12 @@ export async function insertSubscription(
 ): Promise<InsertedSubscription> {
   const [found] = (await insert(db, row)) as [InsertedRow]
   const { webhook, rest } = splitWebhook(found as InsertedRow & WithWebhook)
-  const { internal, typeScope, typeIsActived, ...subscription } = rest
+  const { internal, typeScope, typeIsActived, typeRemedy, ...subscription } = rest
   return {
     webhook: found.hook === null ? undefined : webhook,
-    eventType: toNamedType(internal, typeScope, typeIsActived),
+    eventType: toNamedType({
+      ...{ internal, accountScope: typeScope, isActived: typeIsActived, deprecationRemedy: typeRemedy },
+    }),
     subscription: subscription.id === null ? undefined : (subscription as SubscriptionRecord),
   }
 }
@@ -168,6 +169,7 @@ type MoveRow = SubscriptionRecord &
     newInternal: string | null
     newScope: NamedType['accountScope'] | null
     newIsActived: boolean | null
+    newRemedy: string | null
     present: SubscriptionId | null
     presentCreatedAt: Date | null
     isPresent: boolean
@@ -182,6 +184,7 @@ const lockForMove = statement<MoveRow, { id: string; event: string }>(`
   )
   select ${link.members('s')}, ${OF_WEBHOOK}, o.internal,
     e.internal as "newInternal", e.account_scope as "newScope", e.is_actived as "newIsActived",
+    e.deprecation_remedy as "newRemedy",
     p.document_id as present, p.created_at as "presentCreatedAt",
     p.document_id is not null and p.deleted_at is null as "isPresent"
   from w join link s on s.document_id = $id and s.deleted_at is null join event o on o.document_id = s.event
@@ -207,12 +210,24 @@ export async function lockMove(db: Database, id: string, event: string): Promise
   const [row] = await lockForMove(db, { id, event })
   if (!row) return undefined
   const { webhook, rest } = splitWebhook(row)
-  const { internal, newInternal, newScope, newIsActived, present, presentCreatedAt, isPresent, ...subscription } = rest
+  const {
+    internal,
+    newInternal,
+    newScope,
+    newIsActived,
+    newRemedy,
+    present,
+    presentCreatedAt,
+    isPresent,
+    ...subscription
+  } = rest
   return {
     subscription,
     webhook,
     internal,
-    eventType: toNamedType(newInternal, newScope, newIsActived),
+    eventType: toNamedType({
+      ...{ internal: newInternal, accountScope: newScope, isActived: newIsActived, deprecationRemedy: newRemedy },
+    }),
     present: present === null ? undefined : { id: present, createdAt: presentCreatedAt as Date, isDeleted: !isPresent },
   }
 }

@@ -88,9 +88,9 @@ describe('the plan of an event set', () => {
 
 test('only what has no owner warns, only an account webhook is warned, and never of webhook.test', () => {
   const events = [
-    { internal: 'webhook.test', accountScope: 'none' },
-    { internal: 'contract.create', accountScope: 'account' },
-    { internal: 'role.create', accountScope: 'none' },
+    { internal: 'webhook.test', accountScope: 'none', deprecationRemedy: null },
+    { internal: 'contract.create', accountScope: 'account', deprecationRemedy: null },
+    { internal: 'role.create', accountScope: 'none', deprecationRemedy: null },
   ] as const
   expect(findWarnings({ isGlobal: true }, events)).toEqual([])
   expect(findWarnings({ isGlobal: false }, events)).toMatchObject([{ event: 'role.create', code: 'never_fires' }])

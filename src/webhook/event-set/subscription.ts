@@ -17,10 +17,10 @@ import {
 /** Always part of a webhook's event set (docs/contract/webhooks.md#event-set). */
 export const TEST_EVENT = 'webhook.test'
 
-/** A subscription without effect. */
+/** A subscription without effect, or to a deprecated event type. */
 export interface SubscriptionWarning {
   event: string
-  code: 'never_fires'
+  code: 'never_fires' | 'deprecated'
   message: string
 }
 
@@ -33,19 +33,28 @@ export function buildUnsynced(): Problem {
   })
 }
 
-/** The event types that an account webhook never receives, with the reason (docs/contract/events.md#routing-rules). */
+/**
+ * The event types that an account webhook never receives (docs/contract/events.md#routing-rules), and those that are
+ * deprecated, which are delivered as before (docs/contract/events.md#deprecation). Pure.
+ */
 export function findWarnings(
   webhook: Pick<SubscribingWebhook, 'isGlobal'>,
-  events: readonly Pick<EventTypeRecord, 'internal' | 'accountScope'>[],
+  events: readonly Pick<EventTypeRecord, 'internal' | 'accountScope' | 'deprecationRemedy'>[],
 ): SubscriptionWarning[] {
-  if (webhook.isGlobal) return []
-  return events
-    .filter((event) => event.accountScope === 'none' && event.internal !== TEST_EVENT)
-    .map((event) => ({
+  const never = events.filter(
+    (event) => !webhook.isGlobal && event.accountScope === 'none' && event.internal !== TEST_EVENT,
+  )
+  const deprecated = events.flatMap(({ internal: event, deprecationRemedy: remedy }) =>
+    remedy === null ? [] : [{ event, code: 'deprecated' as const, message: `${event} is deprecated: ${remedy}` }],
+  )
+  return [
+    ...never.map((event) => ({
       event: event.internal,
-      code: 'never_fires',
+      code: 'never_fires' as const,
       message: `${event.internal} has no owning account, so it never reaches a webhook that is scoped to one. Use a global webhook.`,
-    }))
+    })),
+    ...deprecated,
+  ]
 }
 
 /** The message of an answer, with subscriptions without effect. */

@@ -27,7 +27,8 @@ export async function deactivateIfActive(
 }
 
 const activate = statement<WebhookRecord, By & { id: string }>(`
-  with locked as (select document_id, account from webhook w where ${LIVING} for update)
+  with locked as (select document_id, account from webhook w where ${LIVING} for update),
+    ended as (delete from webhook_mail_notice where webhook = (select document_id from locked))
   update webhook w set is_actived = true, consecutive_failures = 0, disabled_at = null, disabled_reason = null, ${CHANGED}
   from locked l where w.document_id = l.document_id
     and (is_actived = false or consecutive_failures > 0 or disabled_at is not null or disabled_reason is not null)

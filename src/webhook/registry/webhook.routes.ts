@@ -79,10 +79,10 @@ export const webhookRoutes: Routes<WebhookDeps> = [
         const { secret: importedSecret = null, asymmetric_signature: hasAsymmetricSignature = false } = body
         if (events.length > 0)
           await checkMaySubscribe(db, scope, { webhook: null, events, pathOf: (index) => `events.${index}` })
-        const { resource_ids: resourceIds = null, max_per_second: maxPerSecond = null } = body
+        const { resource_ids: resourceIds = null, max_per_second: maxPerSecond = null, contacts = [] } = body
         const headers = readHeaders(body.headers ?? {})
         const keys = { importedSecret, hasAsymmetricSignature }
-        const limited = { resourceIds, headers, maxPerSecond }
+        const limited = { resourceIds, headers, maxPerSecond, contacts }
         const input = { mode, url, name, description, isGlobal, account, ...limited, events, ...keys, caller, now }
         const room = account === null ? undefined : await lockRoom(deps, db, { scope, account })
         const { webhook, secret, warnings, subscribed } = await createWebhook(deps, db, input)

@@ -39,6 +39,13 @@ const HeadersSchema = Type.Record(
   },
 )
 
+/** Users who get mails about the webhook (docs/contract/delivery.md#mails), beside the administrators of its account. */
+const ContactsSchema = Type.Array(UuidSchema, {
+  maxItems: 10,
+  uniqueItems: true,
+  description: 'Ids of members of its account who get mails about it, beside the administrators of the account.',
+})
+
 const AsymmetricSchema = Type.Boolean({
   description: 'Whether deliveries also carry an Ed25519 signature (`v1a`), under a key of this webhook alone.',
 })
@@ -82,6 +89,7 @@ const webhookMembers = {
     Type.Array(Type.String(), { description: 'The only resources whose events it receives; null for all.' }),
   ),
   header_names: Type.Array(Type.String(), { description: 'Names of its own headers, whose values are never shown.' }),
+  contacts: Type.Array(UuidSchema, { description: 'Members of its account who get mails about it.' }),
   public_key: nullable(
     Type.String({ description: '`whpk_...`: the key of its asymmetric signatures; null without them.' }),
   ),
@@ -126,6 +134,7 @@ export const CreateWebhookBody = named(
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
+      contacts: Type.Optional(ContactsSchema),
       asymmetric_signature: Type.Optional(AsymmetricSchema),
       secret: Type.Optional(ImportedSecretSchema),
       max_per_second: Type.Optional(MaxPerSecondSchema),
@@ -146,6 +155,7 @@ export const UpdateWebhookBody = named(
       account: Type.Optional(AccountSchema),
       resource_ids: Type.Optional(ResourceIdsSchema),
       headers: Type.Optional(HeadersSchema),
+      contacts: Type.Optional(ContactsSchema),
       asymmetric_signature: Type.Optional(AsymmetricSchema),
       max_per_second: Type.Optional(MaxPerSecondSchema),
     },
@@ -172,7 +182,7 @@ export const SubscriptionRow = named(
   }),
 )
 
-/** A subscription without effect, with the reason. */
+/** A subscription without effect, or to a deprecated event type, with the reason. */
 const WarningSchema = named(
   'SubscriptionWarning',
   Type.Object({ event: Type.String(), code: Type.String(), message: Type.String() }),

@@ -85,6 +85,7 @@ test('a webhook is made in a living account alone, which is kept from being dele
         isGlobal: account === null,
         resourceIds: null,
         headerNames: [],
+        contacts: [],
         headersEncrypted: null,
         publicKey: null,
         signingKeyEncrypted: null,

@@ -13,6 +13,7 @@ import { type DisabledReason, type WebhookMode, WebhookRow } from './webhook.sch
 export const webhook = defineRecord('webhook', columnsOf(WebhookRow)).typed<{
   mode: WebhookMode
   disabledReason: DisabledReason | null
+  contacts: string[]
 }>()
 export type WebhookRecord = RecordOf<typeof webhook>
 export const toWebhookRow = wireOf(webhook, WebhookRow)
@@ -38,7 +39,7 @@ export async function findWebhook(
 }
 
 /** Event type of a new webhook, and whether it is active. */
-export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived'>
+export type OfferedType = Pick<EventTypeRecord, 'id' | 'internal' | 'accountScope' | 'isActived' | 'deprecationRemedy'>
 
 /** A webhook to insert. */
 interface NewWebhook {
@@ -52,6 +53,7 @@ interface NewWebhook {
   account: string | null
   resourceIds: readonly string[] | null
   headerNames: readonly string[]
+  contacts: readonly string[]
   headersEncrypted: string | null
   publicKey: string | null
   signingKeyEncrypted: string | null
@@ -72,21 +74,23 @@ const insert = statement<
     select from account where document_id = $account and deleted_at is null for share
   ), w as (
     insert into webhook (document_id, mode, url, name, description, is_global, account, resource_ids, header_names,
-      headers_encrypted, public_key, signing_key_encrypted, max_per_second, secret_encrypted, is_actived, created_by, updated_by,
-      created_at, updated_at)
+      headers_encrypted, contacts, public_key, signing_key_encrypted, max_per_second, secret_encrypted, is_actived, created_by,
+      updated_by, created_at, updated_at)
     select $id, $mode, $url, $name, $description, $isGlobal, $account::uuid, $resourceIds::text[], $headerNames::text[],
-      $headersEncrypted, $publicKey, $signingKeyEncrypted, $maxPerSecond::int, $secretEncrypted, true, $by, $by, $now, $now
+      $headersEncrypted, $contacts::uuid[], $publicKey, $signingKeyEncrypted, $maxPerSecond::int, $secretEncrypted, true, $by,
+      $by, $now, $now
     where $account is null or exists (select from kept)
     returning ${webhook.select()}
   ), wanted as (
-    select e.document_id, e.internal, e.account_scope, e.is_actived, row_number() over (order by e.internal) as n
+    select e.document_id, e.internal, e.account_scope, e.is_actived, e.deprecation_remedy,
+      row_number() over (order by e.internal) as n
     from event e where e.document_id = any($ids) or e.internal = any($names)
   ), subscribed as (
     insert into webhook_event (document_id, webhook, event, created_at, updated_at)
     select ($links::uuid[])[e.n], w.document_id, e.document_id, $now, $now from w, wanted e
   )
   select ${webhook.members('w')}, array(select json_build_object('id', document_id, 'internal', internal,
-    'accountScope', account_scope, 'isActived', is_actived) from wanted order by n) as types from w`)
+    'accountScope', account_scope, 'isActived', is_actived, 'deprecationRemedy', deprecation_remedy) from wanted order by n) as types from w`)
 
 /**
  * Inserts a webhook, active, without failures, with links to the event types that `subscriptions` names; the caller
@@ -147,6 +151,7 @@ export interface WebhookChange {
   account?: AccountId | null
   resourceIds?: string[] | null
   headerNames?: string[]
+  contacts?: string[]
   headersEncrypted?: string | null
   publicKey?: string | null
   signingKeyEncrypted?: string | null
@@ -170,6 +175,7 @@ const changeColumns = columnChange<WebhookChange & { now: Date }>('webhook', {
   resourceIds: 'resource_ids = $resourceIds',
   headerNames: 'header_names = $headerNames',
   headersEncrypted: 'headers_encrypted = $headersEncrypted',
+  contacts: 'contacts = $contacts::uuid[]',
   publicKey: 'public_key = $publicKey',
   signingKeyEncrypted: 'signing_key_encrypted = $signingKeyEncrypted',
   previousPublicKey: 'previous_public_key = $previousPublicKey',
@@ -199,6 +205,7 @@ type LockedChange = Pick<
   | 'resourceIds'
   | 'headerNames'
   | 'headersEncrypted'
+  | 'contacts'
   | 'publicKey'
   | 'signingKeyEncrypted'
   | 'previousPublicKey'

@@ -10,6 +10,7 @@ import { createSecret } from '../../outbound/signature.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { resolveEntries, splitEntries } from '../envelope/event-entry.ts'
 import { buildUnsynced, findWarnings, type SubscriptionWarning, TEST_EVENT } from '../event-set/subscription.ts'
+import { checkContacts, findContacts } from '../mail/contacts.ts'
 import { checkKeptTarget, pickTarget, type WebhookTarget } from './mode.ts'
 import { checkHeadersStay, findHeaderChange, type OwnHeaders, sealHeaders } from './own-headers.ts'
 import { buildKeyColumns, findKeyChange } from './signing-key.ts'
@@ -99,6 +100,8 @@ export interface CreateWebhookInput extends WebhookTarget {
   resourceIds: readonly string[] | null
   /** The subscriber's own headers, as `readHeaders` returns them. */
   headers: OwnHeaders
+  /** Members of the account who get mails. */
+  contacts: readonly string[]
   hasAsymmetricSignature: boolean
   /** A secret that another system has made, checked; null for a new one. */
   importedSecret: string | null
@@ -129,6 +132,7 @@ export async function createWebhook(
     ...pickTarget(input),
     ...{ name, description, isGlobal, resourceIds, maxPerSecond, now },
     account: checkScope(input),
+    contacts: input.contacts,
     ...sealHeaders(deps.keyring, id, input.headers),
     publicKey,
     signingKeyEncrypted,
@@ -144,6 +148,7 @@ export async function createWebhook(
   if (!inserted)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
   const { webhook, types } = inserted
+  await checkContacts(db, input.contacts, webhook.account)
   const known = types.map((type) => ({ ...type, isSubscribed: type.internal === TEST_EVENT }))
   if (!known.some((type) => type.isSubscribed)) throw buildUnsynced()
   resolveEntries(input.events, known)
@@ -161,6 +166,7 @@ export interface ChangeWebhookInput {
   resourceIds?: string[] | null
   /** As `readHeaders` returns them. They replace those before. */
   headers?: OwnHeaders
+  contacts?: string[]
   hasAsymmetricSignature?: boolean
   maxPerSecond?: number | null
   caller: Caller
@@ -186,8 +192,9 @@ export async function changeWebhook(
   // If the webhook changed in between, its account is not the locked one: lock it now.
   const account =
     wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
+  const contacts = await findContacts(db, webhook, { given: input.contacts, account })
   const change = {
-    ...findChange(webhook, { ...input, isGlobal, account }),
+    ...findChange(webhook, { ...input, isGlobal, account, contacts }),
     ...findHeaderChange(deps, webhook, input.headers),
     ...findKeyChange(deps, webhook, input.hasAsymmetricSignature),
   }
@@ -202,10 +209,11 @@ function findChange(
   wanted: Pick<ChangeWebhookInput, 'url' | 'name' | 'description' | 'resourceIds' | 'maxPerSecond'> & {
     isGlobal: boolean
     account: AccountId | null
+    contacts: string[]
   },
 ): WebhookChange {
   const { url = current.url, name = current.name, description = current.description, isGlobal, account } = wanted
-  const { resourceIds = current.resourceIds, maxPerSecond = current.maxPerSecond } = wanted
+  const { resourceIds = current.resourceIds, maxPerSecond = current.maxPerSecond, contacts } = wanted
   return {
     ...(url !== current.url && { url }),
     ...(name !== current.name && { name }),
@@ -214,6 +222,7 @@ function findChange(
     ...(account !== current.account && { account }),
     ...(!isDeepStrictEqual(resourceIds, current.resourceIds) && { resourceIds }),
     ...(maxPerSecond !== current.maxPerSecond && { maxPerSecond }),
+    ...(!isDeepStrictEqual(contacts, current.contacts) && { contacts }),
   }
 }
 

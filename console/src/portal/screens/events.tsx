@@ -1,4 +1,4 @@
-import { Anchor, Paper, Stack, Tabs, Text } from '@mantine/core'
+import { Anchor, Code, Paper, Stack, Tabs, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
@@ -6,6 +6,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Time } from '../../parts/time.tsx'
+import { DeprecatedBadge } from '../../screens/catalogue/deprecation.tsx'
 import { hrefOf } from '../route.ts'
 import { Nothing, Screen } from '../screen.tsx'
 
@@ -38,13 +39,33 @@ function EventTypes() {
       api.webhook.eventFindAll({ query: { sort: 'internal', filters: ['is_actived|eq|true'], ...page }, signal }),
   })
   const columns: Column<Schemas['EventType']>[] = [
-    { label: t('events.name'), cell: ({ internal }) => <span className="mono">{internal}</span> },
+    {
+      label: t('events.name'),
+      cell: (type) => (
+        <Stack gap={4} align="flex-start">
+          <span className="mono">{type.internal}</span>
+          <DeprecatedBadge type={type} />
+        </Stack>
+      ),
+    },
+    { label: t('events.group'), cell: ({ group }) => group ?? '–' },
     {
       label: t('events.meaning'),
-      cell: ({ description }) => (
-        <Text size="sm" c="dimmed">
-          {description ?? '–'}
-        </Text>
+      cell: ({ description, deprecation_remedy: remedy, example }) => (
+        <Stack gap={4}>
+          <Text size="sm" c="dimmed">
+            {description ?? '–'}
+          </Text>
+          {remedy !== null && <Text size="sm">{remedy}</Text>}
+          {example !== null && (
+            <details>
+              <summary>{t('events.example')}</summary>
+              <Code block className="wrap">
+                {JSON.stringify(example, null, 2)}
+              </Code>
+            </details>
+          )}
+        </Stack>
       ),
     },
   ]

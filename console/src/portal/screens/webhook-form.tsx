@@ -10,6 +10,7 @@ import { Facts } from '../../parts/facts.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { AsymmetricKey } from '../../screens/webhooks/asymmetric-key.tsx'
+import { Contacts } from '../../screens/webhooks/contacts.tsx'
 import { showMaxPerSecond, toMaxPerSecond } from '../../screens/webhooks/max-per-second.ts'
 import { MaxPerSecondInput } from '../../screens/webhooks/max-per-second.tsx'
 import { OwnHeaders } from '../../screens/webhooks/own-headers.tsx'
@@ -65,6 +66,7 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
         <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
       )}
       <AsymmetricKey webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
+      <Contacts webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
       <Facts
         lines={[
           [t('webhooks.id'), <CopyText key="id" text={id} />],

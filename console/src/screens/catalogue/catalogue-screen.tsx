@@ -11,8 +11,9 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
+import { DeprecatedBadge } from './deprecation.tsx'
 import { useEventTypes, useStaleNames, useSubscriberCounts, useVolumes } from './event-types.ts'
-import { type CatalogueFilters, type EventType, filterTypes, resourceOf, stateOf } from './filter-types.ts'
+import { type CatalogueFilters, type EventType, filterTypes, listGroups, resourceOf, stateOf } from './filter-types.ts'
 
 /** Everything that can happen: the event types by resource, with who produces each and how many subscribe. */
 export function CatalogueScreen() {
@@ -94,6 +95,12 @@ function EventTypes() {
               label: t(`status.${value}`),
             }))}
           />
+          <FilterChoice
+            label={t('catalogue.group')}
+            value={filters.group}
+            onChange={(value) => choose({ group: value })}
+            options={listGroups(types.data).map((value) => ({ value, label: value }))}
+          />
         </Group>
         <Group justify="space-between">
           <Text size="sm" c="dimmed" role="status">
@@ -126,17 +133,7 @@ function useColumns(stale: ReadonlySet<string>): Column<EventType>[] {
   return [
     {
       label: t('deliveries.event'),
-      cell: ({ document_id, internal, method, route, source, description }) => (
-        <Stack gap={0} miw={200}>
-          <TextLink to="/catalogue/$id" params={{ id: document_id }} size="sm" fw={600} className="wrap">
-            {internal}
-          </TextLink>
-          <Text size="xs" c="dimmed" className="wrap">
-            {method ? `${method} ${route}` : `${t('catalogue.produced')} ${t(`catalogue.source.${source}`)}`}
-          </Text>
-          {description && <Text size="xs">{description}</Text>}
-        </Stack>
-      ),
+      cell: (type) => <Name type={type} />,
     },
     { label: t('catalogue.scope'), cell: (type) => <ScopeBadge scope={type.account_scope} /> },
     {
@@ -155,6 +152,27 @@ function useColumns(stale: ReadonlySet<string>): Column<EventType>[] {
       : []),
     { label: t('catalogue.state'), cell: (type) => <Status name={stateOf(type, stale)} /> },
   ]
+}
+
+/** Name, source and meaning of an event type, and what to use in its place. */
+function Name({ type }: { type: EventType }) {
+  const { t } = useTranslation()
+  const { document_id, internal, method, route, source, description, deprecation_remedy: remedy } = type
+  return (
+    <Stack gap={0} miw={200}>
+      <Group gap="xs">
+        <TextLink to="/catalogue/$id" params={{ id: document_id }} size="sm" fw={600} className="wrap">
+          {internal}
+        </TextLink>
+        <DeprecatedBadge type={type} />
+      </Group>
+      <Text size="xs" c="dimmed" className="wrap">
+        {method ? `${method} ${route}` : `${t('catalogue.produced')} ${t(`catalogue.source.${source}`)}`}
+      </Text>
+      {description && <Text size="xs">{description}</Text>}
+      {remedy !== null && <Text size="xs">{remedy}</Text>}
+    </Stack>
+  )
 }
 
 /** Whether the events have an owner. */

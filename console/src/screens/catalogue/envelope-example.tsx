@@ -1,6 +1,5 @@
 import { Button, Code, CopyButton, Group } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
-import { buildExample } from './example.ts'
 import type { EventType } from './filter-types.ts'
 
 /** Members of the envelope (docs/contract/webhooks.md#envelope), each with its type. */
@@ -20,7 +19,7 @@ const MEMBERS = [
 /** The members of the body that a webhook gets, and an example. */
 export function EnvelopeExample({ type }: { type: EventType }) {
   const { t } = useTranslation()
-  const text = JSON.stringify(buildExample(type), null, 2)
+  const text = JSON.stringify(type.example, null, 2)
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable) */}

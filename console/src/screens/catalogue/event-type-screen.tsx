@@ -14,6 +14,7 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { ScopeBadge } from './catalogue-screen.tsx'
+import { DeprecatedBadge, Deprecation, DeprecationNotice } from './deprecation.tsx'
 import { EnvelopeExample } from './envelope-example.tsx'
 import { useStaleNames } from './event-types.ts'
 import { type EventType, stateOf } from './filter-types.ts'
@@ -39,6 +40,7 @@ export function EventTypeScreen() {
           <Group gap="xs">
             <Status name={stateOf(row, stale)} />
             <ScopeBadge scope={row.account_scope} />
+            <DeprecatedBadge type={row} />
           </Group>
         )
       }
@@ -58,9 +60,11 @@ function Detail({ type, isStale }: { type: EventType; isStale: boolean }) {
   const rule = internal.endsWith('.purge') ? 'purge' : account_scope
   return (
     <>
+      <DeprecationNotice type={type} />
       <Facts
         lines={[
           [t('catalogue.fires'), description ?? '–'],
+          [t('catalogue.group'), type.group ?? '–'],
           [
             t('catalogue.produced'),
             method ? <CopyText key="route" text={`${method} ${route}`} /> : t(`catalogue.source.${source}`),
@@ -78,13 +82,14 @@ function Detail({ type, isStale }: { type: EventType; isStale: boolean }) {
         ]}
       />
       <Marks type={type} isStale={isStale} />
+      <Deprecation key={type.updated_at} type={type} />
       {may('event:routing') && <RoutingForecast type={type} />}
       {may('webhook-event:find-all') && <Subscribers type={type} />}
       <Stack gap="xs">
         <Title order={2} size="h4">
           {t('catalogue.envelope')}
         </Title>
-        <EnvelopeExample type={type} />
+        {type.example !== null && <EnvelopeExample type={type} />}
       </Stack>
     </>
   )

@@ -24,6 +24,7 @@ import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { SessionList } from '../sessions/session-list.tsx'
+import { MailChoices } from './mail-choices.tsx'
 import { OwnProfile } from './own-profile.tsx'
 
 /** The choices of this browser, and what an operator cannot change here: rules of the contract and the environment. */
@@ -39,6 +40,9 @@ export function SettingsScreen() {
         <Choices />
         <Stack>
           <User />
+          <Part title={t('prefs.mails')}>
+            <MailChoices />
+          </Part>
           <Service />
         </Stack>
       </SimpleGrid>

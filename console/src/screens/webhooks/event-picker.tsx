@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { groupTypes } from '../catalogue/filter-types.ts'
 
 /** Reads every active event type, once for all pickers. */
 async function readEventTypes(signal: AbortSignal): Promise<Schemas['EventType'][]> {
@@ -41,7 +42,7 @@ export function EventPicker({
   if (types.isPending) return <Skeleton height={240} />
   if (types.isError) return <ProblemCard error={types.error} onRetry={() => void types.refetch()} />
   const shown = types.data.filter(({ internal }) => internal !== ALWAYS && internal.includes(text.trim()))
-  const groups = [...Map.groupBy(shown, ({ internal }) => internal.split('.')[0] ?? '')]
+  const groups = groupTypes(shown)
   const set = (names: readonly string[], isChosen: boolean) => {
     const next = new Set(chosen)
     for (const name of names) isChosen ? next.add(name) : next.delete(name)
@@ -62,8 +63,11 @@ export function EventPicker({
       </Group>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
       <section className="picker" tabIndex={0} aria-label={t('create.events')}>
-        {groups.map(([resource, members]) => (
-          <Resource key={resource} {...{ resource, members, chosen, before, isGlobal, onSet: set }} />
+        {groups.map(({ group, resource, members }) => (
+          <Resource
+            key={`${group} ${resource}`}
+            {...{ group, resource, members, chosen, before, isGlobal, onSet: set }}
+          />
         ))}
       </section>
     </Stack>
@@ -71,6 +75,8 @@ export function EventPicker({
 }
 
 interface ResourceProps {
+  /** What they are listed under; empty for nothing. */
+  group: string
   resource: string
   members: readonly Schemas['EventType'][]
   chosen: ReadonlySet<string>
@@ -80,15 +86,19 @@ interface ResourceProps {
 }
 
 /** The event types of one resource. */
-function Resource({ resource, members, chosen, before, isGlobal, onSet }: ResourceProps) {
+function Resource({ group, resource, members, chosen, before, isGlobal, onSet }: ResourceProps) {
   const { t } = useTranslation()
   const names = members.map(({ internal }) => internal)
   const isWhole = names.every((name) => chosen.has(name))
+  const describe = ({ never, remedy }: { never: boolean; remedy: string | null }) => {
+    const notes = [never && t('picker.never'), remedy !== null && t('picker.deprecated', { remedy })]
+    return notes.filter((note) => note !== false).join(' ') || undefined
+  }
   return (
     <Fieldset
       legend={
         <Group gap="xs">
-          {resource}
+          {group === '' || group === resource ? resource : `${group} · ${resource}`}
           <Button size="compact-xs" variant="subtle" onClick={() => onSet(names, !isWhole)}>
             {isWhole ? t('picker.none-of', { resource }) : t('picker.all-of', { resource })}
           </Button>
@@ -96,7 +106,7 @@ function Resource({ resource, members, chosen, before, isGlobal, onSet }: Resour
       }
     >
       <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="xs">
-        {members.map(({ internal, account_scope }) => (
+        {members.map(({ internal, account_scope, deprecation_remedy: remedy }) => (
           <Checkbox
             key={internal}
             label={
@@ -104,7 +114,7 @@ function Resource({ resource, members, chosen, before, isGlobal, onSet }: Resour
                 {internal}
               </span>
             }
-            description={!isGlobal && account_scope === 'none' ? t('picker.never') : undefined}
+            description={describe({ never: !isGlobal && account_scope === 'none', remedy })}
             checked={chosen.has(internal)}
             onChange={({ currentTarget }) => onSet([internal], currentTarget.checked)}
           />

@@ -54,6 +54,11 @@ export interface PageDeclaration<Field extends string, Name extends string> {
   needsAdmission?: true
   /** Whether a GET changes something. */
   writes?: boolean
+  /**
+   * A form that a mail program posts, from any origin and without cookies (RFC 8058): the token in the query is all that it
+   * proves, so it may do no more than that token is for.
+   */
+  isOneClick?: true
 }
 
 /** A request for a page. */
@@ -96,7 +101,7 @@ export function definePage<
   Name extends string = never,
   Prepared = undefined,
 >(declaration: PageDeclaration<Field, Name>, behaviour: PageBehaviour<Deps, Field, Name, Prepared>): Route<Deps> {
-  const { fields, query, event = 'none', ...rest } = declaration
+  const { fields, query, event = 'none', isOneClick, ...rest } = declaration
   const isForm = declaration.method === 'POST'
   const read = (facts: RequestFacts<unknown, unknown, unknown>, visitor: Visitor) => ({
     visitor,
@@ -117,6 +122,7 @@ export function definePage<
       access: 'public',
       accountScope: declaration.accountScope ?? 'none',
       takesForm: isForm,
+      ...(isOneClick && { takesMultipart: true }),
       strictRateLimit: declaration.strictRateLimit ?? isForm,
       data: Type.Null(),
       ...(query && { query: buildTexts(query.map((name) => [name, QUERY_VALUE_LIMIT])) }),
@@ -125,7 +131,7 @@ export function definePage<
     {
       prepare: async (deps: Deps, facts): Promise<Checked<Prepared>> => {
         const visitor = await findVisitor(deps, facts.headers)
-        const problem = isForm ? checkForm(deps, facts, visitor) : undefined
+        const problem = isForm && !isOneClick ? checkForm(deps, facts, visitor) : undefined
         if (problem) return { visitor, problem }
         const request = { ...read(facts, visitor), db: facts.db, prepared: undefined }
         try {

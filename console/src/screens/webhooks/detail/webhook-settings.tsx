@@ -13,6 +13,7 @@ import { Form } from '../../../parts/form.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
 import { Instant } from '../../../parts/time.tsx'
 import { AsymmetricKey } from '../asymmetric-key.tsx'
+import { Contacts, OwnMails } from '../contacts.tsx'
 import { isMaxPerSecond } from '../max-per-second.ts'
 import { MaxPerSecondInput } from '../max-per-second.tsx'
 import { OwnHeaders } from '../own-headers.tsx'
@@ -30,6 +31,8 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
       <SettingsForm webhook={webhook} />
       {webhook.mode === 'push' && <OwnHeaders webhook={webhook} />}
       <AsymmetricKey webhook={webhook} />
+      <Contacts webhook={webhook} />
+      <OwnMails webhook={webhook} />
       <Title order={2} size="h5">
         {t('settings.facts')}
       </Title>

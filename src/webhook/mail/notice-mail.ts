@@ -1,0 +1,74 @@
+import type { AccountId } from '../../base/id.ts'
+import type { Texts } from '../../base/language/texts.ts'
+import type { MailContent } from '../../identity/mail/mail.ts'
+import { composeMail } from '../../identity/mail/mail-template.ts'
+import { quoteName } from '../../identity/mail/quoted-name.ts'
+import type { DueNotice } from './notice.store.ts'
+import type { MailKind } from './notice.ts'
+
+/** Webhooks that a mail names; it counts the others. */
+const NAMED_LIMIT = 20
+
+/** The webhooks that a mail is about, and the links in it. */
+export interface NoticeMail {
+  texts: Texts
+  kind: MailKind
+  account: AccountId
+  accountName: string
+  notices: readonly DueNotice[]
+  /** `BASE_URL`. */
+  baseUrl: string
+  /** `BRAND_NAME`. */
+  serviceName: string
+  /** URL that stops these mails. */
+  unsubscribe: string
+}
+
+/**
+ * The mail that tells one user of the webhooks of an account that fail, were disabled or have recovered. Names are those of
+ * subscribers, so they are quoted; of a URL it shows the host alone, since its path may be a secret. Pure.
+ */
+export function buildNoticeMail(facts: NoticeMail): MailContent {
+  const { texts, kind, notices, baseUrl, serviceName: service, unsubscribe } = facts
+  const account = quoteName(facts.accountName)
+  const [first] = notices as [DueNotice]
+  const after = [texts.say('mail.webhook.why', { account }), texts.say('mail.webhook.stop', { link: unsubscribe })]
+  if (notices.length === 1) {
+    const values = { webhook: nameOf(first), account, service }
+    return {
+      ...composeMail({
+        ...{ texts, service, after, subject: texts.say(`mail.webhook.${kind}.subject`, values) },
+        before: [texts.say(`mail.webhook.${kind}.text`, values), ...listReason(texts, first)],
+        link: `${baseUrl}/console/deliveries/${first.dispatch}`,
+        button: texts.say('mail.webhook.delivery'),
+      }),
+      unsubscribe,
+    }
+  }
+  const values = { count: notices.length, account, service }
+  return {
+    ...composeMail({
+      ...{ texts, service, after, subject: texts.say(`mail.webhook.${kind}.many-subject`, values) },
+      before: [texts.say(`mail.webhook.${kind}.many-text`, values), listNames(texts, notices)],
+      link: `${baseUrl}/console/webhooks?account=${facts.account}`,
+      button: texts.say('mail.webhook.webhooks'),
+    }),
+    unsubscribe,
+  }
+}
+
+function nameOf({ name, url }: DueNotice): string {
+  return quoteName(name?.trim() || (URL.parse(url)?.host ?? ''))
+}
+
+function listReason(texts: Texts, { lastError, lastStatusCode }: DueNotice): string[] {
+  if (lastError === null) return []
+  const reason = lastStatusCode === null ? lastError : `HTTP ${lastStatusCode}`
+  return [texts.say('mail.webhook.reason', { reason })]
+}
+
+function listNames(texts: Texts, notices: readonly DueNotice[]): string {
+  const names = notices.slice(0, NAMED_LIMIT).map(nameOf).join(', ')
+  const others = notices.length - NAMED_LIMIT
+  return others > 0 ? texts.say('mail.webhook.others', { names, count: others }) : names
+}

@@ -1,0 +1,149 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import { ENGLISH, findLanguage } from '../../base/language/texts.ts'
+import { ACCOUNT_ADMIN_ROLE } from '../../identity/access/system-roles.ts'
+import type { MailChecks } from '../../identity/mail/mail-worker.ts'
+import { writeMails } from '../../identity/mail/outbox.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import {
+  type DueNotice,
+  endMailTurn,
+  insertMailRecipients,
+  isMailWanted,
+  listDueNotices,
+  listReaders,
+  lockDueTurn,
+  type MailReader,
+  queueTurns,
+} from './notice.store.ts'
+import { MAIL_KINDS } from './notice.ts'
+import { buildNoticeMail } from './notice-mail.ts'
+import { UNSUBSCRIBE } from './unsubscribe-page.ts'
+import { buildUnsubscribeToken } from './unsubscribe-token.ts'
+
+/** Interval between polls for notices. */
+const POLL_MS = 5_000
+
+/** From the first notice of an account to its mails: what breaks together is told together. */
+export const COLLECT_S = 60
+
+/** From the mails of an account to its next ones, so that a user gets at most six of a kind an hour. */
+export const PACE_S = 600
+
+/** Notices of one turn, and users who get a mail about them; an account with more gets another turn. */
+export const NOTICES_LIMIT = 1_000
+export const READERS_LIMIT = 100
+
+/** A mail is sent within this time, or not at all. */
+const LIFETIME_MS = 24 * 3_600_000
+
+/** The kind of these mails in the outbox. */
+export const WEBHOOK_MAIL = 'webhook'
+
+export interface NoticeWorkerDeps {
+  db: Database
+  ids: IdMaker
+  clock: Clock
+  /** Whether the clock is trusted; otherwise nothing is written. Default: always. */
+  isTrusted?: () => boolean
+  logger: Logger
+  keyring: Pick<Keyring, 'seal' | 'deriveKeys'>
+  /** Whether a transport is configured. */
+  canSendMail: boolean
+  /** `BASE_URL`. */
+  baseUrl: () => string
+  /** `BRAND_NAME`. */
+  serviceName: string
+}
+
+/** Writes the mails about webhooks (docs/contract/delivery.md#mails). One for each process with the role `maintenance`. */
+export interface NoticeWorker {
+  /** Writes what is due to the outbox. Returns the number of mails. */
+  drain(): Promise<number>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Builds the worker. Nothing runs before `run`. */
+export function buildNoticeWorker(deps: NoticeWorkerDeps): NoticeWorker {
+  const { db, clock, logger } = deps
+  const stopping = new AbortController()
+
+  async function drain(): Promise<number> {
+    if (!deps.canSendMail || deps.isTrusted?.() === false) return 0
+    while ((await queueTurns(db, { collectS: COLLECT_S, paceS: PACE_S, limit: NOTICES_LIMIT })) > 0);
+    for (let mails = 0; ; ) {
+      const written = await inTransaction(db, (tx) => takeTurn(deps, tx, new Date(clock.now())))
+      if (written === undefined || stopping.signal.aborted) return mails
+      mails += written
+    }
+  }
+
+  return {
+    drain,
+    run: async () => {
+      while (!stopping.signal.aborted) {
+        await drain().catch((error: unknown) =>
+          logger.warn({ err: error }, 'mails about webhooks not written: see docs/operations.md, mail'),
+        )
+        await clock.sleep(POLL_MS, stopping.signal)
+      }
+    },
+    stop: () => stopping.abort(),
+  }
+}
+
+/** Writes the mails of the account whose turn it is. Returns their number; undefined when no turn is due. */
+async function takeTurn(deps: NoticeWorkerDeps, tx: Database, now: Date): Promise<number | undefined> {
+  const turn = await lockDueTurn(tx, now)
+  if (!turn) return undefined
+  const { account } = turn
+  const notices = await listDueNotices(tx, { account, limit: NOTICES_LIMIT })
+  const told = notices.filter(({ holds }) => holds)
+  const contacts = [...new Set(told.flatMap((notice) => notice.contacts))]
+  const asked = { account, contacts, administrator: ACCOUNT_ADMIN_ROLE, limit: READERS_LIMIT }
+  const readers = told.length > 0 ? await listReaders(tx, asked) : []
+  const drafts = readers.flatMap((reader) => draftMails(deps, { ...turn, told, reader }))
+  const expiresAt = new Date(now.getTime() + LIFETIME_MS)
+  const mails = drafts.map(({ to, content }) => ({ kind: WEBHOOK_MAIL, to, content, expiresAt }))
+  const ids = await writeMails(deps, tx, mails, now)
+  const recipients = drafts.map(({ user, webhooks }, index) => ({ mail: ids[index]!, user, account, webhooks }))
+  if (recipients.length > 0) await insertMailRecipients(tx, recipients)
+  const dueAt = notices.length === NOTICES_LIMIT ? new Date(now.getTime() + PACE_S * 1_000) : null
+  await endMailTurn(tx, { account, notices, now, dueAt })
+  return drafts.length
+}
+
+/** The mails of one user: one of each kind, about the webhooks that the user looks after. */
+function draftMails(
+  { baseUrl, serviceName, keyring }: NoticeWorkerDeps,
+  given: { account: AccountId; accountName: string; told: readonly DueNotice[]; reader: MailReader },
+) {
+  const { account, accountName, told, reader } = given
+  const { user, email: to, isAdministrator, stoppedWebhooks } = reader
+  const own = told.filter(
+    ({ webhook, contacts }) => (isAdministrator || contacts.includes(user)) && !stoppedWebhooks.includes(webhook),
+  )
+  return MAIL_KINDS.flatMap((kind) => {
+    const notices = own.filter((notice) => notice.kind === kind)
+    if (notices.length === 0) return []
+    const texts = findLanguage([reader.language]) ?? ENGLISH
+    const links = { baseUrl: baseUrl(), unsubscribe: buildUnsubscribeUrl({ baseUrl, keyring }, user) }
+    const content = buildNoticeMail({ texts, kind, account, accountName, notices, serviceName, ...links })
+    return [{ user, to, content, webhooks: notices.map(({ webhook }) => webhook) }]
+  })
+}
+
+/** The address that stops the mails of a user. */
+function buildUnsubscribeUrl(
+  { baseUrl, keyring }: Pick<NoticeWorkerDeps, 'baseUrl'> & { keyring: Pick<Keyring, 'deriveKeys'> },
+  user: UserId,
+): string {
+  return `${baseUrl()}${UNSUBSCRIBE}?token=${buildUnsubscribeToken(keyring, user)}`
+}
+
+/** The check of these mails before each attempt to send them. */
+export const checkWebhookMail: NonNullable<MailChecks[string]> = (db, { id: mail, to }) =>
+  isMailWanted(db, { mail, to, administrator: ACCOUNT_ADMIN_ROLE })

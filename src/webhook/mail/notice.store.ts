@@ -1,0 +1,230 @@
+import type { AccountId, DispatchId, UserId, WebhookId } from '../../base/id.ts'
+import type { MailId } from '../../identity/mail/mail.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import type { MailKind, MailNotice } from './notice.ts'
+
+const NOTICE_COLUMNS = [
+  ['webhook', 'uuid'],
+  ['kind', 'text'],
+  ['account', 'uuid'],
+  ['dispatch', 'uuid'],
+  ['last_error', 'text'],
+  ['last_status_code', 'int'],
+] as const
+
+const note = statement<never, { now: Date }>(`
+  select note_webhook_mail(x.a, x.b, x.c, x.d, x.e, x.f, $now)
+  from unnest(${listArrays(NOTICE_COLUMNS)}) with ordinality as x (a, b, c, d, e, f, n) order by x.n`)
+
+/** Notes what mails are to tell, in this order, in the transaction that changes the locked webhooks. */
+export async function noteMails(db: Database, notices: readonly MailNotice[], now: Date): Promise<void> {
+  if (notices.length === 0) return
+  const rows = notices.map((notice) => [
+    notice.webhook,
+    notice.kind,
+    notice.account,
+    notice.dispatch,
+    notice.lastError,
+    notice.lastStatusCode,
+  ])
+  await note(db, { ...transpose(NOTICE_COLUMNS, rows), now })
+}
+
+/** The times of the turns of accounts. */
+interface Pace {
+  /** From the first notice to the mails, in seconds: what changes together is told together. */
+  collectS: number
+  /** From the mails of an account to its next ones, in seconds. */
+  paceS: number
+  limit: number
+}
+
+const queue = changeStatement<Pace>(`
+  with fresh as (
+    select webhook, kind, account, created_at from webhook_mail_notice where not is_queued
+    order by created_at limit $limit for update skip locked
+  ), marked as (
+    update webhook_mail_notice n set is_queued = true from fresh f where n.webhook = f.webhook and n.kind = f.kind
+  )
+  insert into webhook_mail_turn as t (account, due_at)
+  select account, min(created_at) + make_interval(secs => $collectS) from fresh group by account order by account
+  on conflict (account) do update
+  set due_at = least(t.due_at, greatest(excluded.due_at, t.mailed_at + make_interval(secs => $paceS)))`)
+
+/** Gives the accounts of up to `limit` new notices a turn. Returns the number of accounts. */
+export function queueTurns(db: Database, pace: Pace): Promise<number> {
+  return queue(db, pace)
+}
+
+/** The account of a turn. */
+interface MailTurn {
+  account: AccountId
+  accountName: string
+}
+
+const takeTurn = statement<MailTurn, { now: Date }>(`
+  with turn as (
+    select account from webhook_mail_turn where due_at <= $now order by due_at limit 1 for update skip locked
+  )
+  select t.account, coalesce((select a.name from account a where a.document_id = t.account), '') as "accountName" from turn t`)
+
+/** Locks the account whose turn is due first until the transaction ends. Undefined when none is. */
+export async function lockDueTurn(db: Database, now: Date): Promise<MailTurn | undefined> {
+  const [row] = await takeTurn(db, { now })
+  return row
+}
+
+/** A notice with what its webhook is now. */
+export interface DueNotice {
+  webhook: WebhookId
+  kind: MailKind
+  dispatch: DispatchId
+  lastError: string | null
+  lastStatusCode: number | null
+  name: string | null
+  url: string
+  contacts: UserId[]
+  /** Whether it still holds: the webhook exists in the living account, and is active or disabled as it says. */
+  holds: boolean
+}
+
+const selectDue = statement<DueNotice, { account: AccountId; limit: number }>(`
+  with due as (
+    select webhook, kind, dispatch, last_error, last_status_code, created_at from webhook_mail_notice
+    where account = $account and is_queued and mailed_at is null order by created_at limit $limit
+    for update skip locked
+  )
+  select d.webhook, d.kind, d.dispatch, d.last_error as "lastError", d.last_status_code as "lastStatusCode", w.name, w.url,
+    w.contacts, w.deleted_at is null and not w.is_global and w.account = $account and case d.kind
+      when 'disabled' then not w.is_actived and w.disabled_reason is not distinct from 'consecutive-failures'
+      else w.is_actived end
+    and (select a.deleted_at is null from account a where a.document_id = $account) as holds
+  from due d cross join lateral (select * from webhook x where x.document_id = d.webhook offset 0) w
+  order by d.created_at, d.webhook`)
+
+/** The notices of an account that are to be told, the oldest first, locked until the transaction ends. */
+export function listDueNotices(db: Database, due: { account: AccountId; limit: number }): Promise<DueNotice[]> {
+  return selectDue(db, due)
+}
+
+/** A user who may get a mail about webhooks of an account. */
+export interface MailReader {
+  user: UserId
+  email: string
+  isAdministrator: boolean
+  stoppedWebhooks: WebhookId[]
+  language: string
+}
+
+const selectReaders = statement<
+  MailReader,
+  { account: AccountId; contacts: readonly UserId[]; administrator: string; limit: number }
+>(`
+  select r."user", r.email, r.is_administrator as "isAdministrator", r.stopped_webhooks as "stoppedWebhooks", r.language
+  from webhook_mail_readers($account, $contacts::uuid[], $administrator, $limit) r`)
+
+/** The users who may get mails, administrators first. */
+export function listReaders(
+  db: Database,
+  asked: { account: AccountId; contacts: readonly UserId[]; administrator: string; limit: number },
+): Promise<MailReader[]> {
+  return selectReaders(db, asked)
+}
+
+const endTurn = changeStatement<{
+  account: AccountId
+  webhooks: readonly WebhookId[]
+  kinds: readonly MailKind[]
+  lasting: readonly boolean[]
+  now: Date
+  dueAt: Date | null
+}>(`
+  with ended as (
+    select * from unnest($webhooks::uuid[], $kinds::text[], $lasting::boolean[]) x (webhook, kind, is_lasting)
+  ), told as (
+    update webhook_mail_notice n set mailed_at = $now from ended e
+    where n.webhook = e.webhook and n.kind = e.kind and e.is_lasting
+  ), gone as (
+    delete from webhook_mail_notice n using ended e
+    where n.webhook = e.webhook and n.kind = e.kind and not e.is_lasting
+  )
+  update webhook_mail_turn set due_at = $dueAt, mailed_at = $now where account = $account`)
+
+/**
+ * Ends a turn and its notices: only that of a failing webhook lasts, until its incident ends. With `dueAt` the account
+ * gets another turn.
+ */
+export async function endMailTurn(
+  db: Database,
+  { notices, ...turn }: { account: AccountId; notices: readonly DueNotice[]; now: Date; dueAt: Date | null },
+): Promise<void> {
+  await endTurn(db, {
+    ...turn,
+    webhooks: notices.map(({ webhook }) => webhook),
+    kinds: notices.map(({ kind }) => kind),
+    lasting: notices.map(({ kind, holds }) => kind === 'failing' && holds),
+  })
+}
+
+const RECIPIENT_COLUMNS = [
+  ['mail', 'uuid'],
+  ['"user"', 'uuid'],
+  ['account', 'uuid'],
+] as const
+
+const insertRecipients = statement<never, { webhooks: readonly string[] }>(`
+  insert into webhook_mail_recipient (${listNames(RECIPIENT_COLUMNS)}, webhooks)
+  select x.a, x.b, x.c, string_to_array(x.d, ',')::uuid[]
+  from unnest(${listArrays(RECIPIENT_COLUMNS)}, $webhooks::text[]) as x (a, b, c, d)`)
+
+/** To whom a mail goes, and what it is about. */
+export interface MailRecipient {
+  mail: MailId
+  user: UserId
+  account: AccountId
+  webhooks: readonly WebhookId[]
+}
+
+/** Stores to whom mails of the outbox go. */
+export async function insertMailRecipients(db: Database, recipients: readonly MailRecipient[]): Promise<void> {
+  const rows = recipients.map(({ mail, user, account }) => [mail, user, account])
+  const webhooks = recipients.map((recipient) => recipient.webhooks.join(','))
+  await insertRecipients(db, { ...transpose(RECIPIENT_COLUMNS, rows), webhooks })
+}
+
+const selectWanted = statement<{ isWanted: boolean }, { mail: MailId; to: string; administrator: string }>(`
+  select coalesce(u.email = $to and u.is_actived and u.deleted_at is null and u.email_verified_at is not null
+      and a.deleted_at is null and not coalesce(s.is_stopped, false), false)
+    and exists (select from webhook w where w.document_id = any(r.webhooks) and w.deleted_at is null
+      and not w.is_global and w.account = r.account
+      and w.document_id <> all(coalesce(s.stopped_webhooks, '{}'))
+      and (w.contacts @> array[r."user"] or exists (select from account_member_role mr
+        where mr.member = m.document_id
+          and (select o.name = $administrator from role o where o.document_id = mr.role)))) as "isWanted"
+  from webhook_mail_recipient r
+  join account_member m on m.account = r.account and m."user" = r."user"
+  cross join lateral (select * from "user" x where x.document_id = r."user" offset 0) u
+  cross join lateral (select * from account x where x.document_id = r.account offset 0) a
+  left join lateral (select * from webhook_mail_setting x where x."user" = r."user" offset 0) s on true
+  where r.mail = $mail`)
+
+/** Whether a mail may still be sent: its user is a reader of one of its webhooks, at this address, and wants it. */
+export async function isMailWanted(
+  db: Database,
+  asked: { mail: MailId; to: string; administrator: string },
+): Promise<boolean> {
+  const [row] = await selectWanted(db, asked)
+  return row?.isWanted ?? false
+}
+
+const deleteTurns = changeStatement<{ before: Date; limit: number }>(`
+  delete from webhook_mail_turn where account = any(array(
+    select account from webhook_mail_turn where due_at is null and mailed_at < $before
+    order by mailed_at limit $limit for update skip locked))`)
+
+/** Deletes up to `limit` turns that ended before `before`. Returns their number. For maintenance. */
+export function deleteOldTurns(db: Database, before: Date, limit: number): Promise<number> {
+  return deleteTurns(db, { before, limit })
+}
