@@ -150,6 +150,7 @@ create table account_invitation (
 create unique index account_invitation_open_key on account_invitation (account, email_key(email))
   where accepted_at is null and revoked_at is null and email_key(email) is not null;
 create index account_invitation_account_idx on account_invitation (account, created_at desc, document_id desc);
+create index account_invitation_email_idx on account_invitation (email_key(email));
 
 -- Roles ---------------------------------------------------------------------------------------------------------------
 
@@ -528,6 +529,28 @@ create table proof_token (
 create index proof_token_user_idx on proof_token ("user", purpose, created_at);
 create index proof_token_expires_idx on proof_token (expires_at);
 
+-- Proofs of an address that somebody without a session asked for: a sign-up. Every request has a row, also one for the
+-- address of a user, so that known and unknown addresses count alike. Hashed; deleted by their use.
+create table address_proof (
+  token_hash bytea primary key,
+  purpose text not null check (purpose in ('sign-up')),
+  email text not null,
+  -- The networks of the requesting address (hashes).
+  network bytea not null,
+  wide_network bytea not null,
+  -- The browser that asked (hash), and where it continues afterwards.
+  browser bytea,
+  redirect_url text,
+  next text,
+  expires_at timestamptz(3) not null,
+  created_at timestamptz(3) not null
+);
+create index address_proof_email_idx on address_proof (email_key(email), purpose);
+create index address_proof_network_idx on address_proof (network, purpose);
+create index address_proof_wide_network_idx on address_proof (wide_network, purpose);
+create index address_proof_purpose_idx on address_proof (purpose, expires_at);
+create index address_proof_expires_idx on address_proof (expires_at);
+
 -- Reads behind locks --------------------------------------------------------------------------------------------------
 
 -- A change reads the rows it depends on behind the locks that protect them. A statement reads as of its own start, and
@@ -745,6 +768,46 @@ begin
     perform from "user" u where u.document_id = holder for no key update;
   end loop;
   return recent;
+end $$;
+
+-- Keeps a proof of an address for a request without a session. Returns the limit that refuses it: of all open proofs of
+-- the purpose, of the network, of the wide network around it, or of the address; null when it is kept. Rows are counted
+-- behind the locks of the wide network and of the address. Those of everybody are counted without a lock, so that a
+-- flood over the limit waits for nobody: parallel requests may exceed that one by their number.
+create function admit_address_proof(hash bytea, of_purpose text, address text, of_network bytea, of_wide bytea,
+  of_browser bytea, return_url text, next_path text, until timestamptz, at timestamptz, address_limit integer,
+  network_limit integer, wide_limit integer, total_limit integer) returns text
+language plpgsql volatile as $$
+declare
+  taken integer;
+begin
+  select count(*)::int into taken from (select from address_proof p
+    where p.purpose = of_purpose and p.expires_at > at limit total_limit) x;
+  if taken >= total_limit then
+    return 'total';
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('signalbox address proof ' || encode(of_wide, 'hex'), 0));
+  select count(*)::int into taken from (select from address_proof p
+    where p.wide_network = of_wide and p.purpose = of_purpose and (p.expires_at > at) is true limit wide_limit) x;
+  if taken >= wide_limit then
+    return 'network';
+  end if;
+  select count(*)::int into taken from (select from address_proof p
+    where p.network = of_network and p.purpose = of_purpose and (p.expires_at > at) is true limit network_limit) x;
+  if taken >= network_limit then
+    return 'network';
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('signalbox address proof ' || email_key(address), 0));
+  select count(*)::int into taken from (select from address_proof p
+    where email_key(p.email) = email_key(address) and p.purpose = of_purpose and (p.expires_at > at) is true
+    limit address_limit) x;
+  if taken >= address_limit then
+    return 'address';
+  end if;
+  insert into address_proof (token_hash, purpose, email, network, wide_network, browser, redirect_url, next,
+      expires_at, created_at)
+    values (hash, of_purpose, address, of_network, of_wide, of_browser, return_url, next_path, until, at);
+  return null;
 end $$;
 
 -- The identities of a user.

@@ -38,6 +38,8 @@ export const OPERATIONS = {
     sessionRevoke: { method: 'POST', path: '/api/v3/auth/session/revoke', isKeyed: true },
     sessionStepUp: { method: 'POST', path: '/api/v3/auth/session/step-up' },
     sessionStepUpOptions: { method: 'POST', path: '/api/v3/auth/session/step-up/options' },
+    signUpRequest: { method: 'POST', path: '/api/v3/auth/sign-up' },
+    loginSignUp: { method: 'POST', path: '/api/v3/auth/sign-up/confirm' },
     ssoExchange: { method: 'POST', path: '/api/v3/auth/sso/exchange' },
     ssoHandshake: { method: 'POST', path: '/api/v3/auth/sso/handshake' },
   },

@@ -6,6 +6,7 @@ import type { AccountLimits } from '../../identity/account/limit/account-limit.s
 import type { EnabledProvider } from '../../identity/engine/embedded/provider/provider-declaration.ts'
 import type { HashCost } from '../../identity/password/hash-cost.ts'
 import type { AllowedRedirect } from '../../identity/sign-in/outcome/redirect-allow-list.ts'
+import type { SignUpRules } from '../../identity/sign-up/sign-up.ts'
 import type { AllowedTarget } from '../../outbound/guard/callback-url.ts'
 import type { RealtimeSettings } from '../../realtime/provider/provider-settings.ts'
 import { findContradictions, findUnknownSettings } from './config-rules.ts'
@@ -69,6 +70,8 @@ export interface Config extends RealtimeConfig {
   supabaseIssuer: string | undefined
   /** The mail server and the sender of mails. */
   smtp: { url: string; from: string } | undefined
+  /** Who may sign up with a password: `SIGN_UP`, `SIGN_UP_EMAIL_DOMAINS`. */
+  signUp: SignUpRules
   /** The social providers that `SOCIAL_*` enables. */
   socialProviders: readonly EnabledProvider[]
   /** Origins; development adds every loopback origin. */
@@ -234,6 +237,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
     smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
+    signUp: { mode: values.SIGN_UP ?? 'closed', domains: values.SIGN_UP_EMAIL_DOMAINS ?? [] },
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],

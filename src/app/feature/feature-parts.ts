@@ -79,6 +79,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     handshakes: buildHandshakeRules(options, baseUrl),
     hookKeys: readHookKeys(secrets.oauthHook),
     canSendMail: decideMailWay(config) !== 'none',
+    signUp: config.signUp,
     listPermissions: () => permissions,
     listAccountPermissions: () => accountPermissions,
     realtime: {

@@ -24,6 +24,7 @@ import { factorLoginRoutes } from '../../identity/sign-in/second-factor/factor-l
 import { factorRemovalRoutes } from '../../identity/sign-in/second-factor/factor-removal.routes.ts'
 import { secondFactorRoutes } from '../../identity/sign-in/second-factor/second-factor.routes.ts'
 import { stepUpRoutes } from '../../identity/sign-in/step-up/step-up.routes.ts'
+import { signUpRoutes } from '../../identity/sign-up/sign-up.routes.ts'
 import { identityRoutes } from '../../identity/social-login/identity/identity.routes.ts'
 import { userIdentityRoutes } from '../../identity/social-login/identity/user-identity.routes.ts'
 import { providerOverviewRoutes } from '../../identity/social-login/overview/provider-overview.routes.ts'
@@ -157,6 +158,12 @@ export const FEATURES: readonly Feature[] = [
   feature(grantRoutes, ({ engineConsent }) => ({ isManaged: engineConsent !== undefined })),
   feature(passwordRoutes, ({ passwords }) => ({ passwords })),
   feature(linkRoutes, linkDeps),
+  feature(signUpRoutes, (parts) => ({
+    ...linkDeps(parts),
+    keys: parts.keys,
+    signUp: parts.signUp,
+    enableApiEventQueue: parts.enableApiEventQueue,
+  })),
   feature(userRoutes, ({ ids, passwords }) => ({ ids, passwords })),
   feature(effectiveAccessRoutes, ({ listPermissions, listAccountPermissions }) => ({
     listPermissions,

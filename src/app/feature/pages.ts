@@ -23,6 +23,7 @@ import { continueRoutes } from '../../identity/pages/sign-in/continue.routes.ts'
 import { PASSKEY_SCRIPT } from '../../identity/pages/sign-in/passkey-form.ts'
 import { secondStepRoutes } from '../../identity/pages/sign-in/second-step.routes.ts'
 import { signInPageRoutes } from '../../identity/pages/sign-in/sign-in.routes.ts'
+import { signUpPageRoutes } from '../../identity/pages/sign-up/sign-up.routes.ts'
 import { BRIDGE_SCRIPT } from '../../identity/social-login/bridge-page.ts'
 import { connectionRoutes } from '../../identity/social-login/identity/connection.routes.ts'
 import { devProviderRoutes } from '../../identity/social-login/provider/dev-provider.routes.ts'
@@ -84,13 +85,14 @@ export function buildKnownBrowserFinder(
   }
 }
 
-const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshakes, pages }: FeatureParts) => ({
+const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, signUp, handshakes, pages }: FeatureParts) => ({
   ids,
   random,
   keys,
   keyring,
   passwords,
   canSendMail,
+  canSignUp: canSendMail && signUp.mode !== 'closed',
   serviceName: pages.brand.name,
   needsHandshake: (url: string) => needsHandshake(url, handshakes),
   openTarget: buildOpenTarget({ rules: handshakes, random }),
@@ -116,6 +118,11 @@ export const PAGES: readonly Feature[] = [
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
+  feature(signUpPageRoutes, (parts) => ({
+    ...pageDeps(parts),
+    signUp: parts.signUp,
+    enableApiEventQueue: parts.enableApiEventQueue,
+  })),
   feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
   feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
   feature(engineInteractionRoutes, (parts) => ({ ...pageDeps(parts), engineConsent: parts.engineConsent })),

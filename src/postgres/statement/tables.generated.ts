@@ -75,6 +75,19 @@ export interface AccountMemberRole {
   role: string;
 }
 
+export interface AddressProof {
+  browser: Buffer | null;
+  created_at: Timestamp;
+  email: string;
+  expires_at: Timestamp;
+  network: Buffer;
+  next: string | null;
+  purpose: string;
+  redirect_url: string | null;
+  token_hash: Buffer;
+  wide_network: Buffer;
+}
+
 export interface AlertIncident {
   attempts: Generated<number>;
   document_id: string;
@@ -1061,6 +1074,7 @@ export interface DB {
   account_limit: AccountLimit;
   account_member: AccountMember;
   account_member_role: AccountMemberRole;
+  address_proof: AddressProof;
   alert_incident: AlertIncident;
   api_key: ApiKey;
   audit_entry: AuditEntry;

@@ -4,6 +4,9 @@ import type { Visitor } from '../browser/browser-session.ts'
 /** The page of a user who is signed in. */
 export const HOME = '/auth/'
 
+/** The path of the form to sign up. */
+export const SIGN_UP = '/auth/sign-up'
+
 /** The address that refreshes the session of the browser and then continues at a path of the service. */
 export function buildRefreshUrl(next: string): string {
   return `/auth/refresh?${new URLSearchParams({ next })}`
@@ -27,6 +30,13 @@ export function buildSignInUrl({
   const given = { redirect_url, next, notice, again }
   const query = new URLSearchParams(Object.entries(given).filter((pair): pair is [string, string] => !!pair[1]))
   return query.size === 0 ? '/auth/sign-in' : `/auth/sign-in?${query}`
+}
+
+/** The address of the sign-up page: continues at a path of the service or returns to an app. */
+export function buildSignUpUrl(goal: { next?: string | undefined; redirect_url?: string | undefined }): string {
+  const given = { redirect_url: goal.redirect_url, next: goal.next }
+  const query = new URLSearchParams(Object.entries(given).filter((pair): pair is [string, string] => !!pair[1]))
+  return query.size === 0 ? SIGN_UP : `${SIGN_UP}?${query}`
 }
 
 /** The address that continues at an app on another domain by a handshake. */

@@ -28,6 +28,8 @@ export interface ProviderButton {
 export interface SignInPageDeps extends PageDeps, FactorDeps {
   /** Whether the service sends mails. */
   canSendMail: boolean
+  /** Whether somebody may sign up with e-mail and password. */
+  canSignUp: boolean
   redirectRules: () => RedirectRules
   /** Whether a URL is a target on another domain, which a browser reaches by handshake. */
   needsHandshake: (url: string) => boolean

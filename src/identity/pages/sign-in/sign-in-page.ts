@@ -5,6 +5,7 @@ import type { Visitor } from '../browser/browser-session.ts'
 import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
+import { buildSignUpUrl } from '../frame/page-url.ts'
 import { renderText } from '../frame/text.ts'
 import { SHOW_PASSWORD } from '../password/password-script.ts'
 import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
@@ -22,6 +23,8 @@ export interface SignInView extends Goal {
   notice?: string | undefined
   /** Whether mails can be sent, and so a link for a new password. */
   canSendMail: boolean
+  /** Whether somebody may sign up with e-mail and password. */
+  canSignUp: boolean
 }
 
 /** Contents of the sign-in page for a goal. */
@@ -34,7 +37,7 @@ export async function buildSignInView(
   const { browserId, texts } = visitor
   const providers = deps.listProviders({ redirectUrl: goal.target?.url, next: goal.next, texts })
   const appName = await deps.findApp(db, { next: goal.next, cookieHeader, now })
-  return { ...goal, providers, browserId, texts, appName, canSendMail: deps.canSendMail }
+  return { ...goal, providers, browserId, texts, appName, canSendMail: deps.canSendMail, canSignUp: deps.canSignUp }
 }
 
 /** Builds the sign-in page. */
@@ -107,5 +110,11 @@ ${renderField(texts, {
 <button type="submit">${texts.say('sign-in.submit')}</button>
 </form>
 ${renderPasskeyForm(texts, { action: '/auth/sign-in/passkey', kind: 'sign-in', hidden, label: texts.say('passkey.sign-in') })}
-${view.canSendMail && html`<p class="small centered"><a href="/auth/forgot">${texts.say('sign-in.forgot')}</a></p>`}`
+${view.canSendMail && html`<p class="small centered"><a href="/auth/forgot">${texts.say('sign-in.forgot')}</a></p>`}
+${view.canSignUp && renderSignUp(view)}`
+}
+
+function renderSignUp({ target, next, texts }: SignInView): Html {
+  const link = html`<a href="${buildSignUpUrl({ redirect_url: target?.url, next })}">${texts.say('sign-in.sign-up-link')}</a>`
+  return html`<p class="small centered">${renderText(texts, 'sign-in.sign-up', { link })}</p>`
 }

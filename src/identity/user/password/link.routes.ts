@@ -9,9 +9,10 @@ import { requestVerification, verifyByLink } from './email-verification.ts'
 import { type LinkDeps, prepareReset, requestReset, resetByLink } from './password-reset.ts'
 
 /** The token of a link. Anything else of this length is an unknown one. */
-const LinkTokenSchema = Type.String({ minLength: 1, maxLength: 200, description: 'The `token` of the link.' })
+export const LinkTokenSchema = Type.String({ minLength: 1, maxLength: 200, description: 'The `token` of the link.' })
 
-const Accepted = named(
+/** The answer to a request for a mail. */
+export const MailAccepted = named(
   'MailAccepted',
   Type.Object({ accepted: Type.Literal(true) }, { description: 'The same for every address.' }),
 )
@@ -54,7 +55,7 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       description:
         'The answer is the same for every address. A user gets at most 3 links in 15 minutes; each is valid for one hour and works once.',
       body: ForgotPasswordBody,
-      data: Accepted,
+      data: MailAccepted,
       problems: ['dependency_unavailable'],
     },
     {
@@ -114,7 +115,7 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       status: 202,
       summary: "Ask for a link that verifies the caller's own address",
       description: 'No mail is sent to an address that is verified. At most 3 links in 15 minutes.',
-      data: Accepted,
+      data: MailAccepted,
       problems: ['dependency_unavailable'],
     },
     {

@@ -1,0 +1,81 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+
+/** A proof of an address, without the hash of its token. `browser` is a hash of the browser's id, null for the API. */
+const proof = defineRecord('address_proof', [
+  'purpose',
+  'email',
+  'browser',
+  'redirect_url',
+  'next',
+  'expires_at',
+  'created_at',
+])
+export type AddressProof = RecordOf<typeof proof>
+
+/** A presented token of a proof. */
+export interface PresentedToken {
+  tokenHash: Buffer
+  purpose: AddressProof['purpose']
+  now: Date
+}
+
+/** A proof that is to be, with the limits that it is counted against. */
+export interface NewAddressProof
+  extends PresentedToken,
+    Pick<AddressProof, 'email' | 'browser' | 'redirectUrl' | 'next' | 'expiresAt'> {
+  network: Buffer
+  wideNetwork: Buffer
+  addressLimit: number
+  networkLimit: number
+  wideNetworkLimit: number
+  totalLimit: number
+}
+
+/** The call that counts a proof and keeps it, as SQL: null, or the limit that refuses it. */
+export const ADMIT_ADDRESS_PROOF = `admit_address_proof($tokenHash, $purpose, $email, $network, $wideNetwork, $browser,
+  $redirectUrl, $next, $expiresAt, $now, $addressLimit, $networkLimit, $wideNetworkLimit, $totalLimit)`
+
+const select = statement<AddressProof, PresentedToken>(`
+  select ${proof.members('p')} from address_proof p
+  where p.token_hash = $tokenHash and p.purpose = $purpose and p.expires_at > $now`)
+
+/** The open proof of a token. */
+export async function findAddressProof(db: Database, token: PresentedToken): Promise<AddressProof | undefined> {
+  const [row] = await select(db, token)
+  return row
+}
+
+/** Every proof of the address goes at once, in the order of the locks of their rows. */
+const take = statement<AddressProof, PresentedToken>(`
+  with asked as materialized (
+    select email_key(p.email) as key from address_proof p
+    where p.token_hash = $tokenHash and p.purpose = $purpose and p.expires_at > $now
+  ), gone as (
+    delete from address_proof where token_hash = any(array(
+      select x.token_hash from asked a cross join lateral (
+        select p.token_hash from address_proof p where email_key(p.email) = a.key and p.purpose = $purpose
+        order by p.token_hash offset 0 for update) x))
+    returning *
+  )
+  select ${proof.members('g')} from gone g where g.token_hash = $tokenHash and g.expires_at > $now`)
+
+/**
+ * Uses the proof of a token up, with every other one of its address and purpose. Undefined when it is unknown, used or
+ * expired: of two concurrent uses one succeeds.
+ */
+export async function takeAddressProof(db: Database, token: PresentedToken): Promise<AddressProof | undefined> {
+  const [row] = await take(db, token)
+  return row
+}
+
+const removeExpired = changeStatement<{ before: Date; limit: number }>(`
+  delete from address_proof where token_hash = any(array(
+    select token_hash from address_proof where expires_at <= $before
+    order by expires_at limit $limit for update skip locked))`)
+
+/** Deletes up to `limit` proofs that expired by `before`. Returns their number. For maintenance. */
+export async function deleteExpiredAddressProofs(db: Database, before: Date, limit: number): Promise<number> {
+  return removeExpired(db, { before, limit })
+}
