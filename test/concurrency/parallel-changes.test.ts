@@ -28,7 +28,7 @@ let app: TestApp
 let account: string
 beforeAll(async () => {
   app = await createTestApp({
-    env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000' },
+    env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGN_UP: 'open' },
     loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
   })
   account = (await make(`${IDENTITY}/account`, { name: 'Acme' })).document_id
@@ -179,6 +179,15 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     }),
   ],
   'password.forgot': [EACH, async () => ({ body: { email: (await makeUser()).email }, call: app.anonymous })],
+  'sign-up.request': [EACH, async () => ({ body: { email: `${unique('guest')}@example.test` }, call: app.anonymous })],
+  'login.sign-up': [
+    onceElse(410),
+    async () => {
+      const email = `${unique('guest')}@example.test`
+      await make('/api/v3/auth/sign-up', { email }, app.anonymous)
+      return { body: { token: await readToken(email), password: PASSWORD }, call: app.anonymous }
+    },
+  ],
   'password.reset': [
     onceElse(410),
     async () => {

@@ -77,6 +77,12 @@ const ACCEPTANCE: Step = [
   6,
 ]
 
+const SIGN_UP: Step = [
+  'begin; uses the links of the address up; reads what the address is; registers the user; creates its account; closes; commit',
+  9,
+  5,
+]
+
 /** A code is short: each attempt counts before it is looked at, whatever comes of the request. */
 const CODE_ATTEMPT: Step = [
   'counts the attempt as failed, before its code is looked at: begin, lock, count, commit',
@@ -163,6 +169,7 @@ const LONGER: readonly Step[] = [
   CODE_IDENTITY,
   INVITATION,
   ACCEPTANCE,
+  SIGN_UP,
   ...OF_FACTORS,
 ]
 
@@ -207,6 +214,13 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads the address and the hash of the caller', 1, 1],
     ['counts the attempt as failed, before the current password is looked at: begin, lock, count, commit', 4, 2],
     END_OF_ACCESS,
+  ],
+  'sign-up.request': [STRICT_LIMIT, CHANGE],
+  'sign-up.request for the address of a user': [STRICT_LIMIT, CHANGE],
+  'login.sign-up': [
+    STRICT_LIMIT,
+    ['reads the sign-up of the link and what its address is, before the password hash is computed', 2, 2],
+    SIGN_UP,
   ],
   'password.forgot': [STRICT_LIMIT, CHANGE],
   'password.forgot of an unknown address': [STRICT_LIMIT, CHANGE],
@@ -344,7 +358,7 @@ test('no statement of these requests reads through what others have stored, but 
   expect(judgeWholeReads(reads)).toEqual({ unknown: [], unused: [] })
 })
 
-test('no transaction but those of providers, codes, decisions, ends of apps, invitations, bulk replays and second factors has more than four statements in two round trips', () => {
+test('no transaction but those of providers, codes, decisions, ends of apps, invitations, sign-ups, bulk replays and second factors has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
   const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
   expect(new Set(long)).toEqual(new Set(LONGER))

@@ -234,6 +234,12 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     await fixture.app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request')
     return { body: { token: await tokenOfMail(user.email) }, call: fixture.app.anonymous }
   },
+  'sign-up.request': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
+  'login.sign-up': async () => {
+    const address = email()
+    await fixture.app.anonymous('POST', '/api/v3/auth/sign-up', { email: address })
+    return { body: { token: await tokenOfMail(address), password: PASSWORD }, call: fixture.app.anonymous }
+  },
   'user.create': () => ({ body: { email: email() } }),
   'user.find-all': undefined,
   'user.find-one': of(newUser),
@@ -369,6 +375,10 @@ export const FORMS: Record<string, MakeRequest> = {
     call: fixture.app.callAs((await signIn()).jwt),
   }),
   'session.revoke of all': async () => ({ body: { all: true }, call: fixture.app.callAs((await signIn()).jwt) }),
+  'sign-up.request for the address of a user': async () => ({
+    body: { email: (await newUser()).email },
+    call: fixture.app.anonymous,
+  }),
   'password.forgot of an unknown address': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
   'account-member.create with roles': async () => ({
     params: await idOf(newAccount()),
@@ -439,7 +449,12 @@ export async function startRequestFixture(): Promise<{ fixture: ContractFixture;
   const clock = buildManualClock()
   providers = await startProviderFixture(() => clock.now())
   realtime = await startRealtimeProvider(() => clock.now())
-  const settings = { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: TARGET }
+  const settings = {
+    SIGNALBOX_ROLES: 'api',
+    RATE_LIMIT_STRICT_PER_MINUTE: '1000',
+    SSO_TARGETS: TARGET,
+    SIGN_UP: 'open',
+  }
   const database = await openRequestDatabase()
   const started = await startContractFixture({
     clock,

@@ -1,6 +1,7 @@
+import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
 
 /** A proof of an address, without the hash of its token. `browser` is a hash of the browser's id, null for the API. */
 const proof = defineRecord('address_proof', [
@@ -33,13 +34,36 @@ export interface NewAddressProof
   totalLimit: number
 }
 
-/** The call that counts a proof and keeps it, as SQL: null, or the limit that refuses it. */
-export const ADMIT_ADDRESS_PROOF = `admit_address_proof($tokenHash, $purpose, $email, $network, $wideNetwork, $browser,
-  $redirectUrl, $next, $expiresAt, $now, $addressLimit, $networkLimit, $wideNetworkLimit, $totalLimit)`
+/** The limit that refuses a proof; null when it is kept. */
+export type ProofRefusal = 'address' | 'network' | 'total' | null
+
+/**
+ * Defines the statement that counts a proof and keeps it, and reads the columns `reads` about its address: one statement,
+ * the same for every address.
+ */
+export function defineAdmission<Read>(
+  counts: string,
+  reads: string,
+): (db: Database, row: NewAddressProof) => Promise<Read & { refusal: ProofRefusal }> {
+  const admit = countBehindLock<Read & { refusal: ProofRefusal }, NewAddressProof>({
+    counts,
+    lock: 'addressProofs',
+    by: 'admit_address_proof',
+    adds: true,
+    call: `
+      select admit_address_proof($tokenHash, $purpose, $email, $network, $wideNetwork, $browser, $redirectUrl, $next,
+        $expiresAt, $now, $addressLimit, $networkLimit, $wideNetworkLimit, $totalLimit) as refusal, ${reads}`,
+  })
+  return async (db, row) => {
+    const [admitted] = await admit(db, row)
+    if (!admitted) throw new Error('the statement that admits a proof of an address returns a row')
+    return admitted
+  }
+}
 
 const select = statement<AddressProof, PresentedToken>(`
   select ${proof.members('p')} from address_proof p
-  where p.token_hash = $tokenHash and p.purpose = $purpose and p.expires_at > $now`)
+  where p.token_hash = $tokenHash and p.purpose = $purpose and ${isAfter('p.expires_at', '$now')}`)
 
 /** The open proof of a token. */
 export async function findAddressProof(db: Database, token: PresentedToken): Promise<AddressProof | undefined> {
@@ -51,7 +75,7 @@ export async function findAddressProof(db: Database, token: PresentedToken): Pro
 const take = statement<AddressProof, PresentedToken>(`
   with asked as materialized (
     select email_key(p.email) as key from address_proof p
-    where p.token_hash = $tokenHash and p.purpose = $purpose and p.expires_at > $now
+    where p.token_hash = $tokenHash and p.purpose = $purpose and ${isAfter('p.expires_at', '$now')}
   ), gone as (
     delete from address_proof where token_hash = any(array(
       select x.token_hash from asked a cross join lateral (

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Problem } from '../../http/problem/problem.ts'
 import { listNetworks } from '../../http/request/address-group.ts'
-import type { NewAddressProof } from './address-proof.store.ts'
+import type { NewAddressProof, ProofRefusal } from './address-proof.store.ts'
 
 /** Limit of open proofs of one address, against flooding a mailbox. */
 export const ADDRESS_LIMIT = 3
@@ -15,9 +15,6 @@ const TOTAL_LIMIT = 10_000
 
 /** Longest goal that a proof keeps, in characters. */
 const GOAL_LIMIT = 2_048
-
-/** The limit that refuses a proof; null when it is kept. */
-export type ProofRefusal = 'address' | 'network' | 'total' | null
 
 /** The browser that asks for a proof, and where it continues. */
 export interface ProofBrowser {

@@ -2,14 +2,13 @@ import type { Texts } from '../../base/language/texts.ts'
 import { invalidField, Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type RegistrationDeps, registerWithAccount } from '../account/new-user.ts'
-import { type AddressProof, findAddressProof, takeAddressProof } from '../address-proof/address-proof.store.ts'
 import {
-  checkAdmitted,
-  describeOrigin,
-  hashBrowser,
-  type ProofOrigin,
+  type AddressProof,
+  findAddressProof,
   type ProofRefusal,
-} from '../address-proof/address-proof.ts'
+  takeAddressProof,
+} from '../address-proof/address-proof.store.ts'
+import { checkAdmitted, describeOrigin, hashBrowser, type ProofOrigin } from '../address-proof/address-proof.ts'
 import { checkCanSend, writeMail } from '../mail/outbox.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { type IssuedSession, openLockedSession, type SessionDeps, type SessionOrigin } from '../session/session.ts'

@@ -152,8 +152,8 @@ export async function findOpenInvitation(
 
 /** Whether an open invitation of an account is for this address, as SQL. */
 export const hasOpenInvitation = (email: string, now: string): string => `exists (
-    select from account_invitation i where email_key(i.email) = email_key(${email})
-      and i.accepted_at is null and i.revoked_at is null and i.expires_at > ${now}
+    select from (select * from account_invitation x where email_key(x.email) = email_key(${email}) offset 0) i
+    where i.accepted_at is null and i.revoked_at is null and i.expires_at > ${now}
       and exists (select from account a where a.document_id = i.account and a.deleted_at is null))`
 
 const accept = aheadStatement<{ id: InvitationId; by: UserId; now: Date }>(`

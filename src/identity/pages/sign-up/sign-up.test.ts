@@ -16,7 +16,10 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
-const newAddress = () => `page-${(count += 1)}@example.test`
+function newAddress(): string {
+  count += 1
+  return `page-${count}@example.test`
+}
 
 async function ask(visitor: PageVisitor, email: string, query = '') {
   expect((await visitor.get(`/auth/sign-up${query}`)).status).toBe(200)
