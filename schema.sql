@@ -87,6 +87,10 @@ create table "address_proof" (
   token_hash bytea not null,
   purpose text not null,
   email text not null,
+  "user" uuid,
+  login_hash bytea,
+  code_hash bytea,
+  attempts integer not null default 0,
   network bytea not null,
   wide_network bytea not null,
   browser bytea,
@@ -94,13 +98,16 @@ create table "address_proof" (
   next text,
   expires_at timestamp(3) with time zone not null,
   created_at timestamp(3) with time zone not null,
+  constraint address_proof_login_hash_key UNIQUE (login_hash),
   constraint address_proof_pkey PRIMARY KEY (token_hash),
-  constraint address_proof_purpose_check CHECK ((purpose = 'sign-up'::text))
+  constraint address_proof_purpose_check CHECK ((purpose = ANY (ARRAY['sign-up'::text, 'sign-in'::text]))),
+  constraint address_proof_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX address_proof_email_idx ON public.address_proof USING btree (email_key(email), purpose);
 CREATE INDEX address_proof_expires_idx ON public.address_proof USING btree (expires_at);
 CREATE INDEX address_proof_network_idx ON public.address_proof USING btree (network, purpose);
 CREATE INDEX address_proof_purpose_idx ON public.address_proof USING btree (purpose, expires_at);
+CREATE INDEX address_proof_user_idx ON public.address_proof USING btree ("user");
 CREATE INDEX address_proof_wide_network_idx ON public.address_proof USING btree (wide_network, purpose);
 
 create table "alert_incident" (

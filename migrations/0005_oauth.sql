@@ -504,6 +504,7 @@ begin
   update "user" set access_ended_at = at, apps_ended_at = case when keeps_apps then apps_ended_at else at end
     where document_id = holder;
   delete from proof_token where "user" = holder and purpose = 'reset';
+  delete from address_proof where "user" = holder;
   -- A redemption locks its code and waits for the user: it is checked against access_ended_at then, as a second step
   -- is.
   delete from login_code where code_hash = any(array(

@@ -8,7 +8,7 @@ import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../
 import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { accessClaims, headOf, makeKey, signParts } from '../harness/app/token-issuer.ts'
 import { buildFactorRequests } from '../harness/browser/factor-requests.ts'
-import { readMails } from '../harness/browser/mailbox.ts'
+import { beginMailLogin, readMails } from '../harness/browser/mailbox.ts'
 import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import { endRows } from '../harness/delivery/ledger-rows.ts'
 import { untilWaiting } from '../harness/plan/lock-waits.ts'
@@ -28,7 +28,7 @@ let app: TestApp
 let account: string
 beforeAll(async () => {
   app = await createTestApp({
-    env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGN_UP: 'open' },
+    env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' },
     loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
   })
   account = (await make(`${IDENTITY}/account`, { name: 'Acme' })).document_id
@@ -180,6 +180,11 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
   ],
   'password.forgot': [EACH, async () => ({ body: { email: (await makeUser()).email }, call: app.anonymous })],
   'sign-up.request': [EACH, async () => ({ body: { email: `${unique('guest')}@example.test` }, call: app.anonymous })],
+  'mail-login.request': [EACH, async () => ({ body: { email: (await makeUser()).email }, call: app.anonymous })],
+  'login.mail': [
+    onceElse(401),
+    async () => ({ body: await beginMailLogin(app, (await makeUser()).email), call: app.anonymous }),
+  ],
   'login.sign-up': [
     onceElse(410),
     async () => {

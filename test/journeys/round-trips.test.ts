@@ -83,6 +83,12 @@ const SIGN_UP: Step = [
   5,
 ]
 
+const MAIL_LOGIN: Step = [
+  'begin; locks the user and counts the attempt; reads the user; reads the hash of its password; reads its factors; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  8,
+  6,
+]
+
 /** A code is short: each attempt counts before it is looked at, whatever comes of the request. */
 const CODE_ATTEMPT: Step = [
   'counts the attempt as failed, before its code is looked at: begin, lock, count, commit',
@@ -170,6 +176,7 @@ const LONGER: readonly Step[] = [
   INVITATION,
   ACCEPTANCE,
   SIGN_UP,
+  MAIL_LOGIN,
   ...OF_FACTORS,
 ]
 
@@ -222,6 +229,9 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads the sign-up of the link and what its address is, before the password hash is computed', 2, 2],
     SIGN_UP,
   ],
+  'mail-login.request': [STRICT_LIMIT, CHANGE],
+  'mail-login.request for an unknown address': [STRICT_LIMIT, CHANGE],
+  'login.mail': [STRICT_LIMIT, ['reads the sign-in of the id', 1, 1], CODE_ATTEMPT, MAIL_LOGIN],
   'password.forgot': [STRICT_LIMIT, CHANGE],
   'password.forgot of an unknown address': [STRICT_LIMIT, CHANGE],
   'password.reset': [
@@ -358,7 +368,7 @@ test('no statement of these requests reads through what others have stored, but 
   expect(judgeWholeReads(reads)).toEqual({ unknown: [], unused: [] })
 })
 
-test('no transaction but those of providers, codes, decisions, ends of apps, invitations, sign-ups, bulk replays and second factors has more than four statements in two round trips', () => {
+test('no transaction but those of providers, codes, decisions, ends of apps, invitations, sign-ups, sign-ins by mail, bulk replays and second factors has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
   const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
   expect(new Set(long)).toEqual(new Set(LONGER))

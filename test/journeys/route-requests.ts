@@ -15,7 +15,7 @@ import {
   WEB_APP,
 } from '../harness/app/social-app.ts'
 import { buildFactorRequests } from '../harness/browser/factor-requests.ts'
-import { readMails } from '../harness/browser/mailbox.ts'
+import { beginMailLogin, readMails } from '../harness/browser/mailbox.ts'
 import type { PersonalityName } from '../harness/fakes/provider/personalities.ts'
 import { type ProviderFixture, startProviderFixture } from '../harness/fakes/provider/provider-fixture.ts'
 import { openRequestDatabase, type RequestDatabase } from '../harness/plan/request-plans.ts'
@@ -163,6 +163,11 @@ const factors = buildFactorRequests(() => ({ ...fixture.app, newUser: newPasswor
 /** Input of a successful request to each route; undefined for none. */
 export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'login.local': async () => ({ body: await newPasswordUser(), call: fixture.app.anonymous }),
+  'mail-login.request': async () => ({ body: { email: (await newUser()).email }, call: fixture.app.anonymous }),
+  'login.mail': async () => ({
+    body: await beginMailLogin(fixture.app, (await newUser()).email),
+    call: fixture.app.anonymous,
+  }),
   ...buildFactorRouteRequests(factors, () => fixture.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },
@@ -379,6 +384,7 @@ export const FORMS: Record<string, MakeRequest> = {
     body: { email: (await newUser()).email },
     call: fixture.app.anonymous,
   }),
+  'mail-login.request for an unknown address': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
   'password.forgot of an unknown address': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
   'account-member.create with roles': async () => ({
     params: await idOf(newAccount()),
@@ -454,6 +460,7 @@ export async function startRequestFixture(): Promise<{ fixture: ContractFixture;
     RATE_LIMIT_STRICT_PER_MINUTE: '1000',
     SSO_TARGETS: TARGET,
     SIGN_UP: 'open',
+    SIGN_IN_BY_MAIL: 'true',
   }
   const database = await openRequestDatabase()
   const started = await startContractFixture({

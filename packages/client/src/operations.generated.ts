@@ -22,6 +22,8 @@ export const OPERATIONS = {
     loginFactor: { method: 'POST', path: '/api/v3/auth/login/factor' },
     loginFactorOptions: { method: 'POST', path: '/api/v3/auth/login/factor/options' },
     loginLocal: { method: 'POST', path: '/api/v3/auth/login/local' },
+    mailLoginRequest: { method: 'POST', path: '/api/v3/auth/login/mail' },
+    loginMail: { method: 'POST', path: '/api/v3/auth/login/mail/confirm' },
     loginOauthStart: { method: 'GET', path: '/api/v3/auth/login/oauth/{provider}' },
     loginOauthCallback: { method: 'GET', path: '/api/v3/auth/login/oauth/{provider}/callback' },
     loginOauthFormCallback: { method: 'POST', path: '/api/v3/auth/login/oauth/{provider}/callback' },

@@ -75,6 +75,8 @@ function findForbidden(values: Values, appEnv: AppEnv): string[] {
   const hasNoMail = values.SMTP_URL === undefined && !['development', 'test'].includes(appEnv)
   if (hasNoMail && !['closed', undefined].includes(values.SIGN_UP))
     faults.push('SIGN_UP needs a mail server outside development. Set SMTP_URL and MAIL_FROM, or remove it.')
+  if (hasNoMail && values.SIGN_IN_BY_MAIL)
+    faults.push('SIGN_IN_BY_MAIL needs a mail server outside development. Set SMTP_URL and MAIL_FROM, or remove it.')
   return faults
 }
 

@@ -151,6 +151,7 @@ export const VARIABLES = {
     'empty: all',
     'Domains whose addresses may sign up with a password, comma-separated, in lower case. A domain does not include those below it.',
   ),
+  SIGN_IN_BY_MAIL: variable(flag, 'false', 'Whether users may sign in with a link or a code by mail.'),
   SSO_HANDSHAKE_ISSUER: variable(text, 'BASE_URL', 'The issuer of handshake tokens.'),
   SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),
   IDENTITY_ENGINE: variable(oneOf('embedded', 'supabase'), 'embedded', 'The OIDC engine.'),

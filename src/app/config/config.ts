@@ -72,6 +72,7 @@ export interface Config extends RealtimeConfig {
   smtp: { url: string; from: string } | undefined
   /** Who may sign up with a password: `SIGN_UP`, `SIGN_UP_EMAIL_DOMAINS`. */
   signUp: SignUpRules
+  signInByMail: boolean
   /** The social providers that `SOCIAL_*` enables. */
   socialProviders: readonly EnabledProvider[]
   /** Origins; development adds every loopback origin. */
@@ -238,6 +239,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
     smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
     signUp: { mode: values.SIGN_UP ?? 'closed', domains: values.SIGN_UP_EMAIL_DOMAINS ?? [] },
+    signInByMail: values.SIGN_IN_BY_MAIL ?? false,
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],

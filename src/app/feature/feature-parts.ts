@@ -80,6 +80,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     hookKeys: readHookKeys(secrets.oauthHook),
     canSendMail: decideMailWay(config) !== 'none',
     signUp: config.signUp,
+    signInByMail: config.signInByMail,
     listPermissions: () => permissions,
     listAccountPermissions: () => accountPermissions,
     realtime: {

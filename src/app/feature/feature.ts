@@ -63,6 +63,8 @@ export interface FeatureParts {
   canSendMail: boolean
   /** Who may sign up with a password. */
   signUp: SignUpRules
+  /** Whether users may sign in by mail. */
+  signInByMail: boolean
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   /** Permissions with an effect when limited to some accounts. */
@@ -123,4 +125,5 @@ export type PageSettings = Omit<
   | 'needsHandshake'
   | 'findApp'
   | 'canSignUp'
+  | 'canSignInByMail'
 >

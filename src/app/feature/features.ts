@@ -17,6 +17,7 @@ import { signInBrowser } from '../../identity/pages/browser/browser-session.ts'
 import { portalSessionRoutes } from '../../identity/portal/portal-session.routes.ts'
 import { sessionListRoutes } from '../../identity/session/list/session-list.routes.ts'
 import { sessionRoutes } from '../../identity/session/session.routes.ts'
+import { mailLoginRoutes } from '../../identity/sign-in/by-mail/mail-login.routes.ts'
 import { loginRoutes } from '../../identity/sign-in/local/login.routes.ts'
 import { passkeyRoutes } from '../../identity/sign-in/passkey-login/passkey.routes.ts'
 import { passkeyLoginRoutes } from '../../identity/sign-in/passkey-login/passkey-login.routes.ts'
@@ -128,6 +129,7 @@ const socialLoginDeps = ({ pages, handshakes, engine, binding, ...parts }: Featu
  */
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, (parts) => ({ ...sessionDeps(parts), passwords: parts.passwords })),
+  feature(mailLoginRoutes, (parts) => ({ ...linkDeps(parts), ...factorDeps(parts), signInByMail: parts.signInByMail })),
   feature(factorLoginRoutes, factorDeps),
   feature(secondFactorRoutes, factorDeps),
   feature(stepUpRoutes, factorDeps),

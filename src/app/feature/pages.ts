@@ -13,6 +13,7 @@ import { buildBrowserKeys } from '../../identity/pages/browser/browser-key.ts'
 import { CLEAN_ADDRESS } from '../../identity/pages/frame/clean-address.ts'
 import { COPY_SCRIPT } from '../../identity/pages/frame/copy-script.ts'
 import { ICON } from '../../identity/pages/frame/page.ts'
+import { mailLoginPageRoutes } from '../../identity/pages/mail-login/mail-login.routes.ts'
 import { SHOW_PASSWORD } from '../../identity/pages/password/password-script.ts'
 import { passkeyPageRoutes } from '../../identity/pages/security/passkey.routes.ts'
 import { passwordChangeRoutes } from '../../identity/pages/security/password-change.routes.ts'
@@ -85,7 +86,18 @@ export function buildKnownBrowserFinder(
   }
 }
 
-const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, signUp, handshakes, pages }: FeatureParts) => ({
+const pageDeps = ({
+  ids,
+  random,
+  keys,
+  keyring,
+  passwords,
+  canSendMail,
+  signUp,
+  signInByMail,
+  handshakes,
+  pages,
+}: FeatureParts) => ({
   ids,
   random,
   keys,
@@ -93,6 +105,7 @@ const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, signUp, 
   passwords,
   canSendMail,
   canSignUp: canSendMail && signUp.mode !== 'closed',
+  canSignInByMail: canSendMail && signInByMail,
   serviceName: pages.brand.name,
   needsHandshake: (url: string) => needsHandshake(url, handshakes),
   openTarget: buildOpenTarget({ rules: handshakes, random }),
@@ -118,6 +131,7 @@ export const PAGES: readonly Feature[] = [
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
+  feature(mailLoginPageRoutes, (parts) => ({ ...pageDeps(parts), signInByMail: parts.signInByMail })),
   feature(signUpPageRoutes, (parts) => ({
     ...pageDeps(parts),
     signUp: parts.signUp,

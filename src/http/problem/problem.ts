@@ -17,6 +17,7 @@ export const PROBLEMS = {
   fresh_factor_required: { status: 403, title: 'Fresh proof of identity required' },
   email_required: { status: 403, title: 'E-mail address required' },
   email_not_verified: { status: 403, title: 'E-mail address not verified' },
+  sign_in_by_mail_off: { status: 403, title: 'Sign-in by mail switched off' },
   sign_up_closed: { status: 403, title: 'Sign-up closed' },
   form_refused: { status: 403, title: 'Form refused' },
   provider_unknown: { status: 404, title: 'Unknown sign-in provider' },

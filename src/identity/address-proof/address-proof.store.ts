@@ -1,18 +1,18 @@
+import type { UserId } from '../../base/id.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { changeStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
 
-/** A proof of an address, without the hash of its token. `browser` is a hash of the browser's id, null for the API. */
-const proof = defineRecord('address_proof', [
-  'purpose',
-  'email',
-  'browser',
-  'redirect_url',
-  'next',
-  'expires_at',
-  'created_at',
-])
+/**
+ * A proof of an address, without the hash of its token. `browser` is a hash of the browser's id, null for the API; `userId`
+ * and `codeHash` are of a sign-in, `userId` of one whose address a user has.
+ */
+const proof = defineRecord(
+  'address_proof',
+  ['purpose', 'email', 'user', 'code_hash', 'attempts', 'browser', 'redirect_url', 'next', 'expires_at', 'created_at'],
+  { user: 'userId' },
+)
 export type AddressProof = RecordOf<typeof proof>
 
 /** A presented token of a proof. */
@@ -25,9 +25,12 @@ export interface PresentedToken {
 /** A proof that is to be, with the limits that it is counted against. */
 export interface NewAddressProof
   extends PresentedToken,
-    Pick<AddressProof, 'email' | 'browser' | 'redirectUrl' | 'next' | 'expiresAt'> {
+    Pick<AddressProof, 'email' | 'codeHash' | 'browser' | 'redirectUrl' | 'next' | 'expiresAt'> {
   network: Buffer
   wideNetwork: Buffer
+  loginHash: Buffer | null
+  /** Whether a user with this address has signed in with this browser: it is counted by itself. */
+  isKnownBrowser: boolean
   addressLimit: number
   networkLimit: number
   wideNetworkLimit: number
@@ -39,11 +42,11 @@ export type ProofRefusal = 'address' | 'network' | 'total' | null
 
 /**
  * Defines the statement that counts a proof and keeps it, and reads the columns `reads` about its address: one statement,
- * the same for every address.
+ * the same for every address. `holder` selects the id of the user that a sign-in is for.
  */
 export function defineAdmission<Read>(
   counts: string,
-  reads: string,
+  { holder = 'null::uuid', reads }: { holder?: string; reads: string },
 ): (db: Database, row: NewAddressProof) => Promise<Read & { refusal: ProofRefusal }> {
   const admit = countBehindLock<Read & { refusal: ProofRefusal }, NewAddressProof>({
     counts,
@@ -51,8 +54,9 @@ export function defineAdmission<Read>(
     by: 'admit_address_proof',
     adds: true,
     call: `
-      select admit_address_proof($tokenHash, $purpose, $email, $network, $wideNetwork, $browser, $redirectUrl, $next,
-        $expiresAt, $now, $addressLimit, $networkLimit, $wideNetworkLimit, $totalLimit) as refusal, ${reads}`,
+      select admit_address_proof($tokenHash, $purpose, $email, ${holder}, $loginHash, $codeHash, $network, $wideNetwork,
+        $browser, $isKnownBrowser, $redirectUrl, $next, $expiresAt, $now, $addressLimit, $networkLimit,
+        $wideNetworkLimit, $totalLimit) as refusal, ${reads}`,
   })
   return async (db, row) => {
     const [admitted] = await admit(db, row)
@@ -69,6 +73,45 @@ const select = statement<AddressProof, PresentedToken>(`
 export async function findAddressProof(db: Database, token: PresentedToken): Promise<AddressProof | undefined> {
   const [row] = await select(db, token)
   return row
+}
+
+const selectByLogin = statement<AddressProof, { loginHash: Buffer; now: Date }>(`
+  select ${proof.members('p')} from address_proof p
+  where p.login_hash = $loginHash and ${isAfter('p.expires_at', '$now')}`)
+
+/** The open sign-in by mail of the id that its client holds. */
+export async function findMailLogin(
+  db: Database,
+  login: { loginHash: Buffer; now: Date },
+): Promise<AddressProof | undefined> {
+  const [row] = await selectByLogin(db, login)
+  return row
+}
+
+/** A sign-in by mail that is being used: by the token of its link, or by the id of its client, the other being null. */
+export interface TriedMailLogin {
+  tokenHash: Buffer | null
+  loginHash: Buffer | null
+  now: Date
+}
+
+const tryLogin = statement<AddressProof, TriedMailLogin>(
+  `select ${proof.members('p')} from try_mail_login($tokenHash, $loginHash, $now) p`,
+)
+
+/** Locks an open sign-in by mail behind its user, and counts an attempt by its id. The count includes this attempt. */
+export async function tryMailLogin(db: Database, login: TriedMailLogin): Promise<AddressProof | undefined> {
+  const [row] = await tryLogin(db, login)
+  return row
+}
+
+const useLogins = closingStatement<{ userId: UserId }>(
+  'used_mail_logins as (delete from address_proof where "user" = $userId)',
+)
+
+/** Uses every open sign-in by mail of a locked user up, with the last statement of the transaction. */
+export async function useMailLogins(db: Database, userId: UserId): Promise<void> {
+  await useLogins(db, { userId })
 }
 
 /** Every proof of the address goes at once, in the order of the locks of their rows. */

@@ -16,10 +16,9 @@ const KNOWN = `exists (select from "user" u where ${hasEmail('$email')}) as "isK
 const INVITED = `${hasOpenInvitation('$email', '$now')} as "isInvited"`
 
 /** Counts and keeps a sign-up, and reads what its address is. */
-export const admitSignUp = defineAdmission<SignUpAddress>(
-  'open sign-ups of an address and of a network',
-  `${KNOWN}, ${INVITED}`,
-)
+export const admitSignUp = defineAdmission<SignUpAddress>('open sign-ups of an address and of a network', {
+  reads: `${KNOWN}, ${INVITED}`,
+})
 
 const describe = statement<SignUpAddress, { email: string; now: Date }>(`select ${KNOWN}, ${INVITED}`)
 

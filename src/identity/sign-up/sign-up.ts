@@ -2,13 +2,14 @@ import type { Texts } from '../../base/language/texts.ts'
 import { invalidField, Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type RegistrationDeps, registerWithAccount } from '../account/new-user.ts'
+import { findAddressProof, type ProofRefusal, takeAddressProof } from '../address-proof/address-proof.store.ts'
 import {
-  type AddressProof,
-  findAddressProof,
-  type ProofRefusal,
-  takeAddressProof,
-} from '../address-proof/address-proof.store.ts'
-import { checkAdmitted, describeOrigin, hashBrowser, type ProofOrigin } from '../address-proof/address-proof.ts'
+  checkAdmitted,
+  describeOrigin,
+  findProofGoal,
+  type ProofGoal,
+  type ProofOrigin,
+} from '../address-proof/address-proof.ts'
 import { checkCanSend, writeMail } from '../mail/outbox.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { type IssuedSession, openLockedSession, type SessionDeps, type SessionOrigin } from '../session/session.ts'
@@ -71,7 +72,16 @@ export async function requestSignUp(
     throw invalidField('email', 'domain_not_allowed', 'is not of a domain that may sign up here')
   const { token, tokenHash } = createProofToken(deps.random)
   const expiresAt = new Date(now.getTime() + SIGN_UP_LIFETIME_MS)
-  const row = { tokenHash, purpose: 'sign-up' as const, email, expiresAt, now, ...describeOrigin(origin) }
+  const row = {
+    tokenHash,
+    purpose: 'sign-up' as const,
+    email,
+    loginHash: null,
+    codeHash: null,
+    expiresAt,
+    now,
+    ...describeOrigin(origin),
+  }
   const { refusal, ...address } = await admitSignUp(tx, row)
   checkAdmitted(refusal)
   const result = decideResult(deps.signUp, address, refusal)
@@ -91,23 +101,16 @@ function decideResult({ mode }: SignUpRules, address: SignUpAddress, refusal: Pr
   return mode === 'invited' && !address.isInvited ? 'not_invited' : 'sent'
 }
 
-/** Where the browser that began a sign-up continues; nowhere in another browser. */
-export type SignUpGoal = Partial<Pick<AddressProof, 'redirectUrl' | 'next'>>
-
 /** The sign-up of a link; undefined for a link that is not valid, or no longer. Does not spend it. Throws 403. */
 export async function findSignUp(
   deps: Pick<SignUpDeps, 'signUp'>,
   db: Database,
   { token, browserId, now }: { token: string; browserId?: string | undefined; now: Date },
-): Promise<{ email: string; goal: SignUpGoal } | undefined> {
+): Promise<{ email: string; goal: ProofGoal } | undefined> {
   checkSignUpOpen(deps)
   const proof = await findAddressProof(db, { tokenHash: hashProofToken(token), purpose: 'sign-up', now })
   if (!proof || (await findRefusal(deps, db, { email: proof.email, now }))) return undefined
-  return { email: proof.email, goal: readGoalOf(proof, browserId) }
-}
-
-function readGoalOf({ browser, redirectUrl, next }: AddressProof, browserId: string | undefined): SignUpGoal {
-  return browserId !== undefined && browser?.equals(hashBrowser(browserId)) === true ? { redirectUrl, next } : {}
+  return { email: proof.email, goal: findProofGoal(proof, browserId) }
 }
 
 /** The reason for which an address cannot be registered any more. For the audit log only. */
@@ -155,7 +158,7 @@ export async function prepareSignUp(
 export interface CompletedSignUp {
   user: UserRecord
   issued: IssuedSession & { refreshToken: string }
-  goal: SignUpGoal
+  goal: ProofGoal
 }
 
 /**
@@ -180,5 +183,5 @@ export async function completeSignUp(
   const accounts = [{ id: account.id, name: account.name }]
   const issued = await openLockedSession(deps, tx, { userId: user.id, accounts, origin, amr: ['pwd'], now })
   if (issued.refreshToken === null) throw new Error('the session of a sign-up has no refresh token')
-  return { user, issued: { ...issued, refreshToken: issued.refreshToken }, goal: readGoalOf(proof, browserId) }
+  return { user, issued: { ...issued, refreshToken: issued.refreshToken }, goal: findProofGoal(proof, browserId) }
 }

@@ -43,7 +43,6 @@ export const ADVISORY_LOCKS = {
  * of their ids. An unlisted table comes last. (`docs/decisions/0030-locks.md`, `lock-order.test.ts`)
  */
 export const LOCK_ORDER = [
-  'address_proof',
   'addressProofs',
   'account',
   'signInIdentity',
@@ -99,6 +98,7 @@ export const ROWS_OF_A_USER = [
   'recovery_code',
   'factor_challenge',
   'proof_token',
+  'address_proof',
   'login_code',
   'user_role',
 ] as const

@@ -76,15 +76,19 @@ export interface AccountMemberRole {
 }
 
 export interface AddressProof {
+  attempts: Generated<number>;
   browser: Buffer | null;
+  code_hash: Buffer | null;
   created_at: Timestamp;
   email: string;
   expires_at: Timestamp;
+  login_hash: Buffer | null;
   network: Buffer;
   next: string | null;
   purpose: string;
   redirect_url: string | null;
   token_hash: Buffer;
+  user: string | null;
   wide_network: Buffer;
 }
 
@@ -1183,6 +1187,10 @@ export interface Narrowed {
   account_member_role: {
     member: Id<"account member">;
     role: Id<"role">;
+  };
+  address_proof: {
+    purpose: "sign-up" | "sign-in";
+    user: Id<"user">;
   };
   alert_incident: {
     document_id: Id<"incident">;

@@ -5,7 +5,7 @@ import { renderRegistration } from '../account/invitation-page.ts'
 import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
-import { buildSignInUrl, SIGN_UP } from '../frame/page-url.ts'
+import { buildGoalUrl, SIGN_UP } from '../frame/page-url.ts'
 import { SHOW_PASSWORD } from '../password/password-script.ts'
 import { type Goal, listFormTargets, renderGoal } from '../sign-in/sign-in-goal.ts'
 
@@ -22,8 +22,6 @@ interface FormView {
 
 /** Builds the page that asks for the address of a sign-up. */
 export function buildSignUpPage(deps: Deps, { browserId, texts, goal, errors = [], email = '' }: FormView): Page {
-  const { target, next } = goal
-  const signIn = buildSignInUrl({ ...(target && { redirect_url: target.url }), ...(next !== undefined && { next }) })
   const content = html`<div class="panel">
 <div class="lead">
 <h1>${texts.say('sign-up.title')}</h1>
@@ -44,7 +42,7 @@ ${renderField(texts, {
 })}
 <button type="submit">${texts.say('sign-up.send')}</button>
 </form>
-<p class="small centered"><a href="${signIn}">${texts.say('sign-up.known')}</a></p>
+<p class="small centered"><a href="${buildGoalUrl('/auth/sign-in', goal)}">${texts.say('sign-up.known')}</a></p>
 </div>`
   return { texts, title: buildTitle(texts, texts.say('sign-up.title'), errors), content }
 }

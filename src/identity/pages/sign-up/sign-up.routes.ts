@@ -12,7 +12,6 @@ import {
   SIGN_UP_CONFIRM,
   type SignUpConfirmation,
   type SignUpDeps,
-  type SignUpGoal,
 } from '../../sign-up/sign-up.ts'
 import { buildLinkInvalid } from '../../user/proof/proof-token.ts'
 import { checkName } from '../account/invitation.routes.ts'
@@ -26,9 +25,9 @@ import { renderError } from '../frame/problem-page.ts'
 import {
   checkWeb,
   continueSignedIn,
-  type Goal,
   locate,
   readGoal,
+  readKeptGoal,
   type SignInPageDeps,
 } from '../sign-in/sign-in-goal.ts'
 import { buildConfirmPage, buildSignUpPage, buildSignUpSentPage } from './sign-up-page.ts'
@@ -63,15 +62,6 @@ function buildEmailError(texts: Texts): Refused {
 function toDomainError(texts: Texts, error: unknown): Refused {
   if (!(error instanceof Problem) || error.code !== 'validation_failed') throw error
   return { problem: error, errors: [{ field: 'email', text: texts.say('sign-up.domain') }] }
-}
-
-/** The goal that a sign-up keeps; the account page where it is not allowed any more. */
-function readKeptGoal(deps: SignUpPageDeps, { redirectUrl, next }: SignUpGoal): Goal {
-  try {
-    return readGoal(deps, { ...(redirectUrl && { redirect_url: redirectUrl }), ...(next && { next }) })
-  } catch {
-    return { target: undefined, next: undefined }
-  }
 }
 
 /** The pages of a sign-up with e-mail and password (docs/contract/pages.md#sign-up). */
@@ -114,7 +104,7 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
         checkWeb(goal)
         const email = form.email.trim()
         const { texts, browserId } = visitor
-        const browser = { id: browserId, redirectUrl: goal.target?.url, next: goal.next }
+        const browser = { id: browserId, isKnown: false, redirectUrl: goal.target?.url, next: goal.next }
         const request = { email, origin: { address, browser }, texts, now }
         const result = isEmailAddress(email)
           ? await requestSignUp(deps, db, request).catch((error: unknown) => toDomainError(texts, error))
