@@ -10521,7 +10521,7 @@ export interface components {
              * @description A UUID in lower case.
              */
             document_id: string;
-            /** @description Method: `local` by password, `factor` the second step, `passkey`, `oauth` a provider, `code` a deep link. */
+            /** @description Method: `local` by password, `sign-up`, `mail` by link or code, `factor` the second step, `passkey`, `oauth` a provider, `code` a deep link. */
             method: string;
             /** @enum {string} */
             outcome: "success" | "failure";
