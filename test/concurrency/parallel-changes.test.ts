@@ -8,7 +8,7 @@ import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../
 import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { accessClaims, headOf, makeKey, signParts } from '../harness/app/token-issuer.ts'
 import { buildFactorRequests } from '../harness/browser/factor-requests.ts'
-import { beginMailLogin, readMails } from '../harness/browser/mailbox.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
 import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import { endRows } from '../harness/delivery/ledger-rows.ts'
 import { untilWaiting } from '../harness/plan/lock-waits.ts'
@@ -16,6 +16,7 @@ import { buildFactorCases } from './factor-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 import { buildPlatformCases } from './platform-cases.ts'
 import { buildPortalCases } from './portal-cases.ts'
+import { buildSignUpCases } from './sign-up-cases.ts'
 
 const PROVIDER_KEY = makeKey('key-1')
 const IDENTITY = '/api/v3/identity'
@@ -179,20 +180,6 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     }),
   ],
   'password.forgot': [EACH, async () => ({ body: { email: (await makeUser()).email }, call: app.anonymous })],
-  'sign-up.request': [EACH, async () => ({ body: { email: `${unique('guest')}@example.test` }, call: app.anonymous })],
-  'mail-login.request': [EACH, async () => ({ body: { email: (await makeUser()).email }, call: app.anonymous })],
-  'login.mail': [
-    onceElse(401),
-    async () => ({ body: await beginMailLogin(app, (await makeUser()).email), call: app.anonymous }),
-  ],
-  'login.sign-up': [
-    onceElse(410),
-    async () => {
-      const email = `${unique('guest')}@example.test`
-      await make('/api/v3/auth/sign-up', { email }, app.anonymous)
-      return { body: { token: await readToken(email), password: PASSWORD }, call: app.anonymous }
-    },
-  ],
   'password.reset': [
     onceElse(410),
     async () => {
@@ -243,6 +230,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
       return { body: { token: await readToken(email), password: PASSWORD }, call: app.anonymous }
     },
   ],
+  ...buildSignUpCases({ app: () => app, unique, makeUser }),
   ...buildPortalCases({ make, app: () => app }),
   'event.tenant-visible': [SAME, async () => ({ id: (await makeEventType()).id, body: { is_tenant_visible: true } })],
   'sso.handshake': [

@@ -15,7 +15,7 @@ import {
   WEB_APP,
 } from '../harness/app/social-app.ts'
 import { buildFactorRequests } from '../harness/browser/factor-requests.ts'
-import { beginMailLogin, readMails } from '../harness/browser/mailbox.ts'
+import { readMails } from '../harness/browser/mailbox.ts'
 import type { PersonalityName } from '../harness/fakes/provider/personalities.ts'
 import { type ProviderFixture, startProviderFixture } from '../harness/fakes/provider/provider-fixture.ts'
 import { openRequestDatabase, type RequestDatabase } from '../harness/plan/request-plans.ts'
@@ -30,6 +30,7 @@ import { buildPortalRouteRequests } from './portal-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
+import { buildSignUpRouteRequests, SIGN_UP_ENV } from './sign-up-route-requests.ts'
 import { buildUsersRouteRequests } from './users-route-requests.ts'
 
 /** Input of one request beyond the route itself. */
@@ -149,6 +150,7 @@ const newIdentity = async () => {
   return { call, params: { id: linked.body.data.document_id as string } }
 }
 
+const signUps = buildSignUpRouteRequests({ app: () => fixture.app, email, newUser })
 const users = buildUsersRouteRequests({ created, email, newIdentity, newRole, newUser, signIn })
 
 const of =
@@ -163,11 +165,7 @@ const factors = buildFactorRequests(() => ({ ...fixture.app, newUser: newPasswor
 /** Input of a successful request to each route; undefined for none. */
 export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'login.local': async () => ({ body: await newPasswordUser(), call: fixture.app.anonymous }),
-  'mail-login.request': async () => ({ body: { email: (await newUser()).email }, call: fixture.app.anonymous }),
-  'login.mail': async () => ({
-    body: await beginMailLogin(fixture.app, (await newUser()).email),
-    call: fixture.app.anonymous,
-  }),
+  ...signUps.byMail,
   ...buildFactorRouteRequests(factors, () => fixture.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },
@@ -239,12 +237,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     await fixture.app.callAs(jwt)('POST', '/api/v3/auth/email/verify/request')
     return { body: { token: await tokenOfMail(user.email) }, call: fixture.app.anonymous }
   },
-  'sign-up.request': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
-  'login.sign-up': async () => {
-    const address = email()
-    await fixture.app.anonymous('POST', '/api/v3/auth/sign-up', { email: address })
-    return { body: { token: await tokenOfMail(address), password: PASSWORD }, call: fixture.app.anonymous }
-  },
+  ...signUps.signUp,
   'user.create': () => ({ body: { email: email() } }),
   'user.find-all': undefined,
   'user.find-one': of(newUser),
@@ -380,11 +373,7 @@ export const FORMS: Record<string, MakeRequest> = {
     call: fixture.app.callAs((await signIn()).jwt),
   }),
   'session.revoke of all': async () => ({ body: { all: true }, call: fixture.app.callAs((await signIn()).jwt) }),
-  'sign-up.request for the address of a user': async () => ({
-    body: { email: (await newUser()).email },
-    call: fixture.app.anonymous,
-  }),
-  'mail-login.request for an unknown address': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
+  ...signUps.forms,
   'password.forgot of an unknown address': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
   'account-member.create with roles': async () => ({
     params: await idOf(newAccount()),
@@ -455,13 +444,7 @@ export async function startRequestFixture(): Promise<{ fixture: ContractFixture;
   const clock = buildManualClock()
   providers = await startProviderFixture(() => clock.now())
   realtime = await startRealtimeProvider(() => clock.now())
-  const settings = {
-    SIGNALBOX_ROLES: 'api',
-    RATE_LIMIT_STRICT_PER_MINUTE: '1000',
-    SSO_TARGETS: TARGET,
-    SIGN_UP: 'open',
-    SIGN_IN_BY_MAIL: 'true',
-  }
+  const settings = { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: TARGET, ...SIGN_UP_ENV }
   const database = await openRequestDatabase()
   const started = await startContractFixture({
     clock,

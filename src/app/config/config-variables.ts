@@ -141,16 +141,8 @@ export const VARIABLES = {
     '2',
     'Passes of a password hash over its memory. In production the memory is at least 47104 with 1 pass, 19456 with 2, 12288 with 3, 9216 with 4 and 7168 with more.',
   ),
-  SIGN_UP: variable(
-    oneOf('closed', 'invited', 'open'),
-    'closed',
-    'Who may sign up with e-mail address and password: nobody, addresses with an open invitation, or everybody. Providers register users in any case.',
-  ),
-  SIGN_UP_EMAIL_DOMAINS: variable(
-    emailDomains,
-    'empty: all',
-    'Domains whose addresses may sign up with a password, comma-separated, in lower case. A domain does not include those below it.',
-  ),
+  SIGN_UP: variable(oneOf('closed', 'invited', 'open'), 'closed', 'Who may sign up with e-mail address and password.'),
+  SIGN_UP_EMAIL_DOMAINS: variable(emailDomains, 'empty: all', 'Domains whose addresses may sign up, comma-separated.'),
   SIGN_IN_BY_MAIL: variable(flag, 'false', 'Whether users may sign in with a link or a code by mail.'),
   SSO_HANDSHAKE_ISSUER: variable(text, 'BASE_URL', 'The issuer of handshake tokens.'),
   SSO_ACCEPT_SESSION_JWT: variable(flag, 'true', 'Whether a handshake may carry an ordinary session JWT.'),

@@ -6,13 +6,12 @@ import type { AccountLimits } from '../../identity/account/limit/account-limit.s
 import type { EnabledProvider } from '../../identity/engine/embedded/provider/provider-declaration.ts'
 import type { HashCost } from '../../identity/password/hash-cost.ts'
 import type { AllowedRedirect } from '../../identity/sign-in/outcome/redirect-allow-list.ts'
-import type { SignUpRules } from '../../identity/sign-up/sign-up.ts'
 import type { AllowedTarget } from '../../outbound/guard/callback-url.ts'
 import type { RealtimeSettings } from '../../realtime/provider/provider-settings.ts'
 import { findContradictions, findUnknownSettings } from './config-rules.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import { type IdleSetting, listIdleSettings } from './idle-settings.ts'
-import { readHashCost } from './password-settings.ts'
+import { readHashCost, readSignUp, type SignUpConfig } from './password-settings.ts'
 import { type RealtimeConfig, readRealtimeConfig, readRealtimeSettings } from './realtime-settings.ts'
 import { readSecretFiles } from './secret-files.ts'
 import { readSocialSettings } from './social-settings.ts'
@@ -37,7 +36,7 @@ export interface ServiceSecrets {
 }
 
 /** The configuration. Only this file reads the environment, once. */
-export interface Config extends RealtimeConfig {
+export interface Config extends RealtimeConfig, SignUpConfig {
   appEnv: AppEnv
   host: string
   port: number
@@ -70,9 +69,6 @@ export interface Config extends RealtimeConfig {
   supabaseIssuer: string | undefined
   /** The mail server and the sender of mails. */
   smtp: { url: string; from: string } | undefined
-  /** Who may sign up with a password: `SIGN_UP`, `SIGN_UP_EMAIL_DOMAINS`. */
-  signUp: SignUpRules
-  signInByMail: boolean
   /** The social providers that `SOCIAL_*` enables. */
   socialProviders: readonly EnabledProvider[]
   /** Origins; development adds every loopback origin. */
@@ -238,8 +234,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
     smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
-    signUp: { mode: values.SIGN_UP ?? 'closed', domains: values.SIGN_UP_EMAIL_DOMAINS ?? [] },
-    signInByMail: values.SIGN_IN_BY_MAIL ?? false,
+    ...readSignUp(values),
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],

@@ -3,6 +3,8 @@ import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { changeStatement, closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
+import { hasOpenInvitation } from '../account/invitation/invitation.store.ts'
+import { hasEmail } from '../user-record/user.store.ts'
 
 /**
  * A proof of an address, without the hash of its token. `browser` is a hash of the browser's id, null for the API; `userId`
@@ -40,11 +42,25 @@ export interface NewAddressProof
 /** The limit that refuses a proof; null when it is kept. */
 export type ProofRefusal = 'address' | 'network' | 'total' | null
 
+/** What is known about the address of a sign-up. */
+export interface SignUpAddress {
+  /** Whether a user has it. */
+  isKnown: boolean
+  /** Whether an open invitation is for it. */
+  isInvited: boolean
+}
+
+/** The active user who has the address of a sign-in by mail, and its address as it is spelled; null for none. */
+export interface MailLoginUser {
+  userId: UserId | null
+  to: string | null
+}
+
 /**
  * Defines the statement that counts a proof and keeps it, and reads the columns `reads` about its address: one statement,
  * the same for every address. `holder` selects the id of the user that a sign-in is for.
  */
-export function defineAdmission<Read>(
+function defineAdmission<Read>(
   counts: string,
   { holder = 'null::uuid', reads }: { holder?: string; reads: string },
 ): (db: Database, row: NewAddressProof) => Promise<Read & { refusal: ProofRefusal }> {
@@ -64,6 +80,32 @@ export function defineAdmission<Read>(
     return admitted
   }
 }
+
+const OF_SIGN_UP = `
+  exists (select from "user" u where ${hasEmail('$email')}) as "isKnown",
+  ${hasOpenInvitation('$email', '$now')} as "isInvited"`
+
+/** Counts and keeps a sign-up, and reads what its address is. */
+export const admitSignUp = defineAdmission<SignUpAddress>('open sign-ups of an address and of a network', {
+  reads: OF_SIGN_UP,
+})
+
+const describe = statement<SignUpAddress, { email: string; now: Date }>(`select ${OF_SIGN_UP}`)
+
+/** What is known about an address. */
+export async function findSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
+  const [row] = await describe(db, { email, now })
+  return row ?? { isKnown: true, isInvited: false }
+}
+
+const ofActiveUser = (column: string) =>
+  `(select u.${column} from "user" u where ${hasEmail('$email')} and u.is_actived)`
+
+/** Counts and keeps a sign-in by mail, with its user, if any. */
+export const admitMailLogin = defineAdmission<MailLoginUser>('open sign-ins by mail of an address and of a network', {
+  holder: ofActiveUser('document_id'),
+  reads: `${ofActiveUser('document_id')} as "userId", ${ofActiveUser('email')} as "to"`,
+})
 
 const select = statement<AddressProof, PresentedToken>(`
   select ${proof.members('p')} from address_proof p
@@ -105,13 +147,13 @@ export async function tryMailLogin(db: Database, login: TriedMailLogin): Promise
   return row
 }
 
-const useLogins = closingStatement<{ userId: UserId }>(
+const removeLogins = closingStatement<{ userId: UserId }>(
   'used_mail_logins as (delete from address_proof where "user" = $userId)',
 )
 
-/** Uses every open sign-in by mail of a locked user up, with the last statement of the transaction. */
-export async function useMailLogins(db: Database, userId: UserId): Promise<void> {
-  await useLogins(db, { userId })
+/** Deletes every open sign-in by mail of a locked user, with the last statement of the transaction. */
+export async function deleteMailLogins(db: Database, userId: UserId): Promise<void> {
+  await removeLogins(db, { userId })
 }
 
 /** Every proof of the address goes at once, in the order of the locks of their rows. */

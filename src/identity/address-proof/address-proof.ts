@@ -1,7 +1,24 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { UserId } from '../../base/id.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import { listNetworks } from '../../http/request/address-group.ts'
-import type { AddressProof, NewAddressProof, ProofRefusal } from './address-proof.store.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { hashProofToken } from '../user/proof/proof-token.ts'
+import {
+  type AddressProof,
+  admitMailLogin,
+  admitSignUp,
+  deleteMailLogins,
+  findAddressProof,
+  findMailLogin,
+  findSignUpAddress,
+  type MailLoginUser,
+  type NewAddressProof,
+  type ProofRefusal,
+  type SignUpAddress,
+  takeAddressProof,
+  tryMailLogin,
+} from './address-proof.store.ts'
 
 /** Limit of open proofs of one address, against flooding a mailbox. */
 export const ADDRESS_LIMIT = 3
@@ -65,7 +82,7 @@ type OriginColumns =
   | 'totalLimit'
 
 /** What a proof keeps of its request, and its limits. A longer goal is not kept. */
-export function describeOrigin({ address, browser }: ProofOrigin): Pick<NewAddressProof, OriginColumns> {
+function describeOrigin({ address, browser }: ProofOrigin): Pick<NewAddressProof, OriginColumns> {
   const networks = listNetworks(address)
   const isKept = (browser?.redirectUrl?.length ?? 0) + (browser?.next?.length ?? 0) <= GOAL_LIMIT
   return {
@@ -86,7 +103,7 @@ export function describeOrigin({ address, browser }: ProofOrigin): Pick<NewAddre
  * Throws 429 or 503 for a request beyond the limit of its network or of everybody. The limit of an address is not shown:
  * it would reveal that somebody else asks for this address.
  */
-export function checkAdmitted(refusal: ProofRefusal): void {
+function checkAdmitted(refusal: ProofRefusal): void {
   if (refusal === 'network')
     throw new Problem('rate_limited', 'Too many mails were asked for from your network. Try again in an hour.', {
       headers: { 'retry-after': '3600' },
@@ -97,4 +114,89 @@ export function checkAdmitted(refusal: ProofRefusal): void {
       headers: { 'retry-after': '600' },
       reason: 'total_limit',
     })
+}
+
+/** A proof that is asked for, with the hash of the token of its link. */
+interface AskedProof {
+  tokenHash: Buffer
+  email: string
+  origin: ProofOrigin
+  expiresAt: Date
+  now: Date
+}
+
+/**
+ * Keeps a sign-up until its link is used, and reads what its address is, in the caller's transaction. `isKept` is false
+ * beyond the limit of the address. Throws 429 or 503 beyond the other limits.
+ */
+export async function keepSignUp(
+  db: Database,
+  { origin, ...asked }: AskedProof,
+): Promise<SignUpAddress & { isKept: boolean }> {
+  const row = { ...asked, purpose: 'sign-up' as const, loginHash: null, codeHash: null, ...describeOrigin(origin) }
+  const { refusal, ...address } = await admitSignUp(db, row)
+  checkAdmitted(refusal)
+  return { ...address, isKept: refusal === null }
+}
+
+/** As `keepSignUp`, for a sign-in by mail, of which it reads the user. `loginHash` is of the id that its client holds. */
+export async function keepMailLogin(
+  db: Database,
+  { origin, ...asked }: AskedProof & { loginHash: Buffer; codeHash: Buffer },
+): Promise<MailLoginUser & { isKept: boolean }> {
+  const { refusal, ...user } = await admitMailLogin(db, {
+    ...asked,
+    purpose: 'sign-in',
+    ...describeOrigin(origin),
+  })
+  checkAdmitted(refusal)
+  return { ...user, isKept: refusal === null }
+}
+
+/** What is known about the address of a sign-up. */
+export function describeSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
+  return findSignUpAddress(db, email, now)
+}
+
+/** The open proof of the token of a link. Does not spend it. */
+export function findProof(
+  db: Database,
+  { token, purpose, now }: { token: string; purpose: AddressProof['purpose']; now: Date },
+): Promise<AddressProof | undefined> {
+  return findAddressProof(db, { tokenHash: hashProofToken(token), purpose, now })
+}
+
+/** Uses the sign-up of a link up, with every other one of its address. Of two concurrent uses one succeeds. */
+export function takeSignUp(
+  db: Database,
+  { token, now }: { token: string; now: Date },
+): Promise<AddressProof | undefined> {
+  return takeAddressProof(db, { tokenHash: hashProofToken(token), purpose: 'sign-up', now })
+}
+
+/** The open sign-in by mail of the id that its client holds. */
+export function findMailLoginOf(
+  db: Database,
+  { login, now }: { login: string; now: Date },
+): Promise<AddressProof | undefined> {
+  return findMailLogin(db, { loginHash: hashProofToken(login), now })
+}
+
+/**
+ * Locks an open sign-in by mail behind its user, by the token of its link or by the id that its client holds. By the id it
+ * counts an attempt, which `attempts` includes.
+ */
+export function lockMailLogin(
+  db: Database,
+  by: { kind: 'link'; token: string } | { kind: 'code'; login: string },
+  now: Date,
+): Promise<AddressProof | undefined> {
+  const [tokenHash, loginHash] =
+    by.kind === 'link' ? [hashProofToken(by.token), null] : [null, hashProofToken(by.login)]
+  return tryMailLogin(db, { tokenHash, loginHash, now })
+}
+
+/** Ends every open sign-in by mail of a locked user, with the last statement of the transaction. */
+export function endMailLogins(db: Database, userId: UserId): Promise<void> {
+  return deleteMailLogins(db, userId)
 }

@@ -2,23 +2,24 @@ import type { Texts } from '../../base/language/texts.ts'
 import { invalidField, Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type RegistrationDeps, registerWithAccount } from '../account/new-user.ts'
-import { findAddressProof, type ProofRefusal, takeAddressProof } from '../address-proof/address-proof.store.ts'
+import type { SignUpAddress } from '../address-proof/address-proof.store.ts'
 import {
-  checkAdmitted,
-  describeOrigin,
+  describeSignUpAddress,
+  findProof,
   findProofGoal,
+  keepSignUp,
   type ProofGoal,
   type ProofOrigin,
+  takeSignUp,
 } from '../address-proof/address-proof.ts'
 import { checkCanSend, writeMail } from '../mail/outbox.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { type IssuedSession, openLockedSession, type SessionDeps, type SessionOrigin } from '../session/session.ts'
 import { hashFirstPassword } from '../user/invited-user.ts'
 import type { LinkDeps } from '../user/password/password-reset.ts'
-import { buildLinkInvalid, createProofToken, hashProofToken } from '../user/proof/proof-token.ts'
+import { buildLinkInvalid, createProofToken } from '../user/proof/proof-token.ts'
 import { foldEmail } from '../user-record/email-key.ts'
 import type { UserRecord } from '../user-record/user.store.ts'
-import { admitSignUp, findSignUpAddress, type SignUpAddress } from './sign-up.store.ts'
 import { buildKnownMail, buildSignUpMail } from './sign-up-mail.ts'
 
 /** Lifetime of the link of a sign-up. */
@@ -72,19 +73,8 @@ export async function requestSignUp(
     throw invalidField('email', 'domain_not_allowed', 'is not of a domain that may sign up here')
   const { token, tokenHash } = createProofToken(deps.random)
   const expiresAt = new Date(now.getTime() + SIGN_UP_LIFETIME_MS)
-  const row = {
-    tokenHash,
-    purpose: 'sign-up' as const,
-    email,
-    loginHash: null,
-    codeHash: null,
-    expiresAt,
-    now,
-    ...describeOrigin(origin),
-  }
-  const { refusal, ...address } = await admitSignUp(tx, row)
-  checkAdmitted(refusal)
-  const result = decideResult(deps.signUp, address, refusal)
+  const address = await keepSignUp(tx, { tokenHash, email, origin, expiresAt, now })
+  const result = decideResult(deps.signUp, address)
   const facts = { texts, serviceName: deps.serviceName }
   const content =
     result === 'known'
@@ -95,8 +85,8 @@ export async function requestSignUp(
   return result
 }
 
-function decideResult({ mode }: SignUpRules, address: SignUpAddress, refusal: ProofRefusal): SignUpResult {
-  if (refusal !== null) return 'too_many'
+function decideResult({ mode }: SignUpRules, address: SignUpAddress & { isKept: boolean }): SignUpResult {
+  if (!address.isKept) return 'too_many'
   if (address.isKnown) return 'known'
   return mode === 'invited' && !address.isInvited ? 'not_invited' : 'sent'
 }
@@ -108,7 +98,7 @@ export async function findSignUp(
   { token, browserId, now }: { token: string; browserId?: string | undefined; now: Date },
 ): Promise<{ email: string; goal: ProofGoal } | undefined> {
   checkSignUpOpen(deps)
-  const proof = await findAddressProof(db, { tokenHash: hashProofToken(token), purpose: 'sign-up', now })
+  const proof = await findProof(db, { token, purpose: 'sign-up', now })
   if (!proof || (await findRefusal(deps, db, { email: proof.email, now }))) return undefined
   return { email: proof.email, goal: findProofGoal(proof, browserId) }
 }
@@ -120,7 +110,7 @@ async function findRefusal(
   { email, now }: { email: string; now: Date },
 ): Promise<string | undefined> {
   if (!isAllowedDomain(signUp, email)) return 'domain_not_allowed'
-  const { isKnown, isInvited } = await findSignUpAddress(db, email, now)
+  const { isKnown, isInvited } = await describeSignUpAddress(db, email, now)
   if (isKnown) return 'address_taken'
   return signUp.mode === 'invited' && !isInvited ? 'not_invited' : undefined
 }
@@ -173,7 +163,7 @@ export async function completeSignUp(
 ): Promise<CompletedSignUp | { problem: Problem }> {
   if (prepared.kind === 'invalid') return { problem: buildLinkInvalid('unknown_used_or_expired') }
   const { token, name, origin, browserId, trace, now } = confirmation
-  const proof = await takeAddressProof(tx, { tokenHash: hashProofToken(token), purpose: 'sign-up', now })
+  const proof = await takeSignUp(tx, { token, now })
   if (!proof) return { problem: buildLinkInvalid('used_meanwhile') }
   const { email } = proof
   const refusal = await findRefusal(deps, tx, { email, now })

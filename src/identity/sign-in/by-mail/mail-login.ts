@@ -4,20 +4,15 @@ import type { Texts } from '../../../base/language/texts.ts'
 import type { Random } from '../../../base/random.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import type { AddressProof } from '../../address-proof/address-proof.store.ts'
 import {
-  type AddressProof,
-  findAddressProof,
-  findMailLogin,
-  type ProofRefusal,
-  type TriedMailLogin,
-  tryMailLogin,
-  useMailLogins,
-} from '../../address-proof/address-proof.store.ts'
-import {
-  checkAdmitted,
-  describeOrigin,
+  endMailLogins,
+  findMailLoginOf,
+  findProof,
   findProofGoal,
   isAskingBrowser,
+  keepMailLogin,
+  lockMailLogin,
   type ProofGoal,
   type ProofOrigin,
 } from '../../address-proof/address-proof.ts'
@@ -27,14 +22,13 @@ import { chargeAttempt, forgiveAttempt } from '../../throttle/login-attempt.ts'
 import { buildThrottled } from '../../throttle/login-problem.ts'
 import { proveAddress } from '../../user/invited-user.ts'
 import type { LinkDeps } from '../../user/password/password-reset.ts'
-import { buildLinkInvalid, createProofToken, hashProofToken } from '../../user/proof/proof-token.ts'
+import { buildLinkInvalid, createProofToken } from '../../user/proof/proof-token.ts'
 import { findUserOfAddress } from '../../user/user.ts'
 import type { UserRecord } from '../../user-record/user.store.ts'
 import { type SignIn, signIn } from '../outcome/sign-in.ts'
 import { buildFactorRequired, type OpenStep, openSecondStep } from '../second-factor/factor-login.ts'
 import { findPresentPassword } from '../second-factor/second-factor.store.ts'
 import type { FactorDeps } from '../second-factor/second-factor.ts'
-import { admitMailLogin } from './mail-login.store.ts'
 import { buildMailLoginMail } from './mail-login-text.ts'
 
 /** Lifetime of the link and the code of a sign-in by mail. */
@@ -92,18 +86,16 @@ export async function requestMailLogin(
   const [link, client] = [createProofToken(deps.random), createProofToken(deps.random)]
   const code = createCode(deps.random)
   const expiresAt = new Date(now.getTime() + MAIL_LOGIN_LIFETIME_MS)
-  const { refusal, userId, to } = await admitMailLogin(tx, {
+  const { isKept, userId, to } = await keepMailLogin(tx, {
     tokenHash: link.tokenHash,
-    purpose: 'sign-in',
     email,
     loginHash: client.tokenHash,
     codeHash: hashCode(client.token, code),
+    origin,
     expiresAt,
     now,
-    ...describeOrigin(origin),
   })
-  checkAdmitted(refusal)
-  const result = decideResult(refusal, userId)
+  const result = !isKept ? 'too_many' : userId === null ? 'unknown' : 'sent'
   const content = buildMailLoginMail({
     texts,
     code,
@@ -113,11 +105,6 @@ export async function requestMailLogin(
   const isReal = result === 'sent'
   await writeMail(deps, tx, { kind: 'sign-in', to: to ?? email, content, expiresAt, isReal, now })
   return { login: client.token, result, userId }
-}
-
-function decideResult(refusal: ProofRefusal, userId: UserId | null): MailLoginResult {
-  if (refusal !== null) return 'too_many'
-  return userId === null ? 'unknown' : 'sent'
 }
 
 /** A sign-in by the link of a mail, or by its code with the id of the client that asked. */
@@ -158,8 +145,8 @@ export async function findMailLoginGoal(
 ): Promise<ProofGoal> {
   const proof =
     by.kind === 'link'
-      ? await findAddressProof(db, { tokenHash: hashProofToken(by.token), purpose: 'sign-in', now })
-      : await findMailLogin(db, { loginHash: hashProofToken(by.login), now })
+      ? await findProof(db, { token: by.token, purpose: 'sign-in', now })
+      : await findMailLoginOf(db, { login: by.login, now })
   return proof ? findProofGoal(proof, browserId) : {}
 }
 
@@ -175,7 +162,7 @@ export async function checkMailLogin(
 ): Promise<CheckedMailLogin> {
   checkMailLoginOn(deps)
   if (by.kind === 'link') return { kind: 'charged' }
-  const proof = await findMailLogin(db, { loginHash: hashProofToken(by.login), now })
+  const proof = await findMailLoginOf(db, { login: by.login, now })
   if (!proof) return { kind: 'refused', reason: 'unknown_used_or_expired' }
   if (!isAskingBrowser(proof, browserId)) return { kind: 'refused', reason: 'other_browser' }
   const charged = await chargeAttempt(db, { email: proof.email, address: origin.address, now })
@@ -196,7 +183,7 @@ export async function logInByMail(
   if (checked.kind === 'throttled') return { problem: buildThrottled(checked.until, now), userId: null }
   const refuse = (reason: string, userId: UserId | null) => ({ problem: buildRefusal(by.kind, reason), userId })
   if (checked.kind === 'refused') return refuse(checked.reason, null)
-  const proof = await tryMailLogin(tx, toTried(login))
+  const proof = await lockMailLogin(tx, by, now)
   const reason = findRefusal(proof, login)
   if (reason || !proof) return refuse(reason ?? 'unknown_used_or_expired', proof?.userId ?? null)
   // The address may have moved to another user since.
@@ -205,18 +192,12 @@ export async function logInByMail(
   const opened = await openSession(deps, tx, { login, proof, user })
   if (!opened) return refuse('disabled', user.id)
   const goal = findProofGoal(proof, browserId)
-  await useMailLogins(tx, user.id)
+  await endMailLogins(tx, user.id)
   if (user.emailVerifiedAt === null) await proveAddress(tx, user.id, now)
   if (by.kind === 'code') await forgiveAttempt(tx, { userId: user.id, address: login.origin.address, now })
   if ('challenge' in opened)
     return { problem: buildFactorRequired(opened, 'mail'), userId: user.id, secondStep: opened, goal }
   return { ...opened, goal }
-}
-
-function toTried({ by, now }: MailLogin): TriedMailLogin {
-  return by.kind === 'link'
-    ? { tokenHash: hashProofToken(by.token), loginHash: null, now }
-    : { tokenHash: null, loginHash: hashProofToken(by.login), now }
 }
 
 /** The reason for which an attempt is refused; undefined when it is not. Pure. */
