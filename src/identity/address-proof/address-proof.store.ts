@@ -50,7 +50,7 @@ export interface SignUpAddress {
   isInvited: boolean
 }
 
-/** The active user who has the address of a sign-in by mail, and its address as it is spelled; null for none. */
+/** The user who may sign in by mail with an address, and its address as it is spelled; null for none. */
 export interface MailLoginUser {
   userId: UserId | null
   to: string | null
@@ -98,13 +98,18 @@ export async function findSignUpAddress(db: Database, email: string, now: Date):
   return row ?? { isKnown: true, isInvited: false }
 }
 
-const ofActiveUser = (column: string) =>
-  `(select u.${column} from "user" u where ${hasEmail('$email')} and u.is_actived)`
+/**
+ * Whoever created a user may have given it a password, and wait for the owner of an address that nobody proved: such a user
+ * gets no mail (docs/contract/sessions.md#sign-in-by-mail).
+ */
+const ofMailedUser = (column: string) => `
+  (select u.${column} from "user" u
+    where ${hasEmail('$email')} and u.is_actived and (u.email_verified_at is not null or u.password_hash is null))`
 
 /** Counts and keeps a sign-in by mail, with its user, if any. */
 export const admitMailLogin = defineAdmission<MailLoginUser>('open sign-ins by mail of an address and of a network', {
-  holder: ofActiveUser('document_id'),
-  reads: `${ofActiveUser('document_id')} as "userId", ${ofActiveUser('email')} as "to"`,
+  holder: ofMailedUser('document_id'),
+  reads: `${ofMailedUser('document_id')} as "userId", ${ofMailedUser('email')} as "to"`,
 })
 
 const select = statement<AddressProof, PresentedToken>(`

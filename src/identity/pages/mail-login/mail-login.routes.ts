@@ -14,19 +14,12 @@ import {
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageAnswer, type PageRequest, refusePage } from '../frame/page-route.ts'
-import { MAIL_LOGIN } from '../frame/page-url.ts'
+import { buildGoalUrl, buildRefreshUrl, MAIL_LOGIN } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
 import { buildCodeMissing } from '../sign-in/second-step.routes.ts'
 import { askForSecondStep } from '../sign-in/second-step-page.ts'
-import {
-  checkWeb,
-  continueSignedIn,
-  locate,
-  readGoal,
-  readKeptGoal,
-  type SignInPageDeps,
-} from '../sign-in/sign-in-goal.ts'
+import { checkWeb, continueSignedIn, readGoal, readKeptGoal, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 import { buildMailCodePage, buildMailLinkPage, buildMailLoginPage, MAIL_LOGIN_CODE } from './mail-login-page.ts'
 
 /** Dependencies of the pages of a sign-in by mail. */
@@ -82,7 +75,9 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
         checkMailLoginOn(deps)
         const goal = readGoal(deps, query)
         checkWeb(goal)
-        if (visitor.user) return { kind: 'redirect', location: locate(deps, goal) }
+        // A user who is signed in may be here for a fresh sign-in, which replaces the session of the browser.
+        if (visitor.isRefreshable)
+          return { kind: 'redirect', location: buildRefreshUrl(buildGoalUrl(MAIL_LOGIN, goal)) }
         return buildPage({ brand: deps.brand, ...buildMailLoginPage(deps, { ...visitor, goal }) })
       },
     },

@@ -25,10 +25,15 @@ beforeAll(async () => {
 })
 afterAll(() => app[Symbol.asyncDispose]())
 
+const verify = (email: string) =>
+  app.database.pool.query('update "user" set email_verified_at = now() where email = $1', [email])
+
 async function createUser() {
   users += 1
   const email = `mailed-${users}@example.test`
-  return { email, id: await createUserWithPassword(app, { email }, PASSWORD) }
+  const id = await createUserWithPassword(app, { email }, PASSWORD)
+  await verify(email)
+  return { email, id }
 }
 
 /** A browser in a network of its own, so that tests do not meet each other's limits. */
@@ -112,6 +117,7 @@ describe('a sign-in by mail', () => {
   test('asks for the second factor, and continues where it was to', async () => {
     const user = await signInOnPage(app)
     const { secret } = await enrolAppOnPage(app, user)
+    await verify(user.email)
     const visitor = openBrowser()
     await ask(visitor, user.email, '?next=%2Fauth%2Fdevices')
     const step = await enter(visitor, await readSignInCode(app, user.email))
@@ -137,12 +143,11 @@ describe('a sign-in by mail', () => {
     await enter(visitor, await readSignInCode(app, first.email))
     const { value } = visitor.cookies.get('signalbox_session')!
     const id = visitor.cookies.get('signalbox_browser')!.value
-    expect((await visitor.get(MAIL)).location).toBe('/auth/')
-    await visitor.get('/auth/')
-    await visitor.post('/auth/sign-out')
-    expect((await app.callAs(value)('GET', '/api/v3/auth/session')).status).toBe(401)
+    // Also for a fresh sign-in of the same user, which the page of a confirmation asks for.
     await ask(visitor, second.email)
+    expect((await app.callAs(value)('GET', '/api/v3/auth/session')).status).toBe(200)
     expect((await enter(visitor, await readSignInCode(app, second.email))).status).toBe(303)
+    expect((await app.callAs(value)('GET', '/api/v3/auth/session')).status).toBe(401)
     expect(visitor.cookies.get('signalbox_browser')!.value).not.toBe(id)
   })
 })
@@ -218,6 +223,27 @@ describe('a link and a code', () => {
     const visitor = openBrowser()
     expect((await visitor.get(`${MAIL}/link?token=${token}`)).status).toBe(200)
     expect([410, 422]).toContain((await visitor.post(`${MAIL}/link`)).status)
+  })
+
+  test.each(['a\0@example.test', 'a@example.test\0', '\u202ea@example.test', 'ä@example.test', '"a@b"@example.test'])(
+    'asked for with %j have the answer of an address of nobody',
+    async (email) => {
+      const visitor = openBrowser()
+      await visitor.get(MAIL)
+      expect([303, 400, 422]).toContain((await visitor.post(MAIL, { email })).status)
+      await visitor.get(`${MAIL}/code?login=x`)
+      expect([400, 401, 422]).toContain((await enter(visitor, email)).status)
+    },
+  )
+
+  test('of a browser whose session can be refreshed are asked for after the refresh', async () => {
+    const [{ email }, visitor] = [await createUser(), openBrowser()]
+    await ask(visitor, email)
+    await enter(visitor, await readSignInCode(app, email))
+    visitor.cookies.delete('signalbox_session')
+    expect((await visitor.get(`${MAIL}?next=%2Fauth%2Fdevices`)).location).toBe(
+      `/auth/refresh?${new URLSearchParams({ next: `${MAIL}?next=%2Fauth%2Fdevices` })}`,
+    )
   })
 
   test('from another site are refused', async () => {

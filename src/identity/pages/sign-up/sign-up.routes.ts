@@ -20,7 +20,7 @@ import type { Visitor } from '../browser/browser-session.ts'
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, refusePage } from '../frame/page-route.ts'
-import { SIGN_UP } from '../frame/page-url.ts'
+import { buildGoalUrl, buildRefreshUrl, SIGN_UP } from '../frame/page-url.ts'
 import { renderError } from '../frame/problem-page.ts'
 import {
   checkWeb,
@@ -80,6 +80,7 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
         checkSignUpOpen(deps)
         const goal = readGoal(deps, query)
         checkWeb(goal)
+        if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildGoalUrl(SIGN_UP, goal)) }
         if (visitor.user) return { kind: 'redirect', location: locate(deps, goal) }
         const page = query.sent === '1' ? buildSignUpSentPage(visitor) : buildSignUpPage(deps, { ...visitor, goal })
         return buildPage({ brand: deps.brand, ...page })

@@ -70,7 +70,14 @@ describe('the form to sign up', () => {
     },
   )
 
-  test.each(['', 'nobody', 'a@b', `${'a'.repeat(300)}@example.test`])('says that %j is no address', async (email) => {
+  test.each([
+    '',
+    'nobody',
+    'a@b',
+    'a\0@example.test',
+    'a@evil.example@example.test',
+    `${'a'.repeat(300)}@example.test`,
+  ])('says that %j is no address', async (email) => {
     const visitor = buildPageVisitor(app)
     const reply = await ask(visitor, email)
     expect(reply.status).toBe(422)

@@ -37,6 +37,7 @@ async function newcomer() {
   count += 1
   const email = `by-mail-${count}@example.com`
   const id = await createUserWithPassword(app, { email }, PASSWORD)
+  await app.database.pool.query('update "user" set email_verified_at = now() where document_id = $1', [id])
   return { id, email, from: { 'x-forwarded-for': `10.${count}.1.1` } }
 }
 type Newcomer = Pick<Awaited<ReturnType<typeof newcomer>>, 'email' | 'from'>
@@ -70,8 +71,19 @@ describe('a sign-in by mail', () => {
     expect(await lastAudit('login.mail')).toMatchObject({ outcome: 'success', user: user.id })
     const log = await app.admin('GET', `/api/v3/identity/user/${user.id}/sign-in`)
     expect(log.body.data[0]).toMatchObject({ method: 'mail', outcome: 'success' })
+  })
+
+  test('verifies the address of a user without a password, and is not open to one with a password beside it', async () => {
+    const [user, waiting] = [await newcomer(), await newcomer()]
+    const forget = 'update "user" set email_verified_at = null, password_hash = $2 where document_id = $1'
+    await app.database.pool.query(forget, [user.id, null])
+    await app.database.pool.query(forget, [waiting.id, 'a hash'])
+    const { login, code } = await begin(user)
+    expect((await confirm(login, code, user)).status).toBe(200)
     const row = (await app.admin('GET', `/api/v3/identity/user/${user.id}`)).body.data
     expect(row.email_verified_at).toBe(new Date(app.clock.now()).toISOString())
+    expect((await ask(waiting)).status).toBe(202)
+    expect(await readMails(app, waiting.email)).toEqual([])
   })
 
   test('works once, also when its code is used at once in two processes, and ends the other mails of the user', async () => {
@@ -186,8 +198,9 @@ describe('a sign-in by mail', () => {
 
 describe('the answer to a request', () => {
   test('is the same, with the same statements, for a known, an unknown, a disabled and a malformed address', async () => {
-    const [known, disabled] = [await newcomer(), await newcomer()]
+    const [known, disabled, unproven] = [await newcomer(), await newcomer(), 'unproven@example.com']
     await app.admin('POST', `/api/v3/identity/user/${disabled.id}/disable`)
+    await createUserWithPassword(app, { email: unproven }, PASSWORD)
     const measure = async (email: string) => {
       app.clock.advance(1)
       const { from } = await newcomer()
@@ -204,10 +217,11 @@ describe('the answer to a request', () => {
       }
     }
     const answers = []
-    for (const email of [known.email, 'no-user@example.com', disabled.email, 'not an address'])
+    for (const email of [known.email, 'no-user@example.com', disabled.email, unproven, 'not an address'])
       answers.push(await measure(email))
     for (const answer of answers) expect(answer).toEqual(answers[0])
-    for (const email of ['no-user@example.com', disabled.email]) expect(await readMails(app, email)).toEqual([])
+    for (const email of ['no-user@example.com', disabled.email, unproven])
+      expect(await readMails(app, email)).toEqual([])
   })
 
   test('is audited with what it came to', async () => {

@@ -72,7 +72,7 @@ function hashCode(login: string, code: string): Buffer {
 
 /**
  * Begins a sign-in by mail (docs/contract/sessions.md#sign-in-by-mail), in the caller's transaction, and returns the id that
- * only the asking client holds. A known, an unknown and a disabled address cost the same statements. Throws 403
+ * only the asking client holds. Every address costs the same statements, whether it gets a mail or not. Throws 403
  * `sign_in_by_mail_off`, 429 or 503 beyond the limits, 503 when no mail can be sent.
  */
 export async function requestMailLogin(
