@@ -39,7 +39,7 @@ export const signUpRoutes: Routes<SignUpDeps> = [
         'The answer is the same for every address: a user who has it already gets a mail that says so. The link is valid for one hour and works once. `SIGN_UP` opens the route.',
       body: SignUpBody,
       data: MailAccepted,
-      problems: ['sign_up_closed', 'overloaded', 'dependency_unavailable'],
+      problems: ['sign_up_closed', 'overloaded'],
     },
     {
       handle: async (deps: SignUpDeps, { db, body, headers, address, now }) => {

@@ -12,7 +12,7 @@ import {
   type ProofOrigin,
   takeSignUp,
 } from '../address-proof/address-proof.ts'
-import { checkCanSend, writeMail } from '../mail/outbox.ts'
+import { writeMail } from '../mail/outbox.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { type IssuedSession, openLockedSession, type SessionDeps, type SessionOrigin } from '../session/session.ts'
 import { hashFirstPassword } from '../user/invited-user.ts'
@@ -59,7 +59,7 @@ function isAllowedDomain({ domains }: SignUpRules, email: string): boolean {
 /**
  * Begins a sign-up and sends its mail, in the caller's transaction (docs/contract/identity.md#sign-up). A known, an
  * unknown and an uninvited address cost the same statements. Nothing of the user is kept yet, and no password. Throws
- * 403 `sign_up_closed`, 422 for an address of another domain, 429 or 503 beyond the limits, 503 when no mail can be sent.
+ * 403 `sign_up_closed`, 422 for an address of another domain and 429 or 503 beyond the limits.
  */
 export async function requestSignUp(
   deps: SignUpDeps,
@@ -68,7 +68,6 @@ export async function requestSignUp(
 ): Promise<SignUpResult> {
   const { email, origin, texts, now } = input
   checkSignUpOpen(deps)
-  checkCanSend(deps)
   if (!isAllowedDomain(deps.signUp, email))
     throw invalidField('email', 'domain_not_allowed', 'is not of a domain that may sign up here')
   const { token, tokenHash } = createProofToken(deps.random)

@@ -58,6 +58,20 @@ describe('the form to sign up', () => {
     }
   })
 
+  test('keeps a goal of 2,048 characters and none that is longer', async () => {
+    for (const [length, isKept] of [
+      [2048, true],
+      [2049, false],
+    ] as const) {
+      const [email, visitor] = [newAddress(), buildPageVisitor(app)]
+      const next = `/auth/devices?x=${'x'.repeat(length - APP.length - 16)}`
+      await ask(visitor, email, `?${new URLSearchParams({ redirect_url: APP, next })}`)
+      await openLink(visitor, email)
+      const done = await visitor.post('/auth/sign-up/confirm', { password: PASSWORD })
+      expect([length, done.location]).toEqual([length, isKept ? APP : '/auth/'])
+    }
+  })
+
   test.each(['https://evil.example/', 'javascript:alert(1)', '//evil.example'])(
     'takes no return address %s',
     async (url) => {
@@ -70,18 +84,15 @@ describe('the form to sign up', () => {
     },
   )
 
-  test.each([
-    '',
-    'nobody',
-    'a@b',
-    'a@evil.example@example.test',
-    `${'a'.repeat(300)}@example.test`,
-  ])('says that %j is no address', async (email) => {
-    const visitor = buildPageVisitor(app)
-    const reply = await ask(visitor, email)
-    expect(reply.status).toBe(422)
-    expect(reply.body).toContain('<a href="#email">Enter your e-mail address, such as name@example.com</a>')
-  })
+  test.each(['', 'nobody', 'a@b', 'a@evil.example@example.test', `${'a'.repeat(300)}@example.test`])(
+    'says that %j is no address',
+    async (email) => {
+      const visitor = buildPageVisitor(app)
+      const reply = await ask(visitor, email)
+      expect(reply.status).toBe(422)
+      expect(reply.body).toContain('<a href="#email">Enter your e-mail address, such as name@example.com</a>')
+    },
+  )
 
   test('has the same answer for the address of a user, who gets another mail', async () => {
     const [email, visitor] = [newAddress(), buildPageVisitor(app)]

@@ -59,7 +59,7 @@ export const mailLoginRoutes: Routes<MailLoginDeps> = [
         'The answer is the same for every address. Only the client that holds `login` can use the code. `SIGN_IN_BY_MAIL` opens the route.',
       body: RequestMailLoginBody,
       data: MailLoginBegun,
-      problems: ['sign_in_by_mail_off', 'overloaded', 'dependency_unavailable'],
+      problems: ['sign_in_by_mail_off', 'overloaded'],
     },
     {
       handle: async (deps: MailLoginDeps, { db, body, headers, address, now }) => {

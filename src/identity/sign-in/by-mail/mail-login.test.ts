@@ -86,6 +86,12 @@ describe('a sign-in by mail', () => {
     expect(await readMails(app, waiting.email)).toEqual([])
   })
 
+  test('goes to the address as its user wrote it, whatever case is typed', async () => {
+    const user = await newcomer()
+    const { login } = (await ask({ ...user, email: user.email.toUpperCase() })).body.data
+    expect((await confirm(login, await readCode(user.email), user)).status).toBe(200)
+  })
+
   test('works once, also when its code is used at once in two processes, and ends the other mails of the user', async () => {
     const user = await newcomer()
     const first = await begin(user)

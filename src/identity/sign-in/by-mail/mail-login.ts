@@ -16,7 +16,7 @@ import {
   type ProofGoal,
   type ProofOrigin,
 } from '../../address-proof/address-proof.ts'
-import { checkCanSend, writeMail } from '../../mail/outbox.ts'
+import { writeMail } from '../../mail/outbox.ts'
 import type { SessionOrigin } from '../../session/session.ts'
 import { chargeAttempt, forgiveAttempt } from '../../throttle/login-attempt.ts'
 import { buildThrottled } from '../../throttle/login-problem.ts'
@@ -73,7 +73,7 @@ function hashCode(login: string, code: string): Buffer {
 /**
  * Begins a sign-in by mail (docs/contract/sessions.md#sign-in-by-mail), in the caller's transaction, and returns the id that
  * only the asking client holds. Every address costs the same statements, whether it gets a mail or not. Throws 403
- * `sign_in_by_mail_off`, 429 or 503 beyond the limits, 503 when no mail can be sent.
+ * `sign_in_by_mail_off` and 429 or 503 beyond the limits.
  */
 export async function requestMailLogin(
   deps: MailLoginDeps,
@@ -82,7 +82,6 @@ export async function requestMailLogin(
 ): Promise<{ login: string; result: MailLoginResult; userId: UserId | null }> {
   const { email, origin, texts, now } = input
   checkMailLoginOn(deps)
-  checkCanSend(deps)
   const [link, client] = [createProofToken(deps.random), createProofToken(deps.random)]
   const code = createCode(deps.random)
   const expiresAt = new Date(now.getTime() + MAIL_LOGIN_LIFETIME_MS)
