@@ -176,6 +176,29 @@ describe('a link and a code', () => {
     expect((await enter(visitor, own)).status).toBe(303)
   })
 
+  test('are neither counted nor delayed by what another browser tries with the id of the sign-in', async () => {
+    const [{ email }, visitor, other] = [await createUser(), openBrowser(), openBrowser()]
+    const page = await ask(visitor, email)
+    const login = /name="login" value="([^"]+)"/.exec(page.body)![1]!
+    await other.get(MAIL)
+    for (let tried = 0; tried < 8; tried += 1)
+      expect((await other.post(`${MAIL}/code`, { login, code: `0000000${tried}` })).status).toBe(401)
+    expect((await enter(visitor, await readSignInCode(app, email))).status).toBe(303)
+  })
+
+  test('by the link clear no failures of the password, which were not the reader of the mail', async () => {
+    const [{ email }, visitor] = [await createUser(), openBrowser()]
+    await ask(visitor, email)
+    for (let tried = 0; tried < 5; tried += 1) {
+      await visitor.get('/auth/sign-in')
+      expect((await visitor.post('/auth/sign-in', { email, password: 'wrong' })).status).toBe(401)
+    }
+    await openLink(visitor, email)
+    expect((await visitor.post(`${MAIL}/link`)).status).toBe(303)
+    await visitor.get('/auth/sign-in?again=1')
+    expect((await visitor.post('/auth/sign-in', { email, password: 'wrong' })).status).toBe(429)
+  })
+
   test('of the API sign no browser in, and those of a page no client of the API', async () => {
     const [{ email }, visitor] = [await createUser(), openBrowser()]
     const { login, code } = await beginMailLogin(app, email)

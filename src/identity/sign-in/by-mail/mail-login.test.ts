@@ -300,6 +300,13 @@ describe('an open code', () => {
     expect(rows).toEqual([])
   })
 
+  test('of a user who is disabled without an end of its access is invalid too', async () => {
+    const user = await newcomer()
+    const { login, code } = await begin(user)
+    await app.database.pool.query('update "user" set is_actived = false where document_id = $1', [user.id])
+    expect(await confirm(login, code, user)).toMatchObject(failed)
+  })
+
   test('of an address that another user has since is invalid', async () => {
     const user = await newcomer()
     const { login, code } = await begin(user)

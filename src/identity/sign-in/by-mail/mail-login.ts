@@ -183,16 +183,17 @@ export async function logInByMail(
   const refuse = (reason: string, userId: UserId | null) => ({ problem: buildRefusal(by.kind, reason), userId })
   if (checked.kind === 'refused') return refuse(checked.reason, null)
   const proof = await lockMailLogin(tx, by, now)
+  if (!proof) return refuse('unknown_used_or_expired', null)
   const reason = findRefusal(proof, login)
-  if (reason || !proof) return refuse(reason ?? 'unknown_used_or_expired', proof?.userId ?? null)
+  if (reason) return refuse(reason, proof.userId)
   // The address may have moved to another user since.
   const user = await findUserOfAddress(tx, proof.email)
-  if (!user?.isActived || user.id !== proof.userId) return refuse('disabled', proof.userId)
+  if (!user || user.id !== proof.userId) return refuse('disabled', proof.userId)
   const opened = await openSession(deps, tx, { login, proof, user })
   if (!opened) return refuse('disabled', user.id)
   const goal = findProofGoal(proof, browserId)
   await endMailLogins(tx, user.id)
-  if (user.emailVerifiedAt === null) await proveAddress(tx, user.id, now)
+  await proveAddress(tx, user.id, now)
   if (by.kind === 'code') await forgiveAttempt(tx, { userId: user.id, address: login.origin.address, now })
   if ('challenge' in opened)
     return { problem: buildFactorRequired(opened, 'mail'), userId: user.id, secondStep: opened, goal }
@@ -200,8 +201,7 @@ export async function logInByMail(
 }
 
 /** The reason for which an attempt is refused; undefined when it is not. Pure. */
-function findRefusal(proof: AddressProof | undefined, { by, browserId }: MailLogin): MailLoginRefusal | undefined {
-  if (!proof) return 'unknown_used_or_expired'
+function findRefusal(proof: AddressProof, { by, browserId }: MailLogin): MailLoginRefusal | undefined {
   if (!isAskingBrowser(proof, browserId)) return 'other_browser'
   if (by.kind === 'link') return undefined
   if (proof.attempts > CODE_ATTEMPTS) return 'exhausted'
