@@ -780,7 +780,7 @@ end $$;
 
 -- Keeps a proof of an address for a request without a session. Returns the limit that refuses it: of all open proofs of
 -- the purpose, of the network, of the wide network around it, or of the address; null when it is kept. A known browser
--- has a limit of its own for the address, so that strangers cannot use it up. Rows are counted behind the locks of the
+-- has one limit of its own instead, so that strangers cannot use it up. Rows are counted behind the locks of the
 -- wide network and of the address. Those of everybody are counted without a lock, so that a flood over the limit waits
 -- for nobody: parallel requests may exceed that one by their number.
 create function admit_address_proof(hash bytea, of_purpose text, address text, holder uuid, of_login bytea,
@@ -791,21 +791,23 @@ language plpgsql volatile as $$
 declare
   taken integer;
 begin
-  select count(*)::int into taken from (select from address_proof p
-    where p.purpose = of_purpose and p.expires_at > at limit total_limit) x;
-  if taken >= total_limit then
-    return 'total';
-  end if;
-  perform pg_advisory_xact_lock(hashtextextended('signalbox address proof ' || encode(of_wide, 'hex'), 0));
-  select count(*)::int into taken from (select from address_proof p
-    where p.wide_network = of_wide and p.purpose = of_purpose and (p.expires_at > at) is true limit wide_limit) x;
-  if taken >= wide_limit then
-    return 'network';
-  end if;
-  select count(*)::int into taken from (select from address_proof p
-    where p.network = of_network and p.purpose = of_purpose and (p.expires_at > at) is true limit network_limit) x;
-  if taken >= network_limit then
-    return 'network';
+  if not is_known_browser then
+    select count(*)::int into taken from (select from address_proof p
+      where p.purpose = of_purpose and p.expires_at > at limit total_limit) x;
+    if taken >= total_limit then
+      return 'total';
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended('signalbox address proof ' || encode(of_wide, 'hex'), 0));
+    select count(*)::int into taken from (select from address_proof p
+      where p.wide_network = of_wide and p.purpose = of_purpose and (p.expires_at > at) is true limit wide_limit) x;
+    if taken >= wide_limit then
+      return 'network';
+    end if;
+    select count(*)::int into taken from (select from address_proof p
+      where p.network = of_network and p.purpose = of_purpose and (p.expires_at > at) is true limit network_limit) x;
+    if taken >= network_limit then
+      return 'network';
+    end if;
   end if;
   perform pg_advisory_xact_lock(hashtextextended('signalbox address proof ' || email_key(address), 0));
   select count(*)::int into taken from (select from address_proof p

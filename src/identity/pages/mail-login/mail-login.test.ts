@@ -314,6 +314,24 @@ describe('the answers to a known and to an unknown address', () => {
   })
 })
 
+test('the limit of everybody refuses strangers, and no browser in which the user signed in before', async () => {
+  const [{ email }, own] = [await createUser(), openBrowser()]
+  await own.get('/auth/sign-in')
+  await own.post('/auth/sign-in', { email, password: PASSWORD })
+  await app.database.pool.query(
+    `insert into address_proof (token_hash, purpose, email, network, wide_network, expires_at, created_at)
+     select sha256(n::text::bytea), 'sign-in', 'filler', sha256(n::text::bytea), sha256(n::text::bytea), $1, $1
+     from generate_series(1, 10000) n`,
+    [new Date(app.clock.now() + 60_000)],
+  )
+  const stranger = openBrowser()
+  await stranger.get(MAIL)
+  expect((await stranger.post(MAIL, { email })).status).toBe(503)
+  await ask(own, email)
+  expect((await enter(own, await readSignInCode(app, email))).status).toBe(303)
+  await app.database.pool.query(`delete from address_proof where email = 'filler'`)
+})
+
 test('where it is switched off, no page offers it, and its address says so', async () => {
   await using off = await createTestApp({ env: PAGE_ENV })
   const visitor = buildPageVisitor(off)
