@@ -173,7 +173,7 @@ const take = statement<AddressProof, PresentedToken>(`
         order by p.token_hash offset 0 for update) x))
     returning *
   )
-  select ${proof.members('g')} from gone g where g.token_hash = $tokenHash and g.expires_at > $now`)
+  select ${proof.members('g')} from gone g where g.token_hash = $tokenHash`)
 
 /**
  * Uses the proof of a token up, with every other one of its address and purpose. Undefined when it is unknown, used or
