@@ -38,6 +38,7 @@ create table "account_invitation" (
   constraint account_invitation_token_hash_key UNIQUE (token_hash)
 );
 CREATE INDEX account_invitation_account_idx ON public.account_invitation USING btree (account, created_at DESC, document_id DESC);
+CREATE INDEX account_invitation_email_idx ON public.account_invitation USING btree (email_key(email));
 CREATE UNIQUE INDEX account_invitation_open_key ON public.account_invitation USING btree (account, email_key(email)) WHERE ((accepted_at IS NULL) AND (revoked_at IS NULL) AND (email_key(email) IS NOT NULL));
 
 create table "account_limit" (
@@ -81,6 +82,33 @@ create table "account_member_role" (
   constraint account_member_role_role_fkey FOREIGN KEY (role) REFERENCES role(document_id) ON DELETE CASCADE
 );
 CREATE INDEX account_member_role_role_idx ON public.account_member_role USING btree (role, created_at);
+
+create table "address_proof" (
+  token_hash bytea not null,
+  purpose text not null,
+  email text not null,
+  "user" uuid,
+  login_hash bytea,
+  code_hash bytea,
+  attempts integer not null default 0,
+  network bytea not null,
+  wide_network bytea not null,
+  browser bytea,
+  redirect_url text,
+  next text,
+  expires_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  constraint address_proof_login_hash_key UNIQUE (login_hash),
+  constraint address_proof_pkey PRIMARY KEY (token_hash),
+  constraint address_proof_purpose_check CHECK ((purpose = ANY (ARRAY['sign-up'::text, 'sign-in'::text]))),
+  constraint address_proof_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX address_proof_email_idx ON public.address_proof USING btree (email_key(email), purpose);
+CREATE INDEX address_proof_expires_idx ON public.address_proof USING btree (expires_at);
+CREATE INDEX address_proof_network_idx ON public.address_proof USING btree (network, purpose);
+CREATE INDEX address_proof_purpose_idx ON public.address_proof USING btree (purpose, expires_at);
+CREATE INDEX address_proof_user_idx ON public.address_proof USING btree ("user");
+CREATE INDEX address_proof_wide_network_idx ON public.address_proof USING btree (wide_network, purpose);
 
 create table "alert_incident" (
   document_id uuid not null,

@@ -150,6 +150,7 @@ create table account_invitation (
 create unique index account_invitation_open_key on account_invitation (account, email_key(email))
   where accepted_at is null and revoked_at is null and email_key(email) is not null;
 create index account_invitation_account_idx on account_invitation (account, created_at desc, document_id desc);
+create index account_invitation_email_idx on account_invitation (email_key(email));
 
 -- Roles ---------------------------------------------------------------------------------------------------------------
 
@@ -564,6 +565,36 @@ create table email_change (
 create index email_change_user_idx on email_change ("user", created_at);
 create index email_change_created_idx on email_change (created_at);
 
+-- Proofs of an address that somebody without a session asked for: a sign-up, or a sign-in by mail. Every request has a
+-- row, whether a user has the address or not, so that known and unknown addresses count alike. Hashed; deleted by their
+-- use.
+create table address_proof (
+  token_hash bytea primary key,
+  purpose text not null check (purpose in ('sign-up', 'sign-in')),
+  email text not null,
+  -- Of a sign-in: the user who has the address; the id that the asking client holds (hash), the hash of this id with the
+  -- code of the mail, and the number of codes that were tried.
+  "user" uuid references "user" (document_id) on delete cascade,
+  login_hash bytea unique,
+  code_hash bytea,
+  attempts integer not null default 0,
+  -- The networks of the requesting address (hashes).
+  network bytea not null,
+  wide_network bytea not null,
+  -- The browser that asked (hash), and where it continues afterwards.
+  browser bytea,
+  redirect_url text,
+  next text,
+  expires_at timestamptz(3) not null,
+  created_at timestamptz(3) not null
+);
+create index address_proof_user_idx on address_proof ("user");
+create index address_proof_email_idx on address_proof (email_key(email), purpose);
+create index address_proof_network_idx on address_proof (network, purpose);
+create index address_proof_wide_network_idx on address_proof (wide_network, purpose);
+create index address_proof_purpose_idx on address_proof (purpose, expires_at);
+create index address_proof_expires_idx on address_proof (expires_at);
+
 -- Reads behind locks --------------------------------------------------------------------------------------------------
 
 -- A change reads the rows it depends on behind the locks that protect them. A statement reads as of its own start, and
@@ -797,6 +828,65 @@ begin
   return query select c.* from email_change c
     where c."user" = holder and c.ended_at is null and c.expires_at > at
       and (c.new_token_hash = hash or c.old_token_hash = hash);
+end $$;
+
+-- Keeps a proof of an address for a request without a session. Returns the limit that refuses it: of all open proofs of
+-- the purpose, of the network, of the wide network around it, or of the address; null when it is kept. A known browser
+-- has one limit of its own instead, so that strangers cannot use it up. Rows are counted behind the locks of the
+-- wide network and of the address. Those of everybody are counted without a lock, so that a flood over the limit waits
+-- for nobody: parallel requests may exceed that one by their number.
+create function admit_address_proof(hash bytea, of_purpose text, address text, holder uuid, of_login bytea,
+  of_code bytea, of_network bytea, of_wide bytea, of_browser bytea, is_known_browser boolean, return_url text,
+  next_path text, until timestamptz, at timestamptz, address_limit integer, network_limit integer, wide_limit integer,
+  total_limit integer) returns text
+language plpgsql volatile as $$
+declare
+  taken integer;
+begin
+  if not is_known_browser then
+    select count(*)::int into taken from (select from address_proof p
+      where p.purpose = of_purpose and p.expires_at > at limit total_limit) x;
+    if taken >= total_limit then
+      return 'total';
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended('signalbox address proof ' || encode(of_wide, 'hex'), 0));
+    select count(*)::int into taken from (select from address_proof p
+      where p.wide_network = of_wide and p.purpose = of_purpose and (p.expires_at > at) is true limit wide_limit) x;
+    if taken >= wide_limit then
+      return 'network';
+    end if;
+    select count(*)::int into taken from (select from address_proof p
+      where p.network = of_network and p.purpose = of_purpose and (p.expires_at > at) is true limit network_limit) x;
+    if taken >= network_limit then
+      return 'network';
+    end if;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('signalbox address proof ' || email_key(address), 0));
+  select count(*)::int into taken from (select from address_proof p
+    where email_key(p.email) = email_key(address) and p.purpose = of_purpose and (p.expires_at > at) is true
+      and (not is_known_browser or p.browser = of_browser)
+    limit address_limit) x;
+  if taken >= address_limit then
+    return 'address';
+  end if;
+  insert into address_proof (token_hash, purpose, email, "user", login_hash, code_hash, network, wide_network, browser,
+      redirect_url, next, expires_at, created_at)
+    values (hash, of_purpose, address, holder, of_login, of_code, of_network, of_wide, of_browser, return_url,
+      next_path, until, at);
+  return null;
+end $$;
+
+-- The sign-in by mail of a link, or of the id of its client, locked behind its user until the transaction ends. An attempt
+-- by the id counts before its code is compared. An address without a user costs the same.
+create function try_mail_login(of_token bytea, of_login bytea, at timestamptz) returns setof address_proof
+language plpgsql volatile rows 1 as $$
+declare
+  hash bytea := coalesce(of_token, (select p.token_hash from address_proof p where p.login_hash = of_login));
+begin
+  perform from "user" u where u.document_id = (select p."user" from address_proof p where p.token_hash = hash)
+    for no key update;
+  return query update address_proof p set attempts = attempts + case when of_login is null then 0 else 1 end
+    where p.token_hash = hash and p.purpose = 'sign-in' and (p.expires_at > at) is true returning p.*;
 end $$;
 
 -- The identities of a user.

@@ -505,6 +505,7 @@ begin
     where document_id = holder;
   delete from proof_token where "user" = holder and purpose = 'reset';
   update email_change set ended_at = at where "user" = holder and ended_at is null;
+  delete from address_proof where "user" = holder;
   -- A redemption locks its code and waits for the user: it is checked against access_ended_at then, as a second step
   -- is.
   delete from login_code where code_hash = any(array(

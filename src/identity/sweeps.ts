@@ -1,5 +1,6 @@
 import { type Sweep, sweepOld, sweepOnce } from '../postgres/sweep.ts'
 import { deleteEndedInvitations } from './account/invitation/invitation.store.ts'
+import { deleteExpiredAddressProofs } from './address-proof/address-proof.store.ts'
 import { deleteEndedMails } from './mail/outbox.store.ts'
 import { deleteEndedPortalSessions } from './portal/portal-session.store.ts'
 import { deleteEndedSessions } from './session/session.store.ts'
@@ -39,6 +40,7 @@ export const identitySweeps: readonly Sweep[] = [
   sweepOld('mails', MAIL_KEPT_MS, deleteEndedMails),
   sweepOld('proofTokens', 0, deleteExpiredProofTokens),
   sweepOld('emailChanges', EMAIL_CHANGES_WINDOW_MS, deleteOldEmailChanges),
+  sweepOld('addressProofs', 0, deleteExpiredAddressProofs),
   sweepOld('engineSessions', 0, deleteExpiredEngineSessions),
   sweepOld('loginFlows', 0, deleteExpiredFlows),
   sweepOld('loginCodes', 0, deleteExpiredLoginCodes),

@@ -25,7 +25,7 @@ import {
 let fixture: PageBrowser
 
 beforeAll(async () => {
-  fixture = await startPageBrowser()
+  fixture = await startPageBrowser({ SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' })
 })
 afterAll(() => fixture?.[Symbol.asyncDispose]())
 
@@ -154,6 +154,43 @@ const PAGES: readonly { name: string; reach: (page: Page) => Promise<unknown>; h
     },
     heading: 'Join Northwind Rail',
   },
+  { name: 'the form to sign up', reach: (page) => page.goto('/auth/sign-up'), heading: 'Sign up' },
+  {
+    name: 'the form to sign up, refused',
+    reach: async (page) => {
+      await page.goto('/auth/sign-up')
+      await fillFirst(page.getByLabel('E-mail address'), 'nobody')
+      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByText('Please check the form').waitFor()
+    },
+    heading: 'Sign up',
+  },
+  {
+    name: 'the link of a sign-up',
+    reach: async (page) => {
+      const email = `new-${systemRandom.bytes(4).toString('hex')}@example.test`
+      await page.goto('/auth/sign-up')
+      await fillFirst(page.getByLabel('E-mail address'), email)
+      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByRole('heading', { name: 'Check your mail' }).waitFor()
+      await page.goto(`/auth/sign-up/confirm?token=${await readToken(email)}`)
+    },
+    heading: 'Sign up',
+  },
+  { name: 'the form to sign in by mail', reach: (page) => page.goto('/auth/sign-in/mail'), heading: 'Sign in by mail' },
+  {
+    name: 'the form of the code of a mail, refused',
+    reach: async (page) => {
+      await page.goto('/auth/sign-in/mail')
+      await fillFirst(page.getByLabel('E-mail address'), PERSON.email)
+      await page.getByRole('button', { name: 'Send the mail' }).click()
+      await fillFirst(page.getByLabel('Code of the mail'), '0000')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByText('The code is wrong, was used, or has expired.').waitFor()
+    },
+    heading: 'Check your mail',
+  },
+  { name: 'the link of a mail', reach: (page) => page.goto('/auth/sign-in/mail/link?token=x'), heading: 'Sign in' },
   { name: 'the kept mails', reach: (page) => page.goto('/auth/mail'), heading: 'Mails' },
   { name: 'an error', reach: (page) => page.goto('/auth/error?code=rate_limited'), heading: 'Too many attempts' },
   { name: 'an unknown path', reach: (page) => page.goto('/auth/nothing'), heading: 'Page not found' },

@@ -19,6 +19,7 @@ import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 import { buildPlatformCases } from './platform-cases.ts'
 import { buildPortalCases } from './portal-cases.ts'
 import { buildProvisioningCases } from './provisioning-cases.ts'
+import { buildSignUpCases } from './sign-up-cases.ts'
 
 const PROVIDER_KEY = makeKey('key-1')
 const IDENTITY = '/api/v3/identity'
@@ -31,7 +32,7 @@ let app: TestApp
 let account: string
 beforeAll(async () => {
   app = await createTestApp({
-    env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000' },
+    env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' },
     loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
   })
   account = (await make(`${IDENTITY}/account`, { name: 'Acme' })).document_id
@@ -223,6 +224,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
       return { body: { token: await readToken(email), password: PASSWORD }, call: app.anonymous }
     },
   ],
+  ...buildSignUpCases({ app: () => app, unique, makeUser }),
   ...buildPortalCases({ make, app: () => app }),
   'sso.handshake': [
     EACH,

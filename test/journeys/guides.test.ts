@@ -72,6 +72,11 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '/session/step-up': 'it needs a code of the moment; src/identity/sign-in/step-up/step-up.test.ts',
     '/login/factor': 'it needs a code of the moment; src/identity/sign-in/second-factor/factor-login.slow.test.ts',
   },
+  'sign-up.md': {
+    'npm start': 'the command of the README, with settings; pasted below',
+    '/sign-up/confirm': 'it needs the token of a mail; src/identity/sign-up/sign-up.test.ts',
+    '/login/mail/confirm': 'it needs the code of a mail; src/identity/sign-in/by-mail/mail-login.test.ts',
+  },
   'social-login.md': {
     '/login/code': 'it needs a code that a provider gave an app; src/identity/social-login/flow/login-code.test.ts',
   },

@@ -10,6 +10,7 @@ const OF_RACES = [
   'account_invitation > user',
   'oauth_state > session by end_grant',
   'oauth_state > oauthGrant by end_grant',
+  'address_proof > session',
 ]
 const OF_WORKERS = ['webhook_dispatch_ended > webhook_dispatch_open', 'provisioning_job > user']
 

@@ -77,6 +77,18 @@ const ACCEPTANCE: Step = [
   6,
 ]
 
+const SIGN_UP: Step = [
+  'begin; uses the links of the address up; reads what the address is; registers the user; creates its account; closes; commit',
+  9,
+  5,
+]
+
+const MAIL_LOGIN: Step = [
+  'begin; locks the user and counts the attempt; reads the user; reads the hash of its password; reads its factors; locks the user and reads its accounts, as every sign-in does; closes; commit',
+  8,
+  6,
+]
+
 /** A code is short: each attempt counts before it is looked at, whatever comes of the request. */
 const CODE_ATTEMPT: Step = [
   'counts the attempt as failed, before its code is looked at: begin, lock, count, commit',
@@ -188,6 +200,8 @@ const LONGER: readonly Step[] = [
   OWN_DELETION,
   TWO_MAILS,
   WITHDRAWAL,
+  SIGN_UP,
+  MAIL_LOGIN,
   ...OF_FACTORS,
 ]
 
@@ -239,6 +253,16 @@ const STEPS: Record<string, readonly Step[]> = {
     ['counts the attempt as failed, before the current password is looked at: begin, lock, count, commit', 4, 2],
     END_OF_ACCESS,
   ],
+  'sign-up.request': [STRICT_LIMIT, CHANGE],
+  'sign-up.request for the address of a user': [STRICT_LIMIT, CHANGE],
+  'login.sign-up': [
+    STRICT_LIMIT,
+    ['reads the sign-up of the link and what its address is, before the password hash is computed', 2, 2],
+    SIGN_UP,
+  ],
+  'mail-login.request': [STRICT_LIMIT, CHANGE],
+  'mail-login.request for an unknown address': [STRICT_LIMIT, CHANGE],
+  'login.mail': [STRICT_LIMIT, ['reads the sign-in of the id', 1, 1], CODE_ATTEMPT, MAIL_LOGIN],
   'password.forgot': [STRICT_LIMIT, CHANGE],
   'password.forgot of an unknown address': [STRICT_LIMIT, CHANGE],
   'password.reset': [
@@ -390,7 +414,7 @@ test('no statement of these requests reads through what others have stored, but 
   expect(judgeWholeReads(reads)).toEqual({ unknown: [], unused: [] })
 })
 
-test('no transaction but those of providers, codes, decisions, ends of apps, invitations, bulk replays and second factors has more than four statements in two round trips', () => {
+test('no transaction but those of providers, codes, decisions, ends of apps, invitations, sign-ups, sign-ins by mail, bulk replays and second factors has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
   const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
   expect(new Set(long)).toEqual(new Set(LONGER))

@@ -31,6 +31,7 @@ import { buildPortalRouteRequests } from './portal-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
+import { buildSignUpRouteRequests, SIGN_UP_ENV } from './sign-up-route-requests.ts'
 import { buildUsersRouteRequests } from './users-route-requests.ts'
 import { buildWebhookRouteRequests } from './webhook-route-requests.ts'
 
@@ -157,6 +158,7 @@ const newIdentity = async () => {
   return { call, params: { id: linked.body.data.document_id as string } }
 }
 
+const signUps = buildSignUpRouteRequests({ app: () => fixture.app, email, newUser })
 const users = buildUsersRouteRequests({ created, email, newIdentity, newRole, newUser, signIn, app: () => fixture.app })
 
 const of =
@@ -177,6 +179,7 @@ const webhooks = buildWebhookRouteRequests({
 /** Input of a successful request to each route; undefined for none. */
 export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'login.local': async () => ({ body: await newPasswordUser(), call: fixture.app.anonymous }),
+  ...signUps.byMail,
   ...buildFactorRouteRequests(factors, () => fixture.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },
@@ -249,6 +252,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     return { body: { token: await tokenOfMail(user.email) }, call: fixture.app.anonymous }
   },
   ...users.ofOneself,
+  ...signUps.signUp,
   'user.create': () => ({ body: { email: email() } }),
   'user.find-all': undefined,
   'user.find-one': of(newUser),
@@ -354,6 +358,7 @@ export const FORMS: Record<string, MakeRequest> = {
     call: fixture.app.callAs((await signIn()).jwt),
   }),
   'session.revoke of all': async () => ({ body: { all: true }, call: fixture.app.callAs((await signIn()).jwt) }),
+  ...signUps.forms,
   'password.forgot of an unknown address': () => ({ body: { email: email() }, call: fixture.app.anonymous }),
   ...users.ofBothLinks,
   'account-member.create with roles': async () => ({
@@ -425,7 +430,7 @@ export async function startRequestFixture(): Promise<{ fixture: ContractFixture;
   const clock = buildManualClock()
   providers = await startProviderFixture(() => clock.now())
   realtime = await startRealtimeProvider(() => clock.now())
-  const settings = { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: TARGET }
+  const settings = { SIGNALBOX_ROLES: 'api', RATE_LIMIT_STRICT_PER_MINUTE: '1000', SSO_TARGETS: TARGET, ...SIGN_UP_ENV }
   const database = await openRequestDatabase()
   const started = await startContractFixture({
     clock,

@@ -15,6 +15,7 @@ import { type OauthClient, type OauthFixture, startOauthFixture } from '../harne
  * A new one needs a bound there first.
  */
 const STRANGER_TABLES = [
+  'address_proof',
   'audit_log',
   'event_occurrence',
   'event_queue',
@@ -38,7 +39,7 @@ let fixture: OauthFixture
 let client: OauthClient
 const email = 'somebody@example.com'
 beforeAll(async () => {
-  fixture = await startOauthFixture({ env: { OAUTH_REGISTRATION: 'true' } })
+  fixture = await startOauthFixture({ env: { OAUTH_REGISTRATION: 'true', SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' } })
   client = await fixture.client({
     type: 'public',
     grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
@@ -76,7 +77,8 @@ test('what somebody without a sign-in can make the service keep is listed, with 
       expect([request.path, status]).toEqual([request.path, expect.toBeOneOf([200, 302, 303, 401])])
   }
   expect(statuses.filter(([, status]) => Number(status) >= 500 || status === 404)).toEqual([])
-  expect(await readMails(fixture.app, email)).toHaveLength(1)
+  // The link of a reset, and the answer to a sign-up.
+  expect(await readMails(fixture.app, email)).toHaveLength(2)
   const after = await countAll()
   const grown = [...after].filter(([name, count]) => count > (before.get(name) ?? 0)).map(([name]) => name)
   // Enough of them, or the requests above no longer do what they are here for.
@@ -95,6 +97,8 @@ const SENT_MORE = 20
  * refused.
  */
 const BEGINNINGS = [
+  '/api/v3/auth/login/mail',
+  '/api/v3/auth/sign-up',
   '/api/v3/auth/password/forgot',
   '/api/v3/auth/login/passkey/options',
   '/api/v3/auth/login/oauth/dev',

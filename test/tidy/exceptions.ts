@@ -18,6 +18,10 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
       'joins event types and maps them as the catalogue does',
     'src/identity/throttle/login-throttle.store.ts -> src/identity/user-record/user.store.ts':
       'locks the subjects of an attempt and reads the user that it names in one statement',
+    'src/identity/address-proof/address-proof.store.ts -> src/identity/user-record/user.store.ts':
+      'counts a proof and reads the user of its address in one statement, the same for every address',
+    'src/identity/address-proof/address-proof.store.ts -> src/identity/account/invitation/invitation.store.ts':
+      'as above, whether it is invited',
     'src/identity/user/managed-user.store.ts -> src/identity/access/delegation.store.ts':
       'locks a user and reads behind the lock what it holds, in one statement',
     'src/identity/user/managed-user.store.ts -> src/identity/access/role.store.ts':

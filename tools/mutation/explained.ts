@@ -63,7 +63,7 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'only for the types: a session without a parent has a refresh token',
   },
   {
-    path: 'src/identity/social-login/user/user.ts',
+    path: 'src/identity/account/new-user.ts',
     lineText: "accountScope: resource === 'account' ? 'account' : 'none',",
     change: "resource === 'account' -> true",
     reason: 'the scope only keeps the account of an event, and the event of a user has none here',

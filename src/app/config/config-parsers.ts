@@ -1,4 +1,5 @@
 import { hasPlainHost } from '../../http/request/plain-host.ts'
+import { isEmailAddress } from '../../http/shape/formats.ts'
 import { listRefusedSmtpOptions } from '../../identity/mail/smtp-transport.ts'
 
 /** Parsers of settings. Each throws an Error whose message completes "<NAME> ...", without the value. */
@@ -183,6 +184,14 @@ export function cookieDomain(value: string): string {
   if (!/^(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}$/.test(value))
     throw new Error('must be a domain in lower case, without a leading dot: example.com')
   return value
+}
+
+/** Comma-separated domains of e-mail addresses, in lower case. */
+export function emailDomains(value: string): string[] {
+  const parts = list(value)
+  if (!parts.every((part) => isEmailAddress(`a@${part}`) && part === part.toLowerCase()))
+    throw new Error('must list domains in lower case, such as example.com')
+  return parts
 }
 
 /** A webhook secret: one of 32 bytes, or a given one (docs/contract/webhooks.md#secret-of-a-known-value). */

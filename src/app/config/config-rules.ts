@@ -72,6 +72,11 @@ function findForbidden(values: Values, appEnv: AppEnv): string[] {
     faults.push('SUPABASE_URL must be an https URL outside development.')
   if (appEnv === 'production' && values.SSO_TARGETS?.some((origin) => !origin.startsWith('https:')))
     faults.push('SSO_TARGETS must hold https:// origins only in production: a handshake token is part of the URL.')
+  const hasNoMail = values.SMTP_URL === undefined && !['development', 'test'].includes(appEnv)
+  if (hasNoMail && !['closed', undefined].includes(values.SIGN_UP))
+    faults.push('SIGN_UP needs a mail server outside development. Set SMTP_URL and MAIL_FROM, or remove it.')
+  if (hasNoMail && values.SIGN_IN_BY_MAIL)
+    faults.push('SIGN_IN_BY_MAIL needs a mail server outside development. Set SMTP_URL and MAIL_FROM, or remove it.')
   return faults
 }
 
@@ -91,6 +96,7 @@ function findIdleSettings(values: Values, appEnv: AppEnv): string[] {
           .map((name) => `${name} has no effect ${remedy}, or remove it.`)
   return [
     ...idle(['ALERT_WEBHOOK_SECRET'], values.ALERT_WEBHOOK_URL !== undefined, 'alone. Set ALERT_WEBHOOK_URL'),
+    ...idle(['SIGN_UP_EMAIL_DOMAINS'], !['closed', undefined].includes(values.SIGN_UP), 'alone. Set SIGN_UP to open'),
     ...idle(['DATABASE_LISTEN_URL'], values.DATABASE_URL !== undefined, 'alone. Set DATABASE_URL'),
     ...idle(
       ['SUPABASE_URL', 'SUPABASE_ANON_KEY', 'SUPABASE_ISSUER'],

@@ -53,6 +53,11 @@ describe('configuration', () => {
     ['BASE_URL', 'localhost:3000'],
     ['BASE_URL', 'https://example.com/?a=b'],
     ['DATABASE_URL', 'mysql://localhost/x'],
+    ['SIGN_UP', 'yes'],
+    ['SIGN_UP_EMAIL_DOMAINS', 'Example.com'],
+    ['SIGN_UP_EMAIL_DOMAINS', 'a@example.com'],
+    ['SIGN_UP_EMAIL_DOMAINS', 'example.com,localhost'],
+    ['SIGN_IN_BY_MAIL', 'yes'],
     ['SIGNALBOX_ROLES', 'api,cook'],
     ['SIGNALBOX_ROLES', ','],
     ['SIGNALBOX_ADMIN_EMAIL', 'nobody'],
@@ -201,6 +206,23 @@ describe('configuration', () => {
   ])('refuses %s where it has no effect', (name, value, env: Record<string, string>) => {
     expect(faultsOf({ [name]: value })).toMatch(new RegExp(`^${name} has no effect .*, or remove it\\.$`))
     expect(faultsOf({ [name]: value, ...env })).toBe('')
+  })
+
+  test('closes the sign-up and the sign-in by mail, and refuses to open them without a mail server', () => {
+    expect(readConfig({}, '/nowhere')).toMatchObject({ signUp: { mode: 'closed', domains: [] }, signInByMail: false })
+    const opened = { SIGN_UP: 'invited', SIGN_UP_EMAIL_DOMAINS: 'a.example, b.example', SIGN_IN_BY_MAIL: 'true' }
+    expect(readConfig(opened, '/nowhere')).toMatchObject({
+      signUp: { mode: 'invited', domains: ['a.example', 'b.example'] },
+      signInByMail: true,
+    })
+    const faults = faultsOf({ ...PRODUCTION, ...opened })
+    expect(faults).toContain('SIGN_UP needs a mail server outside development.')
+    expect(faults).toContain('SIGN_IN_BY_MAIL needs a mail server outside development.')
+    const smtp = { SMTP_URL: 'smtps://u:p@mail.example', MAIL_FROM: 'no-reply@mail.example' }
+    expect(faultsOf({ ...PRODUCTION, ...opened, ...smtp })).toBe('')
+    expect(faultsOf({ SIGN_UP: 'closed', SIGN_UP_EMAIL_DOMAINS: 'a.example' })).toContain(
+      'SIGN_UP_EMAIL_DOMAINS has no',
+    )
   })
 
   test('refuses settings of the embedded engine beside a managed one, and the server of development elsewhere', () => {

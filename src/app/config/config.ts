@@ -11,7 +11,7 @@ import type { RealtimeSettings } from '../../realtime/provider/provider-settings
 import { findContradictions, findUnknownSettings } from './config-rules.ts'
 import { type AppEnv, ROLES, type Role, VARIABLES, type Values } from './config-variables.ts'
 import { type IdleSetting, listIdleSettings } from './idle-settings.ts'
-import { readHashCost } from './password-settings.ts'
+import { readHashCost, readSignUp, type SignUpConfig } from './password-settings.ts'
 import { type RealtimeConfig, readRealtimeConfig, readRealtimeSettings } from './realtime-settings.ts'
 import { readSecretFiles } from './secret-files.ts'
 import { readSocialSettings } from './social-settings.ts'
@@ -36,7 +36,7 @@ export interface ServiceSecrets {
 }
 
 /** The configuration. Only this file reads the environment, once. */
-export interface Config extends RealtimeConfig {
+export interface Config extends RealtimeConfig, SignUpConfig {
   appEnv: AppEnv
   host: string
   port: number
@@ -234,6 +234,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     ssoHandshakeIssuer: values.SSO_HANDSHAKE_ISSUER,
     ssoAcceptSessionJwt: values.SSO_ACCEPT_SESSION_JWT ?? true,
     smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
+    ...readSignUp(values),
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],

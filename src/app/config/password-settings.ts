@@ -1,5 +1,22 @@
 import { DEFAULT_HASH_COST, findSafeMemory, type HashCost } from '../../identity/password/hash-cost.ts'
+import type { SignUpRules } from '../../identity/sign-up/sign-up.ts'
 import type { AppEnv, Values } from './config-variables.ts'
+
+/** Settings of what people do without an administrator. */
+export interface SignUpConfig {
+  /** Who may sign up with a password: `SIGN_UP`, `SIGN_UP_EMAIL_DOMAINS`. */
+  signUp: SignUpRules
+  /** `SIGN_IN_BY_MAIL`. */
+  signInByMail: boolean
+}
+
+/** Who may sign up, and whether users sign in by mail. */
+export function readSignUp(values: Values): SignUpConfig {
+  return {
+    signUp: { mode: values.SIGN_UP ?? 'closed', domains: values.SIGN_UP_EMAIL_DOMAINS ?? [] },
+    signInByMail: values.SIGN_IN_BY_MAIL ?? false,
+  }
+}
 
 /** The cost of a password hash by the settings. */
 export function readHashCost(values: Values): HashCost {

@@ -80,6 +80,8 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     handshakes: buildHandshakeRules(options, baseUrl),
     hookKeys: readHookKeys(secrets.oauthHook),
     canSendMail: decideMailWay(config) !== 'none',
+    signUp: config.signUp,
+    signInByMail: config.signInByMail,
     listPermissions: () => permissions,
     listAccountPermissions: () => accountPermissions,
     realtime: {

@@ -14,6 +14,7 @@ import type { Engine } from '../../identity/engine/engine.ts'
 import type { SignInPageDeps } from '../../identity/pages/sign-in/sign-in-goal.ts'
 import type { PasswordHashing } from '../../identity/password/password.ts'
 import type { SessionKeys } from '../../identity/session/token/session-token.ts'
+import type { SignUpRules } from '../../identity/sign-up/sign-up.ts'
 import type { BrowserBinding } from '../../identity/social-login/flow/browser-binding.ts'
 import type { HandshakeRules } from '../../identity/sso/handshake-token.ts'
 import type { EngineConsent } from '../../oauth/engine-consent/engine-consent.ts'
@@ -63,6 +64,10 @@ export interface FeatureParts {
   handshakes: HandshakeRules
   /** Whether mails can be sent. */
   canSendMail: boolean
+  /** Who may sign up with a password. */
+  signUp: SignUpRules
+  /** Whether users may sign in by mail. */
+  signInByMail: boolean
   /** The permissions of all routes. */
   listPermissions: () => readonly string[]
   /** Permissions with an effect when limited to some accounts. */
@@ -113,5 +118,15 @@ export function feature<Deps>(
 /** Parts of pages besides those of every feature. */
 export type PageSettings = Omit<
   SignInPageDeps,
-  'ids' | 'random' | 'keys' | 'keyring' | 'serviceName' | 'canSendMail' | 'openTarget' | 'needsHandshake' | 'findApp'
+  | 'ids'
+  | 'random'
+  | 'keys'
+  | 'keyring'
+  | 'serviceName'
+  | 'canSendMail'
+  | 'openTarget'
+  | 'needsHandshake'
+  | 'findApp'
+  | 'canSignUp'
+  | 'canSignInByMail'
 >

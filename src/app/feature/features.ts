@@ -17,6 +17,7 @@ import { signInBrowser } from '../../identity/pages/browser/browser-session.ts'
 import { portalSessionRoutes } from '../../identity/portal/portal-session.routes.ts'
 import { sessionListRoutes } from '../../identity/session/list/session-list.routes.ts'
 import { sessionRoutes } from '../../identity/session/session.routes.ts'
+import { mailLoginRoutes } from '../../identity/sign-in/by-mail/mail-login.routes.ts'
 import { loginRoutes } from '../../identity/sign-in/local/login.routes.ts'
 import { passkeyRoutes } from '../../identity/sign-in/passkey-login/passkey.routes.ts'
 import { passkeyLoginRoutes } from '../../identity/sign-in/passkey-login/passkey-login.routes.ts'
@@ -24,6 +25,7 @@ import { factorLoginRoutes } from '../../identity/sign-in/second-factor/factor-l
 import { factorRemovalRoutes } from '../../identity/sign-in/second-factor/factor-removal.routes.ts'
 import { secondFactorRoutes } from '../../identity/sign-in/second-factor/second-factor.routes.ts'
 import { stepUpRoutes } from '../../identity/sign-in/step-up/step-up.routes.ts'
+import { signUpRoutes } from '../../identity/sign-up/sign-up.routes.ts'
 import { identityRoutes } from '../../identity/social-login/identity/identity.routes.ts'
 import { userIdentityRoutes } from '../../identity/social-login/identity/user-identity.routes.ts'
 import { providerOverviewRoutes } from '../../identity/social-login/overview/provider-overview.routes.ts'
@@ -133,6 +135,7 @@ const socialLoginDeps = ({ pages, handshakes, engine, binding, ...parts }: Featu
  */
 export const FEATURES: readonly Feature[] = [
   feature(loginRoutes, (parts) => ({ ...sessionDeps(parts), passwords: parts.passwords })),
+  feature(mailLoginRoutes, (parts) => ({ ...linkDeps(parts), ...factorDeps(parts), signInByMail: parts.signInByMail })),
   feature(factorLoginRoutes, factorDeps),
   feature(secondFactorRoutes, factorDeps),
   feature(stepUpRoutes, factorDeps),
@@ -165,6 +168,12 @@ export const FEATURES: readonly Feature[] = [
   feature(linkRoutes, linkDeps),
   feature(ownUserRoutes, linkDeps),
   feature(pictureRoutes, ({ random, keys }) => ({ random, baseUrl: keys.issuer })),
+  feature(signUpRoutes, (parts) => ({
+    ...linkDeps(parts),
+    keys: parts.keys,
+    signUp: parts.signUp,
+    enableApiEventQueue: parts.enableApiEventQueue,
+  })),
   feature(userRoutes, ({ ids, passwords }) => ({ ids, passwords })),
   feature(effectiveAccessRoutes, ({ listPermissions, listAccountPermissions }) => ({
     listPermissions,

@@ -16,6 +16,7 @@ import { buildBrowserKeys } from '../../identity/pages/browser/browser-key.ts'
 import { CLEAN_ADDRESS } from '../../identity/pages/frame/clean-address.ts'
 import { COPY_SCRIPT } from '../../identity/pages/frame/copy-script.ts'
 import { ICON } from '../../identity/pages/frame/page.ts'
+import { mailLoginPageRoutes } from '../../identity/pages/mail-login/mail-login.routes.ts'
 import { SHOW_PASSWORD } from '../../identity/pages/password/password-script.ts'
 import { passkeyPageRoutes } from '../../identity/pages/security/passkey.routes.ts'
 import { passwordChangeRoutes } from '../../identity/pages/security/password-change.routes.ts'
@@ -26,6 +27,7 @@ import { continueRoutes } from '../../identity/pages/sign-in/continue.routes.ts'
 import { PASSKEY_SCRIPT } from '../../identity/pages/sign-in/passkey-form.ts'
 import { secondStepRoutes } from '../../identity/pages/sign-in/second-step.routes.ts'
 import { signInPageRoutes } from '../../identity/pages/sign-in/sign-in.routes.ts'
+import { signUpPageRoutes } from '../../identity/pages/sign-up/sign-up.routes.ts'
 import { BRIDGE_SCRIPT } from '../../identity/social-login/bridge-page.ts'
 import { connectionRoutes } from '../../identity/social-login/identity/connection.routes.ts'
 import { devProviderRoutes } from '../../identity/social-login/provider/dev-provider.routes.ts'
@@ -88,13 +90,26 @@ export function buildKnownBrowserFinder(
   }
 }
 
-const pageDeps = ({ ids, random, keys, keyring, passwords, canSendMail, handshakes, pages }: FeatureParts) => ({
+const pageDeps = ({
   ids,
   random,
   keys,
   keyring,
   passwords,
   canSendMail,
+  signUp,
+  signInByMail,
+  handshakes,
+  pages,
+}: FeatureParts) => ({
+  ids,
+  random,
+  keys,
+  keyring,
+  passwords,
+  canSendMail,
+  canSignUp: canSendMail && signUp.mode !== 'closed',
+  canSignInByMail: canSendMail && signInByMail,
   serviceName: pages.brand.name,
   needsHandshake: (url: string) => needsHandshake(url, handshakes),
   openTarget: buildOpenTarget({ rules: handshakes, random }),
@@ -122,6 +137,12 @@ export const PAGES: readonly Feature[] = [
   feature(profilePageRoutes, pageDeps),
   feature(emailChangePageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
+  feature(mailLoginPageRoutes, (parts) => ({ ...pageDeps(parts), signInByMail: parts.signInByMail })),
+  feature(signUpPageRoutes, (parts) => ({
+    ...pageDeps(parts),
+    signUp: parts.signUp,
+    enableApiEventQueue: parts.enableApiEventQueue,
+  })),
   feature(appRoutes, (parts) => ({ ...pageDeps(parts), isManaged: parts.engineConsent !== undefined })),
   feature(interactionRoutes, (parts) => ({ ...pageDeps(parts), ...consentDeps(parts) })),
   feature(unsubscribeRoutes, pageDeps),

@@ -18,6 +18,8 @@ export const PROBLEMS = {
   email_required: { status: 403, title: 'E-mail address required' },
   email_not_verified: { status: 403, title: 'E-mail address not verified' },
   form_refused: { status: 403, title: 'Form refused' },
+  sign_in_by_mail_off: { status: 403, title: 'Sign-in by mail switched off' },
+  sign_up_closed: { status: 403, title: 'Sign-up closed' },
   provider_unknown: { status: 404, title: 'Unknown sign-in provider' },
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'Method not allowed' },

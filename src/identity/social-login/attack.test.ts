@@ -9,12 +9,13 @@ import {
   type TestBrowser,
   WEB_APP,
 } from '../../../test/harness/app/social-app.ts'
+import { readMails } from '../../../test/harness/browser/mailbox.ts'
 
 let t: SocialApp
 let users = 0
 
 beforeAll(async () => {
-  t = await createSocialApp()
+  t = await createSocialApp({ env: { SIGN_UP: 'open' } })
 })
 afterAll(() => t[Symbol.asyncDispose]())
 // Equal refusals of a minute are one audit entry.
@@ -281,6 +282,19 @@ describe('taking over a user by an address', () => {
     expect(await findReason()).toBe('owner_unverified')
     const rows = await t.app.database.db.selectFrom('identity').where('user', '=', user.document_id).execute()
     expect(rows).toEqual([])
+  })
+
+  test('leaves nothing to whoever signed up with the address before its owner came', async () => {
+    const email = `${someone()}@example.com`
+    const asked = await t.app.anonymous('POST', '/api/v3/auth/sign-up', { email })
+    expect(asked.status).toBe(202)
+    const [mail] = await readMails(t.app, email)
+    t.seat('google', { sub: someone(), email })
+    expect((await t.signIn(t.browser(), 'google')).body.data.is_new_user).toBe(true)
+    const password = 'the attacker knows this'
+    const late = await t.app.anonymous('POST', '/api/v3/auth/sign-up/confirm', { token: mail?.token, password })
+    expect([late.status, late.body.code]).toEqual([410, 'link_invalid'])
+    expect((await t.app.anonymous('POST', '/api/v3/auth/login/local', { email, password })).status).toBe(401)
   })
 
   test('joins and registers nobody by an address that the provider has not verified, and answers both alike', async () => {

@@ -206,7 +206,8 @@ describe('consent', () => {
     const who = await fixture.user()
     const browser = openBrowser()
     await flow.signIn(browser, { user: who })
-    fixture.app.clock.advance(5_000)
+    // The provider reads the time of the machine, and a sign-in of the same second counts as one for the request.
+    await fixture.app.database.pool.query(`update session set auth_time = auth_time - interval '5 s'`)
     const { url } = await flow.prepare({ parameters: { prompt: 'login' } })
     const page = await fixture.walk(browser, url)
     expect(page.body).toContain('Sign in again')

@@ -10,7 +10,7 @@ export const SignInRow = named(
     document_id: UuidSchema,
     method: Type.String({
       description:
-        'Method: `local` by password, `factor` the second step, `passkey`, `oauth` a provider, `code` a deep link.',
+        'Method: `local` by password, `sign-up`, `mail` by link or code, `factor` the second step, `passkey`, `oauth` a provider, `code` a deep link.',
     }),
     outcome: enumSchema(['success', 'failure']),
     reason: nullable(Type.String({ description: 'Why it was refused; null for a success.' })),

@@ -28,6 +28,10 @@ export const ADVISORY_LOCKS = {
     key: 'signalbox stranger ',
     serializes: 'rows of strangers of a network or a client, which are counted',
   },
+  addressProofs: {
+    key: 'signalbox address proof ',
+    serializes: 'proofs that strangers ask for, of an address or from a network, which are counted',
+  },
   realtimeProcess: { key: 'realtime ', serializes: 'nothing: a process holds it while its connection lives' },
   sample: { key: 'signalbox sample', serializes: 'fills of sample data in development' },
   worker: { key: '', serializes: 'nothing: a worker holds its id while its listening connection lives' },
@@ -39,6 +43,7 @@ export const ADVISORY_LOCKS = {
  * of their ids. An unlisted table comes last. (`docs/decisions/0030-locks.md`, `lock-order.test.ts`)
  */
 export const LOCK_ORDER = [
+  'addressProofs',
   'account',
   'signInIdentity',
   'signInAddress',
@@ -94,6 +99,7 @@ export const ROWS_OF_A_USER = [
   'recovery_code',
   'factor_challenge',
   'proof_token',
+  'address_proof',
   'email_change',
   'user_picture',
   'login_code',

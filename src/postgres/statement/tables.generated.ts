@@ -83,6 +83,23 @@ export interface AccountMemberRole {
   role: string;
 }
 
+export interface AddressProof {
+  attempts: Generated<number>;
+  browser: Buffer | null;
+  code_hash: Buffer | null;
+  created_at: Timestamp;
+  email: string;
+  expires_at: Timestamp;
+  login_hash: Buffer | null;
+  network: Buffer;
+  next: string | null;
+  purpose: string;
+  redirect_url: string | null;
+  token_hash: Buffer;
+  user: string | null;
+  wide_network: Buffer;
+}
+
 export interface AlertIncident {
   attempts: Generated<number>;
   document_id: string;
@@ -1156,6 +1173,7 @@ export interface DB {
   account_limit: AccountLimit;
   account_member: AccountMember;
   account_member_role: AccountMemberRole;
+  address_proof: AddressProof;
   alert_incident: AlertIncident;
   api_key: ApiKey;
   audit_entry: AuditEntry;
@@ -1272,6 +1290,10 @@ export interface Narrowed {
   account_member_role: {
     member: Id<"account member">;
     role: Id<"role">;
+  };
+  address_proof: {
+    purpose: "sign-up" | "sign-in";
+    user: Id<"user">;
   };
   alert_incident: {
     document_id: Id<"incident">;

@@ -17,3 +17,15 @@ export async function readMails({ app, anonymous }: TestApp, to: string): Promis
     .filter((mail) => mail.to === to)
     .map((mail) => ({ ...mail, token: /[?&]token=([\w-]+)/.exec(mail.text)?.[1] ?? '' }))
 }
+
+/** Asks for a mail to sign in, and returns what the API takes to finish. */
+export async function beginMailLogin(app: TestApp, email: string): Promise<{ login: string; code: string }> {
+  const { body } = await app.anonymous('POST', '/api/v3/auth/login/mail', { email })
+  return { login: body.data.login, code: await readSignInCode(app, email) }
+}
+
+/** The code of the newest mail to sign in. */
+export async function readSignInCode(app: TestApp, email: string): Promise<string> {
+  const [mail] = await readMails(app, email)
+  return /code is (\d{8})\./.exec(mail?.text ?? '')?.[1] ?? ''
+}

@@ -127,6 +127,8 @@ export const KNOWN_PAIRS: Readonly<Record<string, string>> = {
   'login_throttle > api_key': 'The key is of a user whose row is locked; whoever else ends keys takes no throttle.',
   'factor_challenge > user':
     'The challenge of a sign-in with a passkey names nobody: a removal of factors, which holds the user, leaves it.',
+  'address_proof > session':
+    'The previous session of the browser. Whoever ends sessions holds their user, and takes only proofs of that user.',
   'login_code > user': 'An end of access, which holds the user, passes over codes that are being redeemed.',
   'login_code > signInIdentity': 'As above; whoever holds an identity waits for no code.',
   'login_code > signInAddress': 'As above.',

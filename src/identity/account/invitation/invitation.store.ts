@@ -150,6 +150,12 @@ export async function findOpenInvitation(
   return row
 }
 
+/** Whether an open invitation of an account is for this address, as SQL. */
+export const hasOpenInvitation = (email: string, now: string): string => `exists (
+    select from (select * from account_invitation x where email_key(x.email) = email_key(${email}) offset 0) i
+    where i.accepted_at is null and i.revoked_at is null and i.expires_at > ${now}
+      and exists (select from account a where a.document_id = i.account and a.deleted_at is null))`
+
 const accept = aheadStatement<{ id: InvitationId; by: UserId; now: Date }>(`
   update account_invitation set accepted_at = $now, accepted_by = $by, updated_at = $now where document_id = $id`)
 

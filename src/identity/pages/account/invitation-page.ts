@@ -1,5 +1,5 @@
 import { type Html, html } from '../../../base/html.ts'
-import type { Texts } from '../../../base/language/texts.ts'
+import type { TextKey, Texts } from '../../../base/language/texts.ts'
 import type { InvitationView } from '../../account/invitation/invitation-acceptance.ts'
 import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import type { PageParts } from '../frame/page.ts'
@@ -46,7 +46,7 @@ function renderStep(deps: Deps, view: InvitationPageView): Html {
     case 'accept':
       return renderForm(deps, view, html`<button type="submit">${texts.say('invitation.accept')}</button>`)
     case 'register':
-      return html`${renderForm(deps, view, renderRegistration(view))}
+      return html`${renderForm(deps, view, renderRegistration(texts, { ...view, email: invitation.email, submit: 'invitation.accept' }))}
 ${deps.listProviders({ redirectUrl: undefined, next: undefined, texts }).length > 0 && renderOtherWay(texts, token)}`
     case 'sign_in':
       return html`<a class="button" href="${buildReturnUrl(token)}">${texts.say('invitation.sign-in')}</a>`
@@ -75,8 +75,13 @@ ${fields}
 </form>`
 }
 
-function renderRegistration({ invitation, texts, name = '', errors = [] }: InvitationPageView): Html {
-  return html`<input type="text" name="username" value="${invitation.email}" autocomplete="username" hidden>
+/** The fields of a new user: its name and its password. */
+export function renderRegistration(
+  texts: Texts,
+  view: { email: string; name?: string; errors?: readonly FormError[]; submit: TextKey },
+): Html {
+  const { email, name = '', errors = [], submit } = view
+  return html`<input type="text" name="username" value="${email}" autocomplete="username" hidden>
 ${renderField(texts, {
   name: 'name',
   label: texts.say('form.name'),
@@ -87,5 +92,5 @@ ${renderField(texts, {
   isFocused: errors.length === 0,
 })}
 ${renderNewPassword(texts, errors, false)}
-<button type="submit">${texts.say('invitation.accept')}</button>`
+<button type="submit">${texts.say(submit)}</button>`
 }

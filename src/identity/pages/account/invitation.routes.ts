@@ -36,7 +36,7 @@ type Refused = { problem: Problem; errors: FormError[] }
 type PreparedForm = Refused | { acceptance: Acceptance; prepared: PreparedAcceptance }
 
 /** A name is one line. */
-function checkName(texts: Texts, name: string): Refused | undefined {
+export function checkName(texts: Texts, name: string): Refused | undefined {
   if (!/\p{Cc}/u.test(name)) return undefined
   const problem = new Problem('validation_failed', 'The name holds a control character.', { reason: 'name' })
   return { problem, errors: [{ field: 'name', text: texts.say('invitation.name-line') }] }

@@ -166,7 +166,15 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
         const changed = [{ id: userId, account: null, url: null }]
         const step = await openSecondStep(deps, db, { userId, passwordHash, address, now })
         if (step) {
-          const page = await askForSecondStep(deps, db, { ...step, userId, goal, visitor, isReset: true, address, now })
+          const page = await askForSecondStep(deps, db, {
+            ...step,
+            userId,
+            goal,
+            visitor,
+            first: 'reset',
+            address,
+            now,
+          })
           const shown = buildPage({ brand: deps.brand, ...page, cookies: deps.cookies.signOut() })
           return { ...shown, changed, actor: { userId, sessionId: null, account: null } }
         }

@@ -76,6 +76,8 @@ export interface PageRequest<Field extends string, Name extends string, Prepared
   /** The `Accept-Language` header. */
   acceptLanguage: string | undefined
   requestId: string
+  /** The trace context that is stored with events. */
+  trace: string | null
 }
 
 /** Answers of the pages of a route. */
@@ -113,6 +115,7 @@ export function definePage<
     cookieHeader: readHeader(facts.headers, 'cookie') ?? undefined,
     acceptLanguage: readHeader(facts.headers, 'accept-language') ?? undefined,
     requestId: facts.requestId,
+    trace: facts.trace,
   })
   return defineRoute(
     {

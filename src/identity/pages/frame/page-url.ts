@@ -4,6 +4,12 @@ import type { Visitor } from '../browser/browser-session.ts'
 /** The page of a user who is signed in. */
 export const HOME = '/auth/'
 
+/** The path of the form to sign in by mail. */
+export const MAIL_LOGIN = '/auth/sign-in/mail'
+
+/** The path of the form to sign up. */
+export const SIGN_UP = '/auth/sign-up'
+
 /** The address that refreshes the session of the browser and then continues at a path of the service. */
 export function buildRefreshUrl(next: string): string {
   return `/auth/refresh?${new URLSearchParams({ next })}`
@@ -27,6 +33,16 @@ export function buildSignInUrl({
   const given = { redirect_url, next, notice, again }
   const query = new URLSearchParams(Object.entries(given).filter((pair): pair is [string, string] => !!pair[1]))
   return query.size === 0 ? '/auth/sign-in' : `/auth/sign-in?${query}`
+}
+
+/** The address of a page that begins a sign-in: it continues at a path of the service or returns to an app. */
+export function buildGoalUrl(
+  path: string,
+  { target, next }: { target: { url: string } | undefined; next: string | undefined },
+): string {
+  const given = { redirect_url: target?.url, next }
+  const query = new URLSearchParams(Object.entries(given).filter((pair): pair is [string, string] => !!pair[1]))
+  return query.size === 0 ? path : `${path}?${query}`
 }
 
 /** The address that continues at an app on another domain by a handshake. */

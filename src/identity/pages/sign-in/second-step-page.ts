@@ -73,8 +73,8 @@ interface SecondStepView {
   goal: Goal
   browserId: string
   texts: Texts
-  /** Whether the user has just set a new password by a link. */
-  isReset?: boolean | undefined
+  /** The first step, if it was not the password: a new password by a link, or a mail. */
+  first?: 'reset' | 'mail' | undefined
   errors?: readonly FormError[]
 }
 
@@ -90,7 +90,7 @@ ${renderGoal(goal)}`
   const content = html`<div class="panel">
 <div class="lead">
 <h1>${texts.say('proof.title')}</h1>
-<p class="quiet">${texts.say(view.isReset ? 'second-step.text-reset' : 'second-step.text')}</p>
+<p class="quiet">${texts.say(view.first ? (`second-step.text-${view.first}` as const) : 'second-step.text')}</p>
 </div>
 ${renderErrors(texts, errors)}
 ${renderProofForms({ action: SECOND_STEP, methods, passkeyOptions, hidden, errors, texts })}
@@ -113,18 +113,18 @@ export async function askForSecondStep(
     userId: UserId | null
     goal: Goal
     visitor: Visitor
-    isReset?: boolean
+    first?: 'reset' | 'mail'
     errors?: readonly FormError[]
     address: string
     now: Date
   },
 ): Promise<ReturnType<typeof buildSecondStepPage>> {
-  const { challenge, methods, userId, goal, visitor, isReset, errors, address, now } = step
+  const { challenge, methods, userId, goal, visitor, first, errors, address, now } = step
   const hasPasskey = userId !== null && methods.includes('passkey')
   const passkeyOptions = hasPasskey
     ? await askForPasskey(deps, tx, { purpose: 'passkey-factor', userId, sessionId: null, address, now })
     : undefined
   const { browserId, texts } = visitor
-  const view = { challenge, methods, passkeyOptions, goal, browserId, texts, isReset }
+  const view = { challenge, methods, passkeyOptions, goal, browserId, texts, first }
   return buildSecondStepPage(deps, { ...view, ...(errors && { errors }) })
 }

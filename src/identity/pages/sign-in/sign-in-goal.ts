@@ -3,6 +3,7 @@ import type { Texts } from '../../../base/language/texts.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import type { RedirectOutcome } from '../../../http/route/route.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import type { ProofGoal } from '../../address-proof/address-proof.ts'
 import { signOut } from '../../session/session.ts'
 import { checkRedirectUrl, type RedirectRules, type RedirectTarget } from '../../sign-in/outcome/redirect-url.ts'
 import type { SignIn } from '../../sign-in/outcome/sign-in.ts'
@@ -28,6 +29,10 @@ export interface ProviderButton {
 export interface SignInPageDeps extends PageDeps, FactorDeps {
   /** Whether the service sends mails. */
   canSendMail: boolean
+  /** `SIGN_IN_BY_MAIL`, where mails can be sent. */
+  canSignInByMail: boolean
+  /** Whether somebody may sign up with e-mail and password. */
+  canSignUp: boolean
   redirectRules: () => RedirectRules
   /** Whether a URL is a target on another domain, which a browser reaches by handshake. */
   needsHandshake: (url: string) => boolean
@@ -70,6 +75,15 @@ export function readGoal(
 ): Goal {
   const target = redirect_url ? checkRedirectUrl(redirect_url, deps.redirectRules()) : undefined
   return { target, next: readNextPath(next) ?? undefined }
+}
+
+/** The goal that a proof of an address keeps; the account page where it is not allowed any more. */
+export function readKeptGoal(deps: Pick<SignInPageDeps, 'redirectRules'>, { redirectUrl, next }: ProofGoal): Goal {
+  try {
+    return readGoal(deps, { ...(redirectUrl && { redirect_url: redirectUrl }), ...(next && { next }) })
+  } catch {
+    return { target: undefined, next: undefined }
+  }
 }
 
 /** Throws for a deep link: its tokens come from the flow of a provider. */

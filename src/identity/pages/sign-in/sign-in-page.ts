@@ -5,6 +5,7 @@ import type { Visitor } from '../browser/browser-session.ts'
 import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
+import { buildGoalUrl, MAIL_LOGIN, SIGN_UP } from '../frame/page-url.ts'
 import { renderText } from '../frame/text.ts'
 import { SHOW_PASSWORD } from '../password/password-script.ts'
 import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
@@ -22,6 +23,10 @@ export interface SignInView extends Goal {
   notice?: string | undefined
   /** Whether mails can be sent, and so a link for a new password. */
   canSendMail: boolean
+  /** Whether users may sign in by mail. */
+  canSignInByMail: boolean
+  /** Whether somebody may sign up with e-mail and password. */
+  canSignUp: boolean
 }
 
 /** Contents of the sign-in page for a goal. */
@@ -34,8 +39,14 @@ export async function buildSignInView(
   const { browserId, texts } = visitor
   const providers = deps.listProviders({ redirectUrl: goal.target?.url, next: goal.next, texts })
   const appName = await deps.findApp(db, { next: goal.next, cookieHeader, now })
-  return { ...goal, providers, browserId, texts, appName, canSendMail: deps.canSendMail }
+  return { ...goal, providers, browserId, texts, appName, ...pickWays(deps) }
 }
+
+const pickWays = ({ canSendMail, canSignInByMail, canSignUp }: SignInPageDeps) => ({
+  canSendMail,
+  canSignInByMail,
+  canSignUp,
+})
 
 /** Builds the sign-in page. */
 export function buildSignInPage(
@@ -107,5 +118,12 @@ ${renderField(texts, {
 <button type="submit">${texts.say('sign-in.submit')}</button>
 </form>
 ${renderPasskeyForm(texts, { action: '/auth/sign-in/passkey', kind: 'sign-in', hidden, label: texts.say('passkey.sign-in') })}
-${view.canSendMail && html`<p class="small centered"><a href="/auth/forgot">${texts.say('sign-in.forgot')}</a></p>`}`
+${view.canSignInByMail && html`<a class="button plain" href="${buildGoalUrl(MAIL_LOGIN, { target: view.target, next: view.next })}">${texts.say('mail-login.title')}</a>`}
+${view.canSendMail && html`<p class="small centered"><a href="/auth/forgot">${texts.say('sign-in.forgot')}</a></p>`}
+${view.canSignUp && renderSignUp(view)}`
+}
+
+function renderSignUp({ target, next, texts }: SignInView): Html {
+  const link = html`<a href="${buildGoalUrl(SIGN_UP, { target, next })}">${texts.say('sign-in.sign-up-link')}</a>`
+  return html`<p class="small centered">${renderText(texts, 'sign-in.sign-up', { link })}</p>`
 }

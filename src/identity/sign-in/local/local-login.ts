@@ -9,7 +9,7 @@ import { buildThrottled } from '../../throttle/login-problem.ts'
 import { type Credentials, updateUser } from '../../user-record/user.store.ts'
 import { type SignIn, signIn } from '../outcome/sign-in.ts'
 import { buildFactorRequired, type OpenStep, openSecondStep } from '../second-factor/factor-login.ts'
-import { findPresentPasswordHash } from '../second-factor/second-factor.store.ts'
+import { findPresentPassword } from '../second-factor/second-factor.store.ts'
 
 /** A sign-in with e-mail and password, and its origin. */
 export interface LocalLogin {
@@ -162,6 +162,6 @@ async function replaceStaleHash(
 ): Promise<void> {
   const { userId, passwordHash, freshHash, now } = input
   await lockUser(tx, userId)
-  if ((await findPresentPasswordHash(tx, userId)) !== passwordHash) return
+  if ((await findPresentPassword(tx, userId))?.passwordHash !== passwordHash) return
   await updateUser(tx, userId, { passwordHash: freshHash, now })
 }

@@ -20,39 +20,53 @@ import {
 import { type SignIn, signIn } from '../outcome/sign-in.ts'
 import { askForPasskey } from '../passkey/passkey.ts'
 import { type CheckedProof, type FactorProof, type ProofRefusal, useFactorProof } from './factor-proof.ts'
-import { countFactors, findPresentPasswordHash } from './second-factor.store.ts'
+import { countFactors, findPresentPassword } from './second-factor.store.ts'
 import { type FactorDeps, type FactorMethod, listFactorMethods } from './second-factor.ts'
 
-/** A sign-in whose password was right and that waits for its second step. */
+/** A sign-in whose first step was right and that waits for its second step. */
 export interface OpenStep {
   challenge: string
   methods: FactorMethod[]
 }
 
-const hashProof = (passwordHash: string) => createHash('sha256').update(passwordHash).digest()
+/** The first step of a sign-in: the right password, or the link or code of a mail. */
+type FirstStep = 'pwd' | 'mail'
+
+/** The hash that binds a challenge to the first step and to the password that the user had then. */
+const hashProof = (first: FirstStep, passwordHash: string | null) =>
+  createHash('sha256')
+    .update(JSON.stringify([first, passwordHash]))
+    .digest()
+
+/** The first step that a challenge is for, if the password is still the same. Pure. */
+function findFirstStep(proofHash: Buffer | null | undefined, passwordHash: string | null): FirstStep | undefined {
+  const steps: FirstStep[] = passwordHash === null ? ['mail'] : ['pwd', 'mail']
+  return steps.find((first) => proofHash?.equals(hashProof(first, passwordHash)))
+}
 
 /**
- * Begins the second step of a sign-in whose password was right, in the caller's transaction
+ * Begins the second step of a sign-in whose first step was right, in the caller's transaction
  * (docs/contract/second-factor.md#second-step). Undefined for a user without a second factor.
  */
 export async function openSecondStep(
   deps: { random: Random },
   tx: Database,
-  input: { userId: UserId; passwordHash: string; address: string; now: Date },
+  input: { userId: UserId; passwordHash: string | null; first?: FirstStep; address: string; now: Date },
 ): Promise<OpenStep | undefined> {
-  const { userId, passwordHash, address, now } = input
+  const { userId, passwordHash, first = 'pwd', address, now } = input
   const methods = listFactorMethods(await countFactors(tx, userId))
   if (methods.length === 0) return undefined
-  const proofHash = hashProof(passwordHash)
+  const proofHash = hashProof(first, passwordHash)
   return {
     challenge: await createChallenge(deps.random, tx, { purpose: 'sign-in', userId, address, proofHash, now }),
     methods,
   }
 }
 
-/** The answer to a right password of a user with a second factor. */
-export function buildFactorRequired({ challenge, methods }: OpenStep): Problem {
-  return new Problem('second_factor_required', 'The password is right. Prove your second factor to sign in.', {
+/** The answer to a right first step of a user with a second factor. */
+export function buildFactorRequired({ challenge, methods }: OpenStep, first: FirstStep = 'pwd'): Problem {
+  const what = first === 'pwd' ? 'password' : 'code'
+  return new Problem('second_factor_required', `The ${what} is right. Prove your second factor to sign in.`, {
     headers: { 'www-authenticate': 'Bearer' },
     secondFactor: { challenge, methods, expiresIn: CHALLENGE_LIFETIME_MS / 1000 },
   })
@@ -125,15 +139,18 @@ async function takeStep(
   const challenge = await countAttempt(tx, hash)
   const reason = findChallengeRefusal(challenge, { purpose: 'sign-in', address, userId, now })
   if (reason) return { reason }
-  const passwordHash = await findPresentPasswordHash(tx, userId)
-  if (passwordHash === undefined) return { reason: 'disabled' }
-  if (!challenge?.proofHash?.equals(hashProof(passwordHash))) return { reason: 'password_changed' }
+  const present = await findPresentPassword(tx, userId)
+  if (present === undefined) return { reason: 'disabled' }
+  const { passwordHash } = present
+  const first = findFirstStep(challenge?.proofHash, passwordHash)
+  if (!challenge || first === undefined) return { reason: 'password_changed' }
   const proven = await useFactorProof(deps, tx, { userId, sessionId: null, proof, address, now })
   if (!proven.ok) return { reason: proven.reason }
   await useChallenge(tx, hash, now)
   const opened = await openSession(deps, tx, {
     userId,
     passwordHash,
+    first,
     begunAt: challenge.createdAt,
     proven,
     origin,
@@ -149,17 +166,19 @@ async function openSession(
   tx: Database,
   input: {
     userId: UserId
-    passwordHash: string
+    passwordHash: string | null
+    first: FirstStep
     begunAt: Date
     proven: CheckedProof & { ok: true }
     origin: SessionOrigin
     now: Date
   },
 ): Promise<SignIn | undefined> {
-  const { userId, passwordHash, begunAt, proven, origin, now } = input
+  const { userId, passwordHash, first, begunAt, proven, origin, now } = input
   const user = await loadUser(tx, userId)
-  const amr = ['pwd' as const, ...proven.methods, 'mfa' as const]
-  return signIn(deps, tx, { user, passwordHash, begunAt, origin, amr, isNewUser: false, redirectUrl: null, now })
+  const amr = [first, ...proven.methods, 'mfa' as const]
+  const bound = passwordHash === null ? {} : { passwordHash }
+  return signIn(deps, tx, { user, ...bound, begunAt, origin, amr, isNewUser: false, redirectUrl: null, now })
 }
 
 /** The options of a passkey for an open second step, or the refusal. The second step itself takes its proof. */

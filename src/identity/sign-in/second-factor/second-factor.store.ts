@@ -81,11 +81,14 @@ export async function deleteFactors(db: Database, userId: UserId): Promise<void>
   await removeAll(db, { userId }, { invalidations: `u:${userId}` })
 }
 
-const hash = statement<{ password_hash: string | null }, { userId: UserId }>(`
-  select password_hash from "user" where document_id = $userId and is_actived and deleted_at is null`)
+const hash = statement<{ passwordHash: string | null }, { userId: UserId }>(`
+  select password_hash as "passwordHash" from "user" where document_id = $userId and is_actived and deleted_at is null`)
 
-/** The hash of the password of an active user, to check that it has not changed. */
-export async function findPresentPasswordHash(db: Database, userId: UserId): Promise<string | undefined> {
+/** The hash of the password of an active user, if it has one, to check that it has not changed. Undefined for no active user. */
+export async function findPresentPassword(
+  db: Database,
+  userId: UserId,
+): Promise<{ passwordHash: string | null } | undefined> {
   const [row] = await hash(db, { userId })
-  return row?.password_hash ?? undefined
+  return row
 }

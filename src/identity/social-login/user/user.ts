@@ -1,22 +1,15 @@
-import type { AccountId, IdMaker, UserId } from '../../../base/id.ts'
+import type { UserId } from '../../../base/id.ts'
 import type { Random } from '../../../base/random.ts'
-import { type EventDraft, recordEvents } from '../../../event/occurrence/event.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { openAccountFor } from '../../account/account.ts'
+import { type RegistrationDeps, registerWithAccount } from '../../account/new-user.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
-import { findUserOfAddress, loadUser, registerUser } from '../../user/user.ts'
+import { findUserOfAddress, loadUser } from '../../user/user.ts'
 import type { UserRecord } from '../../user-record/user.store.ts'
 import { lockIdentity, saveIdentity } from './identity.store.ts'
 import { decideLinking, type LinkRefusal } from './linking.ts'
 
-/** Longest name of an account, in characters. */
-const ACCOUNT_NAME_LIMIT = 200
-
-export interface UserDeps {
-  ids: IdMaker
+export interface UserDeps extends RegistrationDeps {
   random: Random
-  /** `ENABLE_API_EVENT_QUEUE`. */
-  enableApiEventQueue: boolean
 }
 
 /** The user of a proven identity, or why there is none. */
@@ -60,32 +53,5 @@ async function register(
 ): Promise<UserRecord> {
   const { identity, email, trace, now } = input
   const { name, avatarUrl } = identity
-  const user = await registerUser(deps, tx, { email, emailVerifiedAt: now, name, avatarUrl, now })
-  const account = await openAccountFor(deps, tx, { name: nameAccount(name, email), userId: user.id, now })
-  await recordEvents(
-    deps,
-    tx,
-    [draftCreation('user', user.id, trace), draftCreation('account', account.id, trace)],
-    now,
-  )
-  return user
-}
-
-/** The user's name, or the part of the address before the `@`. */
-function nameAccount(name: string | null, email: string): string {
-  return (name ?? email.split('@', 1)[0] ?? email).slice(0, ACCOUNT_NAME_LIMIT)
-}
-
-/** The event that the route of this resource records for a creation, so that subscribers hear of every new one. */
-function draftCreation(resource: 'user' | 'account', id: UserId | AccountId, trace: string | null): EventDraft {
-  return {
-    type: `${resource}.create`,
-    accountScope: resource === 'account' ? 'account' : 'none',
-    account: resource === 'account' ? (id as AccountId) : null,
-    resource,
-    action: 'create',
-    resourceId: id,
-    url: `/api/v3/identity/${resource}/${id}`,
-    trace,
-  }
+  return (await registerWithAccount(deps, tx, { email, name, avatarUrl, trace, now })).user
 }

@@ -8,7 +8,8 @@ import { KeepApiKeysSchema, LinkTokenSchema, TokensRevoked } from '../user.schem
 import { requestVerification, verifyByLink } from './email-verification.ts'
 import { type LinkDeps, prepareReset, requestReset, resetByLink } from './password-reset.ts'
 
-const Accepted = named(
+/** The answer to a request for a mail. */
+export const MailAccepted = named(
   'MailAccepted',
   Type.Object({ accepted: Type.Literal(true) }, { description: 'The same for every address.' }),
 )
@@ -51,7 +52,7 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       description:
         'The answer is the same for every address. A user gets at most 3 links in 15 minutes; each is valid for one hour and works once.',
       body: ForgotPasswordBody,
-      data: Accepted,
+      data: MailAccepted,
       problems: ['dependency_unavailable'],
     },
     {
@@ -111,7 +112,7 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       status: 202,
       summary: "Ask for a link that verifies the caller's own address",
       description: 'No mail is sent to an address that is verified. At most 3 links in 15 minutes.',
-      data: Accepted,
+      data: MailAccepted,
       problems: ['dependency_unavailable'],
     },
     {

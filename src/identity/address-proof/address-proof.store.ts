@@ -1,0 +1,195 @@
+import type { UserId } from '../../base/id.ts'
+import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
+import { changeStatement, closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
+import { hasOpenInvitation } from '../account/invitation/invitation.store.ts'
+import { hasEmail } from '../user-record/user.store.ts'
+
+/**
+ * A proof of an address, without the hash of its token. `browser` is a hash of the browser's id, null for the API; `userId`
+ * and `codeHash` are of a sign-in, `userId` of one whose address a user has.
+ */
+const proof = defineRecord(
+  'address_proof',
+  ['purpose', 'email', 'user', 'code_hash', 'attempts', 'browser', 'redirect_url', 'next', 'expires_at', 'created_at'],
+  { user: 'userId' },
+)
+export type AddressProof = RecordOf<typeof proof>
+
+/** A presented token of a proof. */
+export interface PresentedToken {
+  tokenHash: Buffer
+  purpose: AddressProof['purpose']
+  now: Date
+}
+
+/** A proof that is to be, with the limits that it is counted against. */
+export interface NewAddressProof
+  extends PresentedToken,
+    Pick<AddressProof, 'email' | 'codeHash' | 'browser' | 'redirectUrl' | 'next' | 'expiresAt'> {
+  network: Buffer
+  wideNetwork: Buffer
+  loginHash: Buffer | null
+  /** Whether a user with this address has signed in with this browser: it is counted by itself. */
+  isKnownBrowser: boolean
+  addressLimit: number
+  networkLimit: number
+  wideNetworkLimit: number
+  totalLimit: number
+}
+
+/** The limit that refuses a proof; null when it is kept. */
+export type ProofRefusal = 'address' | 'network' | 'total' | null
+
+/** What is known about the address of a sign-up. */
+export interface SignUpAddress {
+  /** Whether a user has it. */
+  isKnown: boolean
+  /** Whether an open invitation is for it. */
+  isInvited: boolean
+}
+
+/** The user who may sign in by mail with an address, and its address as it is spelled; null for none. */
+export interface MailLoginUser {
+  userId: UserId | null
+  to: string | null
+}
+
+/**
+ * Defines the statement that counts a proof and keeps it, and reads the columns `reads` about its address: one statement,
+ * the same for every address. `holder` selects the id of the user that a sign-in is for.
+ */
+function defineAdmission<Read>(
+  counts: string,
+  { holder = 'null::uuid', reads }: { holder?: string; reads: string },
+): (db: Database, row: NewAddressProof) => Promise<Read & { refusal: ProofRefusal }> {
+  const admit = countBehindLock<Read & { refusal: ProofRefusal }, NewAddressProof>({
+    counts,
+    lock: 'addressProofs',
+    by: 'admit_address_proof',
+    adds: true,
+    call: `
+      select admit_address_proof($tokenHash, $purpose, $email, ${holder}, $loginHash, $codeHash, $network, $wideNetwork,
+        $browser, $isKnownBrowser, $redirectUrl, $next, $expiresAt, $now, $addressLimit, $networkLimit,
+        $wideNetworkLimit, $totalLimit) as refusal, ${reads}`,
+  })
+  return async (db, row) => {
+    const [admitted] = await admit(db, row)
+    if (!admitted) throw new Error('the statement that admits a proof of an address returns a row')
+    return admitted
+  }
+}
+
+const OF_SIGN_UP = `
+  exists (select from "user" u where ${hasEmail('$email')}) as "isKnown",
+  ${hasOpenInvitation('$email', '$now')} as "isInvited"`
+
+/** Counts and keeps a sign-up, and reads what its address is. */
+export const admitSignUp = defineAdmission<SignUpAddress>('open sign-ups of an address and of a network', {
+  reads: OF_SIGN_UP,
+})
+
+const describe = statement<SignUpAddress, { email: string; now: Date }>(`select ${OF_SIGN_UP}`)
+
+/** What is known about an address. */
+export async function findSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
+  const [row] = await describe(db, { email, now })
+  return row ?? { isKnown: true, isInvited: false }
+}
+
+/**
+ * Whoever created a user may have given it a password, and wait for the owner of an address that nobody proved: such a user
+ * gets no mail (docs/contract/sessions.md#sign-in-by-mail).
+ */
+const ofMailedUser = (column: string) => `
+  (select u.${column} from "user" u
+    where ${hasEmail('$email')} and u.is_actived and (u.email_verified_at is not null or u.password_hash is null))`
+
+/** Counts and keeps a sign-in by mail, with its user, if any. */
+export const admitMailLogin = defineAdmission<MailLoginUser>('open sign-ins by mail of an address and of a network', {
+  holder: ofMailedUser('document_id'),
+  reads: `${ofMailedUser('document_id')} as "userId", ${ofMailedUser('email')} as "to"`,
+})
+
+const select = statement<AddressProof, PresentedToken>(`
+  select ${proof.members('p')} from address_proof p
+  where p.token_hash = $tokenHash and p.purpose = $purpose and ${isAfter('p.expires_at', '$now')}`)
+
+/** The open proof of a token. */
+export async function findAddressProof(db: Database, token: PresentedToken): Promise<AddressProof | undefined> {
+  const [row] = await select(db, token)
+  return row
+}
+
+const selectByLogin = statement<AddressProof, { loginHash: Buffer; now: Date }>(`
+  select ${proof.members('p')} from address_proof p
+  where p.login_hash = $loginHash and ${isAfter('p.expires_at', '$now')}`)
+
+/** The open sign-in by mail of the id that its client holds. */
+export async function findMailLogin(
+  db: Database,
+  login: { loginHash: Buffer; now: Date },
+): Promise<AddressProof | undefined> {
+  const [row] = await selectByLogin(db, login)
+  return row
+}
+
+/** A sign-in by mail that is being used: by the token of its link, or by the id of its client, the other being null. */
+export interface TriedMailLogin {
+  tokenHash: Buffer | null
+  loginHash: Buffer | null
+  now: Date
+}
+
+const tryLogin = statement<AddressProof, TriedMailLogin>(
+  `select ${proof.members('p')} from try_mail_login($tokenHash, $loginHash, $now) p`,
+)
+
+/** Locks an open sign-in by mail behind its user, and counts an attempt by its id. The count includes this attempt. */
+export async function tryMailLogin(db: Database, login: TriedMailLogin): Promise<AddressProof | undefined> {
+  const [row] = await tryLogin(db, login)
+  return row
+}
+
+const removeLogins = closingStatement<{ userId: UserId }>(
+  'used_mail_logins as (delete from address_proof where "user" = $userId)',
+)
+
+/** Deletes every open sign-in by mail of a locked user, with the last statement of the transaction. */
+export async function deleteMailLogins(db: Database, userId: UserId): Promise<void> {
+  await removeLogins(db, { userId })
+}
+
+/** Every proof of the address goes at once, in the order of the locks of their rows. */
+const take = statement<AddressProof, PresentedToken>(`
+  with asked as materialized (
+    select email_key(p.email) as key from address_proof p
+    where p.token_hash = $tokenHash and p.purpose = $purpose and ${isAfter('p.expires_at', '$now')}
+  ), gone as (
+    delete from address_proof where token_hash = any(array(
+      select x.token_hash from asked a cross join lateral (
+        select p.token_hash from address_proof p where email_key(p.email) = a.key and p.purpose = $purpose
+        order by p.token_hash offset 0 for update) x))
+    returning *
+  )
+  select ${proof.members('g')} from gone g where g.token_hash = $tokenHash`)
+
+/**
+ * Uses the proof of a token up, with every other one of its address and purpose. Undefined when it is unknown, used or
+ * expired: of two concurrent uses one succeeds.
+ */
+export async function takeAddressProof(db: Database, token: PresentedToken): Promise<AddressProof | undefined> {
+  const [row] = await take(db, token)
+  return row
+}
+
+const removeExpired = changeStatement<{ before: Date; limit: number }>(`
+  delete from address_proof where token_hash = any(array(
+    select token_hash from address_proof where expires_at <= $before
+    order by expires_at limit $limit for update skip locked))`)
+
+/** Deletes up to `limit` proofs that expired by `before`. Returns their number. For maintenance. */
+export async function deleteExpiredAddressProofs(db: Database, before: Date, limit: number): Promise<number> {
+  return removeExpired(db, { before, limit })
+}
