@@ -44,6 +44,11 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
   ],
   'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],
+  'move-from-svix.md': [
+    ['cat > events.json', /^/],
+    ['import svix --from https://api.svix.com --token-file svix-token.txt --events events.json\n', /1 would create, 1 skipped/],
+    ['events.json --apply', /accounts: 1 created; webhooks: 2 created/],
+  ],
   'cli.md': [['signalbox trigger', /^contract +[0-9a-f-]{36}/m]],
 }
 
@@ -55,6 +60,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'signalbox replay': 'it needs a dispatch; pasted in webhooks.md',
   },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
+  'move-from-svix.md': { 'import convoy': 'services of others; test/command/import-sources.test.ts' },
   'second-factors.md': {
     '/session/step-up': 'it needs a code of the moment; src/identity/sign-in/step-up/step-up.test.ts',
     '/login/factor': 'it needs a code of the moment; src/identity/sign-in/second-factor/factor-login.slow.test.ts',

@@ -4,6 +4,7 @@ import type { ApiClient } from '../receiver/api-client.ts'
 /** The members of an audit entry that are read. */
 interface AuditRow {
   action: string
+  user: string | null
   target: string | null
   detail: { client_request_id?: unknown; secret_imported?: unknown }
 }
@@ -36,26 +37,40 @@ export function keyOf(source: string, step: Step, ids: readonly string[]): strin
   return `import-${source}-${step}-${digest.slice(0, 40)}`
 }
 
-/** Reads what earlier runs did. */
+/**
+ * Reads what earlier runs did. A webhook counts if its secret was given, which takes `webhook:import` for all accounts; an account
+ * if its maker has given a secret to any webhook. So neither can be planted by a tenant, who also chooses the ids of requests.
+ */
 export async function readHistory(client: ApiClient, source: string): Promise<History> {
-  const made = new Map<string, string>()
+  const webhooks = new Map<string, string>()
+  const accounts = new Map<string, { by: string; account: string }[]>()
   const changed = new Set<string>()
+  const operators = new Set<string>()
+  for await (const { action, user, target, detail } of readEntries(client)) {
+    const isImported = action === 'webhook.create' && detail.secret_imported === true
+    if (isImported && user !== null) operators.add(user)
+    const key = detail.client_request_id
+    if (typeof key !== 'string' || target === null || user === null || !key.startsWith(`import-${source}-`)) continue
+    if (isImported) webhooks.set(key, target)
+    else if (action === 'account.create')
+      accounts.set(key, [...(accounts.get(key) ?? []), { by: user, account: target }])
+    else changed.add(`${key} ${target}`)
+  }
+  const findAccount = (key: string) => accounts.get(key)?.find(({ by }) => operators.has(by))?.account
+  return {
+    findTarget: (key) => webhooks.get(key) ?? findAccount(key),
+    hasChanged: (key, target) => changed.has(`${key} ${target}`),
+  }
+}
+
+/** The audit entries of what an import does, the oldest first. */
+async function* readEntries(client: ApiClient): AsyncGenerator<AuditRow> {
   const filters = [`action|in|account.create,webhook.create,${CHANGES.join(',')}`, 'outcome|eq|success']
   let cursor: string | undefined
   do {
-    const page = await client.listPage<AuditRow>('/api/v3/audit/log', { filters, pageSize: 200 }, cursor)
-    for (const { action, target, detail } of page.data) {
-      const key = detail.client_request_id
-      if (typeof key !== 'string' || target === null || !key.startsWith(`import-${source}-`)) continue
-      // A given secret needs webhook:import, and an account needs account:create for all: neither is a tenant's.
-      const isMade = action === 'account.create' || (action === 'webhook.create' && detail.secret_imported === true)
-      if (isMade) made.set(key, target)
-      else changed.add(`${key} ${target}`)
-    }
+    const request = { filters, sort: 'created_at', pageSize: 200 }
+    const page = await client.listPage<AuditRow>('/api/v3/audit/log', request, cursor)
+    yield* page.data
     cursor = page.pagination?.next_cursor ?? undefined
   } while (cursor !== undefined)
-  return {
-    findTarget: (key) => made.get(key),
-    hasChanged: (key, target) => changed.has(`${key} ${target}`),
-  }
 }
