@@ -211,6 +211,24 @@ test('a refusal of the service is told for its row, and the run goes on', async 
   ])
 })
 
+test('a URL that is none, and endpoints of an account that was deleted, are refused for their row alone', async () => {
+  const urls = [
+    'https://example.com/\u0000',
+    'https://example.com/\ud800',
+    'javascript:alert(1)',
+    `https://a.example/${'x'.repeat(3000)}`,
+  ]
+  const app = makeApp(urls.map((url) => makeEndpoint({ url })))
+  await using source = await startSvix([app])
+  const { code, report } = await readReport(source, ['--apply'])
+  expect(code).toBe(1)
+  expect(report.counts).toEqual({ created: 1, refused: urls.length })
+  await fixture.service.admin('DELETE', `/api/v3/identity/account/${report.accounts[0].account}`)
+  await using later = await startSvix([{ ...app, endpoints: [makeEndpoint()] }])
+  const after = await readReport(later, ['--apply'])
+  expect(after.report.counts).toEqual({ already: 1, refused: 1 })
+})
+
 test('hostile texts of the source become harmless names, and no line of the report is forged', async () => {
   const names = [
     '\u0000\u001b[31m',

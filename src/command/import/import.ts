@@ -1,20 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import type { ImportOptions } from './import-options.ts'
 import { SOURCE_NAMES, type SourceName } from './source/source.ts'
-
-/** The options of `signalbox import`. */
-export interface ImportOptions {
-  from: string
-  tokenFile?: string
-  only?: string[]
-  organization?: string
-  events?: string
-  accounts?: string
-  ignoreFilters: boolean
-  apply: boolean
-  dryRun: boolean
-  json: boolean
-  url?: string
-}
 
 const EXAMPLES = `
 Without --apply nothing is changed: the report says what would be. A run that ended early is resumed by running it again, and
