@@ -144,7 +144,9 @@ export function startConvoy(project: {
   return startSimulator((url) => {
     const base = `/api/v1/projects/${project.row.uid}`
     if (url.pathname === base) return wrap(project.row)
-    if (url.pathname === `${base}/endpoints`) return list(project.endpoints, url)
+    const owner = url.searchParams.get('ownerId')
+    const ofOwner = project.endpoints.filter((row) => owner === null || row.owner_id === owner)
+    if (url.pathname === `${base}/endpoints`) return list(ofOwner, url)
     const wanted = url.searchParams.getAll('endpointId')
     const isOf = (row: (typeof project.subscriptions)[number]) => wanted.includes(row.endpoint_metadata.uid)
     if (url.pathname === `${base}/subscriptions`) return list(project.subscriptions.filter(isOf), url)

@@ -111,6 +111,48 @@ test('Convoy: a project becomes an account; the subscriptions of an endpoint its
   expect(again.report.counts).toEqual({ already: 3, skipped: 5 })
 })
 
+test('Convoy: each owner of a project is an account of its own, so that no customer gets the events of another', async () => {
+  const endpoint = (name: string, owner: string) => ({
+    uid: `ep-${name}`,
+    url: urlOf(name),
+    name,
+    owner_id: owner,
+    status: 'active',
+    secrets: [{ uid: 's', value: CONVOY_SECRET }],
+  })
+  const names = ['owned-a', 'owned-b', 'owned-c', 'owned-none']
+  const config = { event_types: ['contract.create'], filter: { headers: {}, body: {} } }
+  const project = {
+    row: { uid: 'project-2', name: 'Shop' },
+    endpoints: [
+      endpoint('owned-a', 'acme/1'),
+      endpoint('owned-b', 'globex'),
+      endpoint('owned-c', 'acme/1'),
+      endpoint('owned-none', ''),
+    ],
+    subscriptions: names.map((name) => ({ endpoint_metadata: { uid: `ep-${name}` }, filter_config: config })),
+  }
+  await using source = await startConvoy(project)
+  const { code, report } = await readReport('convoy', source.origin, ['--only', 'project-2', '--apply'])
+  expect(code).toBe(0)
+  expect(report.accounts).toMatchObject([
+    { tenant: 'project-2', name: 'Shop (convoy project-2)' },
+    { tenant: 'project-2/acme/1', name: 'Shop acme/1 (convoy project-2/acme/1)' },
+    { tenant: 'project-2/globex', name: 'Shop globex (convoy project-2/globex)' },
+  ])
+  expect(report.webhooks.map(({ tenant, endpoint: id }: { tenant: string; endpoint: string }) => [tenant, id])).toEqual(
+    [
+      ['project-2', 'ep-owned-none'],
+      ['project-2/acme/1', 'ep-owned-a'],
+      ['project-2/acme/1', 'ep-owned-c'],
+      ['project-2/globex', 'ep-owned-b'],
+    ],
+  )
+  await deliver(report.accounts[2].account, 'owned-b')
+  const got = fixture.receiver.requests.map(({ path }) => path.slice(1)).filter((path) => names.includes(path))
+  expect(got).toEqual(['owned-b'])
+})
+
 test('Outpost: tenants become accounts, webhook destinations webhooks, and topics their events', async () => {
   const secret = `whsec_${Buffer.from(randomUUID()).toString('base64')}`
   const destination = (name: string, members: object = {}) => ({

@@ -6,6 +6,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { keyOf } from '../../src/command/import/history.ts'
+import { limit } from '../harness/run/wait.ts'
 import { SOURCE_TOKEN, type SourceSimulator, type SvixEndpoint, startSvix } from './import-simulators.ts'
 import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
 
@@ -269,9 +270,23 @@ test('a run that ends in the middle is resumed: all is there once', async () => 
   }
   expect((await importSvix(source, ['--apply'])).code).toBe(0)
   expect(await countWebhooks()).toBe(before + 4)
-  const twice = await Promise.all([importSvix(source, ['--apply']), importSvix(source, ['--apply'])])
-  expect(twice.map(({ code }) => code)).toEqual([0, 0])
-  expect(await countWebhooks()).toBe(before + 4)
+})
+
+test('two runs at once make each row once', async () => {
+  const app = makeApp(Array.from({ length: 20 }, (_, index) => makeEndpoint({ disabled: index % 2 === 0 })))
+  await using source = await startSvix([app])
+  const before = await countWebhooks()
+  const args = ['import', 'svix', '--from', source.origin, '--apply']
+  await using one = fixture.start(args, { SIGNALBOX_IMPORT_TOKEN: SOURCE_TOKEN })
+  await using other = fixture.start(args, { SIGNALBOX_IMPORT_TOKEN: SOURCE_TOKEN })
+  for (const run of [one, other])
+    expect(await limit(run.ended, 60_000, 'the end of the run')).toMatchObject({ code: 0 })
+  expect(await countWebhooks()).toBe(before + 20)
+  const { report } = await readReport(source)
+  expect(report.counts).toEqual({ already: 21 })
+  const rows = await listWebhooks(report.accounts[0].account)
+  expect(rows.filter(({ is_actived: isActive }) => isActive)).toHaveLength(10)
+  expect(new Set(rows.map(({ events }) => events.join()))).toEqual(new Set(['contract.update,webhook.test']))
 })
 
 test('a disabled endpoint whose run ended before it was switched off is switched off by the next one, and later left alone', async () => {

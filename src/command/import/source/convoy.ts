@@ -1,31 +1,46 @@
 import { FatalError } from '../../../app/log/fatal.ts'
 import { type Foreign, findText, findTexts, isFilled, isObject, readId, readList, readObject } from './foreign.ts'
-import type { Endpoint, Hindrance, Source, SourceApi, Tenant } from './source.ts'
+import type { Endpoint, Hindrance, Source, SourceApi } from './source.ts'
 import { readPages, type SourcePage } from './source-client.ts'
 
 /**
  * Convoy (frain-dev/convoy, docs/v3/openapi3.json: `GetProject`, `GetEndpoints`, `GetSubscriptions`; rows as of
- * datastore/models.go). A key of a project cannot list projects, so they are named. An exported endpoint has its subscriptions
- * as `subscriptions`.
+ * datastore/models.go). A key of a project cannot list projects, so they are named. Events go to the endpoints of one owner, so
+ * each `owner_id` of a project is a tenant of its own: `<project>/<owner>`. An exported endpoint has its subscriptions as
+ * `subscriptions`.
  */
 export const convoy: Source = {
   name: 'convoy',
   signature:
     'Receivers verify x-convoy-signature, which is not sent here: they need the code for x-service-signature or ' +
     'Standard Webhooks, with the secret whsec_<base64 of the text of the present one>.',
-  readTenant: (row) => ({ id: readId(row, 'uid'), name: findText(row, 'name') }),
+  readTenant: (row) => {
+    const [id, name, owner] = [readId(row, 'uid'), findText(row, 'name'), findText(row, 'owner_id')]
+    return owner === undefined ? { id, name } : { id: `${id}/${owner}`, name: `${name ?? ''} ${owner}` }
+  },
   readEndpointId: (row) => readId(row, 'uid'),
   readEndpoint,
   async *listTenants(api, { only }) {
     if (only.length === 0)
       throw new FatalError('A key of Convoy belongs to one project. Name the project with --only <id>.')
-    for (const id of only) yield readData(await api.get(`/api/v1/projects/${encodeURIComponent(id)}`), 'The project')
+    for (const id of only) {
+      const project = readData(await api.get(`/api/v1/projects/${encodeURIComponent(id)}`), 'The project')
+      yield* splitByOwner(api, project)
+    }
   },
-  listEndpoints: (api, tenant) => listRows(api, { tenant, kind: 'endpoints', query: {} }),
-  complete: async (api, tenant, row) => {
+  async *listEndpoints(api, { id }) {
+    const [project = '', ...owner] = id.split('/')
+    const ownerId = owner.join('/')
+    const query = ownerId === '' ? {} : { ownerId }
+    // The account stands for the owner from here on.
+    for await (const row of listRows(api, { project, kind: 'endpoints', query }))
+      if ((findText(row, 'owner_id') ?? '') === ownerId) yield { ...row, owner_id: '' }
+  },
+  complete: async (api, { id }, row) => {
+    const [project = ''] = id.split('/')
     const subscriptions: Foreign[] = []
     const query = { endpointId: readId(row, 'uid') }
-    for await (const one of listRows(api, { tenant, kind: 'subscriptions', query })) subscriptions.push(one)
+    for await (const one of listRows(api, { project, kind: 'subscriptions', query })) subscriptions.push(one)
     return { ...row, subscriptions }
   },
 }
@@ -33,14 +48,24 @@ export const convoy: Source = {
 /** Every answer of Convoy is `{ status, message, data }`. */
 const readData = (body: unknown, place: string) => readObject(readObject(body, place).data, place)
 
+/** A project for its endpoints without an owner, then one for each owner. */
+async function* splitByOwner(api: SourceApi, row: Foreign): AsyncGenerator<Foreign> {
+  const owners = new Set<string>()
+  for await (const endpoint of listRows(api, { project: readId(row, 'uid'), kind: 'endpoints', query: {} }))
+    owners.add(findText(endpoint, 'owner_id') ?? '')
+  const { owner_id: _none, ...project } = row
+  if (owners.delete('') || owners.size === 0) yield project
+  for (const owner of owners) yield { ...project, owner_id: owner }
+}
+
 interface ListOf {
-  tenant: Tenant
+  project: string
   kind: 'endpoints' | 'subscriptions'
   query: Readonly<Record<string, string>>
 }
 
-async function* listRows(api: SourceApi, { tenant, kind, query }: ListOf): AsyncGenerator<Foreign> {
-  const path = `/api/v1/projects/${encodeURIComponent(tenant.id)}/${kind}`
+async function* listRows(api: SourceApi, { project, kind, query }: ListOf): AsyncGenerator<Foreign> {
+  const path = `/api/v1/projects/${encodeURIComponent(project)}/${kind}`
   const load = async (cursor: string | undefined): Promise<SourcePage> => {
     const more = cursor === undefined ? {} : { next_page_cursor: cursor }
     const data = readData(await api.get(path, { ...query, perPage: '100', direction: 'next', ...more }), `GET ${path}`)
@@ -57,6 +82,8 @@ function readEndpoint(row: Foreign): Endpoint {
   if (url === undefined) hindrances.push({ code: 'malformed', detail: 'url' })
   const { eventTypes, isFiltered } = readSubscriptions(row, hindrances)
   if (isFiltered) hindrances.push({ code: 'narrower_filter', detail: 'filter of a subscription' })
+  const owner = findText(row, 'owner_id')
+  if (owner !== undefined) hindrances.push({ code: 'narrower_filter', detail: `owner_id ${owner}` })
   const type = findText(row, 'content_type')
   if (type !== undefined && type !== 'application/json') hindrances.push({ code: 'content_type', detail: type })
   const rate = row.rate_limit

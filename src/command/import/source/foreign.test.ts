@@ -17,9 +17,9 @@ test('any text becomes a line that a name may be, or nothing', () => {
   expect(toLine(' \u0000\ud800 ', 10)).toBeUndefined()
 })
 
-test('an id is a whole text of 1 to 255 characters', () => {
-  expect(readId({ id: 'x'.repeat(255) }, 'id')).toHaveLength(255)
-  for (const id of ['', 'x'.repeat(256), '\ud800', 7, null, undefined, {}, ['a']])
+test('an id is a whole text of 1 to 1024 characters', () => {
+  expect(readId({ id: 'x'.repeat(1024) }, 'id')).toHaveLength(1024)
+  for (const id of ['', 'x'.repeat(1025), '\ud800', 7, null, undefined, {}, ['a']])
     expect(() => readId({ id }, 'id')).toThrow('no usable id')
 })
 

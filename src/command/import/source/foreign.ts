@@ -3,8 +3,8 @@ import { FatalError } from '../../../app/log/fatal.ts'
 /** A JSON object of another system, of which nothing is known. */
 export type Foreign = Readonly<Record<string, unknown>>
 
-/** Longest id of another system, in characters. Those of the four are at most 36, and of tenants what their operator chose. */
-const MAX_ID = 255
+/** Longest id or name of another system, in characters. Those of the four have some 36, but where their operator chose them. */
+const MAX_ID = 1024
 
 /** Longest text of any other kind that is read. */
 const MAX_TEXT = 4096
