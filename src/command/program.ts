@@ -4,6 +4,7 @@ import { VERSION } from '../base/version.ts'
 import { addAdminCommands } from './admin.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addDoctorCommand } from './doctor.ts'
+import { addImportCommand } from './import/import.ts'
 import type { Launcher } from './launcher.ts'
 import { addAccountCommands } from './manage/account.ts'
 import { addClientCommands } from './manage/client.ts'
@@ -62,5 +63,6 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addTriggerCommand(program)
   addVerifyCommand(program)
   addReplayCommand(program)
+  addImportCommand(program)
   return program
 }

@@ -1,6 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SOURCE_TOKEN, type SourceSimulator, startSvix } from '../command/import-simulators.ts'
 import { openFlow } from '../harness/browser/oauth-flow.ts'
 import { type OauthFixture, walk } from '../harness/browser/oauth-service.ts'
 import { buildVisitor } from '../harness/browser/visitor.ts'
@@ -56,6 +58,14 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['/ack"', /"status":"acknowledged"/],
     ['"permissions":', /"key":"sbx_/],
   ],
+  'move-from-svix.md': [
+    ['cat > events.json', /^/],
+    [
+      'import svix --from https://api.svix.com --token-file svix-token.txt --events events.json\n',
+      /accounts: 1 would create; webhooks: 2 would create/,
+    ],
+    ['events.json --apply', /accounts: 1 created; webhooks: 2 created/],
+  ],
   'cli.md': [['signalbox trigger', /^contract +[0-9a-f-]{36}/m]],
 }
 
@@ -68,6 +78,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'pull.md': { 'signalbox listen': 'it runs until Ctrl-C; test/command/receiver-cli-pull.test.ts' },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
+  'move-from-svix.md': { 'import convoy': 'services of others; test/command/import-sources.test.ts' },
   'second-factors.md': {
     '/session/step-up': 'it needs a code of the moment; src/identity/sign-in/step-up/step-up.test.ts',
     '/login/factor': 'it needs a code of the moment; src/identity/sign-in/second-factor/factor-login.slow.test.ts',
@@ -85,6 +96,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** Sets the variables that the text of a guide names. */
 const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
+  'move-from-svix.md': async () => {
+    await writeFile(join(shell.checkout, 'svix-token.txt'), SOURCE_TOKEN)
+    await shell.run(`export SIGNALBOX_URL=http://localhost:${port}`)
+  },
   'cli.md': () => shell.run(`export SIGNALBOX_URL=http://localhost:${port}`),
   'tenants.md': () => shell.run(`export BASE=http://localhost:${port} OPERATOR="$(cat .signalbox/demo-token)"`),
   'portal.md': () =>
@@ -113,6 +128,8 @@ const OWN_TEST = ['webhooks.md', 'generate-a-client.md', 'sso.md']
 
 let shell: GuideShell
 let receiver: Receiver
+/** The system that a guide moves from. */
+let svix: SourceSimulator
 let service: LocalStart
 let port: number
 /** Of the example that takes users. */
@@ -122,6 +139,7 @@ beforeAll(async () => {
   port = await findFreePort()
   targetPort = await findFreePort()
   receiver = await startReceiver()
+  svix = await startSvix([{ app: { id: 'app_2Xy', name: 'Acme' }, endpoints: [makeEndpoint(), makeEndpoint()] }])
   shell = await openGuideShell()
   const target = `127.0.0.1:${receiver.port},127.0.0.1:${targetPort}`
   service = await startGuideService(shell, { PORT: String(port), WEBHOOK_ALLOWED_PRIVATE_TARGETS: target })
@@ -133,11 +151,23 @@ afterAll(async () => {
   await service?.[Symbol.asyncDispose]()
   await shell?.[Symbol.asyncDispose]()
   await receiver?.close()
+  await svix?.[Symbol.asyncDispose]()
 })
+
+function makeEndpoint() {
+  const id = `ep_${randomBytes(4).toString('hex')}`
+  const endpoint = {
+    id,
+    url: `http://127.0.0.1:${receiver.port}/${id}`,
+    eventTypes: ['invoice.paid', 'invoice.voided'],
+  }
+  return { endpoint, key: `whsec_${randomBytes(24).toString('base64')}` }
+}
 
 const usePorts = (text: string) =>
   text
     .replaceAll('localhost:3000', `localhost:${port}`)
+    .replaceAll('https://api.svix.com', svix.origin)
     .replaceAll(/https:\/\/(?:crm|hr)\.example\.com/g, `http://127.0.0.1:${receiver.port}`)
 
 const readBlocks = async (guide: string) =>

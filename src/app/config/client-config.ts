@@ -10,6 +10,8 @@ export interface ClientConfig {
   token: string | undefined
   /** The secret of a webhook, for `listen` and `verify`. */
   webhookSecret: string | undefined
+  /** The token of the service that `import` reads from. */
+  importToken: string | undefined
   /** Possible paths of `npm start`'s token in development, the likeliest first. */
   demoTokenFiles: readonly string[]
 }
@@ -21,6 +23,8 @@ const CLIENT_SETTINGS = [
   'SIGNALBOX_TOKEN_FILE',
   'SIGNALBOX_WEBHOOK_SECRET',
   'SIGNALBOX_WEBHOOK_SECRET_FILE',
+  'SIGNALBOX_IMPORT_TOKEN',
+  'SIGNALBOX_IMPORT_TOKEN_FILE',
   'SIGNALBOX_DATA_DIR',
 ]
 
@@ -38,6 +42,7 @@ export function readClientConfig(environment?: Environment, directory = process.
     url: values.SIGNALBOX_URL ?? 'http://localhost:3000',
     token: values.SIGNALBOX_TOKEN,
     webhookSecret: values.SIGNALBOX_WEBHOOK_SECRET,
+    importToken: values.SIGNALBOX_IMPORT_TOKEN,
     demoTokenFiles: listDataDirs(values.SIGNALBOX_DATA_DIR, directory).map((dir) => join(dir, 'demo-token')),
   }
 }

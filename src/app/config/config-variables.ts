@@ -74,7 +74,7 @@ export const VARIABLES = {
   SIGNALBOX_URL: variable(
     httpUrl,
     'http://localhost:3000',
-    'The service that the commands listen, trigger and replay call. The service itself does not use it.',
+    'The service that the commands listen, trigger, replay and import call. The service itself does not use it.',
   ),
   SIGNALBOX_TOKEN: secretVariable(
     bearerToken,
@@ -86,6 +86,7 @@ export const VARIABLES = {
     'none',
     'The secret of a webhook for the commands listen and verify, in place of --secret, which other users of the machine see.',
   ),
+  SIGNALBOX_IMPORT_TOKEN: secretVariable(bearerToken, 'none', 'The token for the source of the command import.'),
   SECRET_KEY: secretVariable(
     secrets,
     'generated in development, required otherwise',

@@ -40,11 +40,24 @@ export interface ListRequest {
   count?: boolean
 }
 
+/** A change with its key. */
+export interface KeyedChange {
+  method: 'POST' | 'PUT' | 'PATCH'
+  path: string
+  body: unknown
+  key: string
+}
+
 /** Calls the HTTP API of one running service with one token. Every method throws an `ApiError`. */
 export interface ApiClient {
   /** The service's base URL. */
   url: string
   call<Data>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<ApiAnswer<Data>>
+  /**
+   * A change that is made once under its key, however often it is sent (docs/contract/api.md#idempotency). The key is also the
+   * request id, so that the audit entry has it: 1 to 128 letters, digits and `._-`.
+   */
+  callOnce<Data>(change: KeyedChange): Promise<ApiAnswer<Data>>
   /** One page of a list, the first one without `cursor`. */
   listPage<Row>(path: string, request: ListRequest, cursor?: string): Promise<ApiAnswer<Row[]>>
   /** All pages of a list. */
@@ -54,7 +67,10 @@ export interface ApiClient {
 /** Builds a client. `signal` interrupts the calls in flight, which then reject with the signal's reason. */
 export function buildApiClient(options: { url: string; token: string; signal?: AbortSignal }): ApiClient {
   const { url, signal } = options
-  const call = async <Data>(method: string, path: string, body?: unknown): Promise<ApiAnswer<Data>> => {
+  const send = async <Data>(
+    { method, path, body }: { method: string; path: string; body?: unknown },
+    headers: Record<string, string> = {},
+  ): Promise<ApiAnswer<Data>> => {
     const limit = AbortSignal.timeout(CALL_LIMIT_MS)
     let response: Response
     let text: string
@@ -68,6 +84,7 @@ export function buildApiClient(options: { url: string; token: string; signal?: A
           accept: 'application/json',
           'user-agent': `Signalbox-Command/${VERSION}`,
           ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: signal ? AbortSignal.any([signal, limit]) : limit,
@@ -79,11 +96,13 @@ export function buildApiClient(options: { url: string; token: string; signal?: A
     }
     return readAnswer<Data>({ url, method, path }, response, text)
   }
+  const call = <Data>(method: string, path: string, body?: unknown) => send<Data>({ method, path, body })
   const listPage = <Row>(path: string, request: ListRequest, cursor?: string) =>
     call<Row[]>('GET', `${path}?${buildListQuery(request, cursor)}`)
   return {
     url,
     call,
+    callOnce: ({ key, ...change }) => send(change, { 'idempotency-key': key, 'x-request-id': key }),
     listPage,
     listAll: async <Row>(path: string, request: ListRequest) => {
       const rows: Row[] = []

@@ -58,11 +58,14 @@ const ImportedSecretSchema = Type.String({
     'A secret that another system has made: `whsec_` and the base64 of 24 to 64 bytes. Default: a new one. Needs ' +
     '`webhook:import` for all accounts.',
 })
+/** The highest `max_per_second`. */
+export const MOST_PER_SECOND = 1_000
+
 /** Attempts that may start in a second (docs/contract/webhooks.md#throttle). */
 const MaxPerSecondSchema = nullable(
   Type.Integer({
     minimum: 1,
-    maximum: 1000,
+    maximum: MOST_PER_SECOND,
     description: 'Most attempts that start in any second; further deliveries wait. Null for no limit.',
   }),
 )

@@ -1,0 +1,14 @@
+/** The options of `signalbox import`. */
+export interface ImportOptions {
+  from: string
+  tokenFile?: string
+  only?: string[]
+  organization?: string
+  events?: string
+  accounts?: string
+  ignoreFilters: boolean
+  apply: boolean
+  dryRun: boolean
+  json: boolean
+  url?: string
+}
