@@ -67,8 +67,4 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
   "no path of somebody's machine": {
     'src/postgres/embedded/embedded.ts': 'where programs are staged for another user; the same on every Unix',
   },
-  'nothing is left for later': {
-    'docs/comparison.md': 'marks the rows of features that are merged after the page, whose links are filled in then',
-    'test/comparison.test.ts': 'allows the marker of these rows until then',
-  },
 }
