@@ -1,14 +1,6 @@
+import type { CatalogueEntry } from '../../src/event/catalogue/catalogue.ts'
+import { buildExample } from '../../src/event/catalogue/example.ts'
 import { findDescription, type Page, rewriteLinks, type Source, splitTitle } from './markdown.ts'
-
-/** An entry of `catalogue.json` (docs/contract/events.md#catalogue). */
-export interface CatalogueEntry {
-  internal: string
-  account_scope: string
-  method?: string
-  route?: string
-  source: string
-  description: string
-}
 
 interface Options {
   base: string
@@ -40,20 +32,18 @@ export function buildEventPages(
   entries: readonly CatalogueEntry[],
   { base, operationOf }: { base: string; operationOf: (method: string, route: string) => string | undefined },
 ): Page[] {
-  const reads = new Map(
-    entries.flatMap(({ internal, route }) =>
-      internal.endsWith('.find-one') && route?.endsWith('{id}') ? [[internal.split('.')[0], route]] : [],
-    ),
-  )
   const pages = entries.map((entry): Page => {
+    const { internal, account_scope, read_path, deprecated_at, deprecation_remedy } = entry
     const operation = entry.method && entry.route ? operationOf(entry.method, entry.route) : undefined
     const producer = entry.route ? `\`${entry.method} ${entry.route}\`` : 'The service itself'
     const body = [
       `${entry.description}.`,
+      ...(deprecated_at ? ['', `**Deprecated since ${deprecated_at}.** ${deprecation_remedy ?? ''}`.trim()] : []),
       '',
       '| Fact | Value |',
       '|---|---|',
       `| Produced by | ${operation ? `[${producer}](${base}/${operation}/)` : producer} |`,
+      `| Group | ${entry.group} |`,
       `| Account | ${entry.account_scope === 'account' ? 'The account that owns the resource. Its webhooks and the global ones get it.' : 'None. Global webhooks only get it.'} |`,
       `| Subscribe | \`"events": ["${entry.internal}"]\` of [a webhook](${base}/contract/webhooks/) |`,
       '',
@@ -62,7 +52,7 @@ export function buildEventPages(
       'A notification is thin: it has identifiers, and the receiver reads the current state from the API.',
       '',
       '```json',
-      JSON.stringify(exampleOf(entry, reads.get(entry.internal.split('.')[0])), null, 2),
+      JSON.stringify(buildExample({ internal, accountScope: account_scope, readPath: read_path }), null, 2),
       '```',
       '',
       `[The envelope](${base}/contract/webhooks/#envelope) states each member. A delivery may repeat: deduplicate on \`id\`.`,
@@ -90,27 +80,6 @@ export function buildEventPages(
     'Every operation of the API that succeeds emits the event named after its resource and action, once for each resource ' +
     'it changed. Events of reads are recorded only while an active webhook subscribes to them.'
   return [{ path: 'events', title: 'Events', description: intro, body: [intro, ...sections].join('\n\n') }, ...pages]
-}
-
-const RESOURCE = '0199a3c4-5d1b-7c44-8a02-6f6f2f0e4b11'
-
-/** A body of the event (docs/contract/webhooks.md#envelope): its identifiers are made up. `read` is the route that reads the resource. Pure. */
-function exampleOf({ internal, account_scope }: CatalogueEntry, read: string | undefined) {
-  const [resource, action] = internal.split('.')
-  return {
-    id: '0199a3c4-5d2e-7b10-9f00-3a1f0c9b7d55',
-    type: internal,
-    api_version: '2026-09-11',
-    created_at: '2026-09-11T08:00:00.000Z',
-    attempt: 1,
-    data: {
-      account: account_scope === 'account' ? '0199a3c4-5d00-7f21-9c3b-1e5d2b7a9c03' : null,
-      resource,
-      action,
-      id: RESOURCE,
-      url: read === undefined ? null : read.replace('{id}', RESOURCE),
-    },
-  }
 }
 
 /** Text for a cell of a table. Pure. */

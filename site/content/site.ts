@@ -1,5 +1,6 @@
+import type { CatalogueEntry } from '../../src/event/catalogue/catalogue.ts'
 import { buildDocument, isSplit, listSources } from './documents.ts'
-import { buildErrorPages, buildEventPages, type CatalogueEntry } from './entries.ts'
+import { buildErrorPages, buildEventPages } from './entries.ts'
 import { listPictures, type Page } from './markdown.ts'
 import type { OpenApi } from './openapi.ts'
 import { buildReference, buildRouteIndex } from './reference.ts'

@@ -4,7 +4,7 @@ import { findDescription, listPictures, renderPage, rewriteLinks, splitTitle } f
 import type { OpenApi } from '../content/openapi.ts'
 import { renderPicture } from '../content/picture.ts'
 import { exampleOf, listMembers, nameType } from '../content/schema.ts'
-import { buildSite, renderLlms } from '../content/site.ts'
+import { buildSite, renderLlms, type SiteInput } from '../content/site.ts'
 
 const SOURCES = [
   { file: 'docs/contract/webhooks.md', page: 'contract/webhooks' },
@@ -115,7 +115,7 @@ test.each(LANGUAGES)('an example in $name quotes what the body holds', ({ name, 
   expect(render({ method: 'GET', path: '/a', hasToken: false })).not.toContain('TOKEN')
 })
 
-const INPUT = {
+const INPUT: SiteInput = {
   documents: new Map([
     ['docs/errors.md', '# Errors\n\nEvery error.\n\n## `not_found`\n\n**What it means.** It is not there.\n'],
     ['docs/events.md', '# Events\n'],
@@ -133,6 +133,10 @@ const INPUT = {
       route: '/thing/{id}',
       source: 'route',
       description: 'Change a thing',
+      group: 'thing',
+      read_path: '/thing/{id}',
+      deprecated_at: '2026-09-11',
+      deprecation_remedy: 'Use thing.replace.',
     },
   ],
   tagline: 'An example.',
@@ -155,6 +159,7 @@ test('a site has a page for each document, error, event type and call', () => {
     expect(paths).toContain(path)
   const find = (path: string) => pages.find((page) => page.path === path)
   expect(find('events/thing.update')?.body).toContain('(/reference/thing/thing-update/)')
+  expect(find('events/thing.update')?.body).toContain('**Deprecated since 2026-09-11.** Use thing.replace.')
   expect(find('errors/not_found')?.description).toBe('It is not there.')
   const call = find('reference/thing/thing-update')
   expect(call?.body).toContain('| `name` | `string` | yes | A \\| name. (to 100 characters) |')
