@@ -83,6 +83,18 @@ const WEBHOOKS: Row = {
       unit: 'short',
       queries: [shared('webhook_out_backlog', 'backlog')],
     }),
+    course(
+      'Deliveries that wait for a limit',
+      'Those of webhooks with max_per_second; 10,000 stands for that many or more.',
+      {
+        unit: 'short',
+        queries: [shared('webhook_out_throttled', 'throttled')],
+      },
+    ),
+    course('Oldest wait for a limit', 'How long the first of these deliveries has waited.', {
+      unit: 's',
+      queries: [shared('webhook_out_oldest_throttled_seconds', 'oldest')],
+    }),
     course('In flight', 'POSTs in flight in each process. At WEBHOOK_CONCURRENCY the process is full.', {
       unit: 'short',
       queries: [ofProcess('webhook_out_in_flight')],

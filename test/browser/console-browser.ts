@@ -6,7 +6,7 @@ import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
-import { findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS, watchPage } from './page-browser.ts'
+import { fillFirst, findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS, watchPage } from './page-browser.ts'
 
 /** A user of the console. */
 export interface ConsoleUser {
@@ -110,7 +110,7 @@ function buildOpener(browser: SharedBrowser, baseURL: string) {
 }
 
 async function signIn(page: Page, user: ConsoleUser): Promise<void> {
-  await page.getByLabel('E-mail address').fill(user.email)
+  await fillFirst(page.getByLabel('E-mail address'), user.email)
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }

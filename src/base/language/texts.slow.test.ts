@@ -32,9 +32,9 @@ describe('the texts', () => {
 
   test('are each used', () => {
     // Built of a prefix and a name: problems by their code, scopes and sample users by their names, links of a list, mails
-    // about webhooks by their kind.
+    // about webhooks by their kind, second steps by the first.
     const built =
-      /^(?:mail\.webhook\.(?:failing|disabled|recovered)\.[\w-]+|problem\.\w+(?:\.\w+)?\.(?:title|text)|scope\..*|sample\.\w+|home\.\w+(?:-text|-open)?)$/
+      /^(?:mail\.webhook\.(?:failing|disabled|recovered)\.[\w-]+|problem\.\w+(?:\.\w+)?\.(?:title|text)|scope\..*|sample\.\w+|second-step\.text-(?:mail|reset)|home\.\w+(?:-text|-open)?)$/
     expect(KEYS.filter((key) => !CODE.includes(`'${key}'`) && !built.test(key))).toEqual([])
   })
 
