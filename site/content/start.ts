@@ -33,7 +33,7 @@ const AREAS = [
   {
     name: 'Realtime',
     text: 'The same events in browsers, over the Pusher protocol.',
-    guide: 'contract/realtime',
+    guide: 'guides/realtime',
     concept: 'concepts/realtime',
     icon: 'signal',
   },

@@ -66,6 +66,11 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ],
     ['events.json --apply', /accounts: 1 created; webhooks: 2 created/],
   ],
+  'realtime.md': [
+    ['export BASE', /^/],
+    ['cat > .signalbox/watch.mjs', /^/],
+    ['created.json', /^contract\.create [0-9a-f-]{36}$/m],
+  ],
   'cli.md': [['signalbox trigger', /^contract +[0-9a-f-]{36}/m]],
 }
 

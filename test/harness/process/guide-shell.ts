@@ -21,7 +21,7 @@ export function listBlocks(markdown: string): Block[] {
   }))
 }
 
-/** A shell in a folder that stands for the checkout: its `bin` is the one of this repository, its `.signalbox` is its own. */
+/** A shell in a folder that stands for the checkout: its `bin` is the one of this repository, as are its packages, its `.signalbox` is its own. */
 export interface GuideShell extends AsyncDisposable {
   checkout: string
   dataDir: string
@@ -54,7 +54,8 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
   const folder = await mkdtemp(join(await findDataRoot(), 'signalbox-guide-'))
   const checkout = join(folder, 'checkout')
   await mkdir(checkout)
-  for (const name of ['bin', 'examples', 'package.json']) await symlink(join(PROJECT_ROOT, name), join(checkout, name))
+  for (const name of ['bin', 'examples', 'node_modules', 'package.json'])
+    await symlink(join(PROJECT_ROOT, name), join(checkout, name))
   const dataDir = join(checkout, '.signalbox')
   // A guide begins with `npm start`, whose first run in an empty folder has its own test.
   await seedDataDir(dataDir)
