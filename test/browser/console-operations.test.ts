@@ -148,7 +148,9 @@ describe('provisioning', () => {
     await takePicture(page, 'provisioned-failed')
     d.receiver.behave({ kind: 'status', status: 200 })
     await page.keyboard.press('r')
+    const redriven = page.waitForResponse((answer) => new URL(answer.url()).pathname.endsWith('/replay'))
     await page.getByRole('dialog', { name: 'Redrive' }).getByRole('button', { name: 'Redrive' }).click()
+    await redriven
     await d.pass(0)
     await drawer.getByText('Delivered', { exact: true }).first().waitFor()
     expect(complaints).toEqual([])
