@@ -4,7 +4,18 @@ import type { UserId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { hashProofToken } from '../user/proof/proof-token.ts'
 import { deleteExpiredAddressProofs } from './address-proof.store.ts'
-import { endMailLogins, findMailLoginOf, findProof, keepMailLogin, keepSignUp, takeSignUp } from './address-proof.ts'
+import {
+  endMailLogins,
+  findMailLoginOf,
+  findProof,
+  findProofGoal,
+  isAskingBrowser,
+  keepMailLogin,
+  keepSignUp,
+  lockMailLogin,
+  type ProofBrowser,
+  takeSignUp,
+} from './address-proof.ts'
 
 const now = new Date('2026-09-11T08:00:00.000Z')
 const expiresAt = new Date('2026-09-11T09:00:00.000Z')
@@ -88,4 +99,75 @@ test('expired proofs are deleted, and no others', async () => {
   expect(await deleteExpiredAddressProofs(db(), expiresAt, 2)).toBe(2)
   await deleteExpiredAddressProofs(db(), expiresAt, 10_000)
   expect(await isOpen('sign-up', token)).toBe(false)
+})
+
+/** Keeps a sign-up of a browser, and reads it again. */
+async function signUpIn(browser: Partial<ProofBrowser> | undefined) {
+  count += 1
+  const token = `sign-up ${count}`
+  const origin = {
+    address: `10.9.${count}.1`,
+    ...(browser && { browser: { id: 'browser', isKnown: false, redirectUrl: undefined, next: undefined, ...browser } }),
+  }
+  const asked = { tokenHash: hashProofToken(token), email: `browser-${count}@example.com`, origin, expiresAt, now }
+  await keepSignUp(db(), asked)
+  return (await findProof(db(), { token, purpose: 'sign-up', now }))!
+}
+
+test('a proof is of the browser that asked, and one by the API of no browser', async () => {
+  const [inBrowser, byApi] = [await signUpIn({ id: 'mine' }), await signUpIn(undefined)]
+  expect(inBrowser.browser?.toString('hex')).not.toBe(Buffer.from('mine').toString('hex'))
+  expect([isAskingBrowser(inBrowser, 'mine'), isAskingBrowser(inBrowser, 'other')]).toEqual([true, false])
+  expect(isAskingBrowser(inBrowser, undefined)).toBe(false)
+  expect([isAskingBrowser(byApi, undefined), isAskingBrowser(byApi, 'mine')]).toEqual([true, false])
+})
+
+test('a goal is of the browser that asked, of 2,048 characters together at most', async () => {
+  const kept = await signUpIn({ id: 'mine', redirectUrl: 'r'.repeat(2_000), next: 'n'.repeat(48) })
+  expect(findProofGoal(kept, 'mine')).toEqual({ redirectUrl: 'r'.repeat(2_000), next: 'n'.repeat(48) })
+  expect([findProofGoal(kept, 'other'), findProofGoal(kept, undefined)]).toEqual([{}, {}])
+  const longer = await signUpIn({ id: 'mine', redirectUrl: 'r'.repeat(2_000), next: 'n'.repeat(49) })
+  expect(findProofGoal(longer, 'mine')).toEqual({ redirectUrl: null, next: null })
+  expect(await signUpIn({ next: 'n'.repeat(2_049) })).toMatchObject({ redirectUrl: null, next: null })
+  expect(await signUpIn({ redirectUrl: 'r'.repeat(2_049) })).toMatchObject({ redirectUrl: null, next: null })
+  expect(await signUpIn({ redirectUrl: '/r' })).toMatchObject({ redirectUrl: '/r', next: null })
+  expect(await signUpIn({ next: '/n' })).toMatchObject({ redirectUrl: null, next: '/n' })
+  expect(findProofGoal(await signUpIn(undefined), undefined)).toEqual({})
+})
+
+test('a known browser has a limit of its own, which those of the network and of others do not touch', async () => {
+  const ask = async (id: string, isKnown: boolean, address = '10.200.0.1') => {
+    count += 1
+    const tokenHash = hashProofToken(`sign-up ${count}`)
+    const browser = { id, isKnown, redirectUrl: undefined, next: undefined }
+    const asked = { tokenHash, email: 'known-browser@example.com', origin: { address, browser }, expiresAt, now }
+    return (await keepSignUp(db(), asked)).isKept
+  }
+  const strangers = [await ask('a', false), await ask('b', false), await ask('c', false), await ask('d', false)]
+  expect(strangers).toEqual([true, true, true, false])
+  const own = [await ask('mine', true), await ask('mine', true), await ask('mine', true), await ask('mine', true)]
+  expect(own).toEqual([true, true, true, false])
+})
+
+test('a sign-in by mail is locked by its link without an attempt, and by the id of its client with one', async () => {
+  const token = await mailLogin('attempts@example.com')
+  const lock = (by: Parameters<typeof lockMailLogin>[1]) => inTransaction(db(), (tx) => lockMailLogin(tx, by, now))
+  expect(await lock({ kind: 'link', token })).toMatchObject({ attempts: 0 })
+  expect(await lock({ kind: 'code', login: token })).toMatchObject({ attempts: 1 })
+  expect(await lock({ kind: 'code', login: token })).toMatchObject({ attempts: 2 })
+  expect(await lock({ kind: 'link', token })).toMatchObject({ attempts: 2 })
+  expect(await lock({ kind: 'link', token: 'unknown' })).toBeUndefined()
+})
+
+test('a password beside an unverified address gets no sign-in by mail, one without a password or verified does', async () => {
+  const userOf = async (email: string) => (await findMailLoginOf(db(), { login: await mailLogin(email), now }))?.userId
+  const set = (id: UserId, columns: string) =>
+    app.database.pool.query(`update "user" set ${columns} where document_id = $1`, [id])
+  const [bare, unproven] = [await createUser('bare@example.com'), await createUser('unproven@example.com')]
+  await set(bare, 'email_verified_at = null, password_hash = null')
+  await set(unproven, "email_verified_at = null, password_hash = 'x'")
+  expect(await userOf('bare@example.com')).toBe(bare)
+  expect(await userOf('unproven@example.com')).toBeNull()
+  await set(unproven, 'email_verified_at = now()')
+  expect(await userOf('unproven@example.com')).toBe(unproven)
 })
