@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 /** The guide for receivers, its commands as they stand but for the two ports, against a service in a process of its own. */
 
@@ -45,6 +46,13 @@ test('the guide for receivers leads to verified deliveries, command by command',
     if (!outcome) continue
     left.delete(outcome[0])
     if (!outcome[1].test(printed)) await shell.waitForOutput(outcome[1])
+    // A reader is slower than the service, which records a delivery after its answer.
+    await waitFor('the records of deliveries', async () => {
+      const token = (await readFile(join(shell.dataDir, 'demo-token'), 'utf8')).trim()
+      const list = `http://localhost:${ports.service}/api/v3/webhook/dispatch?filters=event|eq|webhook.test`
+      const { data } = await (await fetch(list, { headers: { authorization: `Bearer ${token}` } })).json()
+      return data.every((row: { status: string }) => row.status !== 'pending')
+    })
   }
   expect([...left.keys()]).toEqual([])
   // The receiver verified what it printed.
