@@ -1,7 +1,7 @@
 import { type Html, html } from '../../../base/html.ts'
 import type { TextKey, Texts } from '../../../base/language/texts.ts'
 import type { InvitationView } from '../../account/invitation/invitation-acceptance.ts'
-import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { buildSignInUrl } from '../frame/page-url.ts'
@@ -88,7 +88,7 @@ ${renderField(texts, {
   type: 'text',
   autocomplete: 'name',
   value: name,
-  error: errors.find(({ field }) => field === 'name')?.text,
+  error: findError(errors, 'name'),
   isFocused: errors.length === 0,
 })}
 ${renderNewPassword(texts, errors, false)}

@@ -2,7 +2,8 @@ import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import type { OpenEmailChange, OwnUser } from '../../user/own/email-change.store.ts'
 import { PICTURE_PATH } from '../../user/picture/picture.ts'
-import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildLinkPage } from '../frame/mail-form.ts'
 import { renderNavigation } from '../frame/navigation.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
@@ -58,8 +59,6 @@ ${renderDeletion(deps, view)}`
   }
 }
 
-const findError = ({ errors = [] }: ProfileView, name: string) => errors.find(({ field }) => field === name)?.text
-
 function renderName(deps: Deps, view: ProfileView): Html {
   const { texts, browserId, user, form } = view
   return html`<section class="panel" aria-labelledby="of-name">
@@ -73,7 +72,7 @@ ${renderField(texts, {
   autocomplete: 'name',
   hint: texts.say('profile.name-hint'),
   value: form?.name ?? user.name ?? '',
-  error: findError(view, 'name'),
+  error: findError(view.errors ?? [], 'name'),
 })}
 <div class="actions"><button type="submit">${texts.say('profile.name-save')}</button></div>
 </form>
@@ -85,7 +84,7 @@ function renderPicture(deps: Deps, view: ProfileView): Html {
   const { texts, browserId, user } = view
   const own = `${deps.baseUrl()}${PICTURE_PATH}/`
   const path = user.avatarUrl?.startsWith(own) ? `${PICTURE_PATH}/${user.avatarUrl.slice(own.length)}` : undefined
-  const error = findError(view, 'picture')
+  const error = findError(view.errors ?? [], 'picture')
   return html`<section class="panel" aria-labelledby="of-picture">
 <h2 id="of-picture">${texts.say('profile.picture')}</h2>
 ${path !== undefined && html`<p><img src="${path}" alt="${texts.say('profile.picture')}" width="96" height="96"></p>`}
@@ -111,7 +110,7 @@ ${renderField(texts, {
   type: 'email',
   autocomplete: 'email',
   value: form?.email ?? '',
-  error: findError(view, 'email'),
+  error: findError(view.errors ?? [], 'email'),
 })}
 <div class="actions"><button type="submit">${texts.say('profile.email-send')}</button></div>
 </form>`
@@ -136,7 +135,7 @@ function renderPending(deps: Deps, { texts, browserId }: ProfileView, change: Op
 
 function renderDeletion(deps: Deps, view: ProfileView): Html {
   const { texts, browserId } = view
-  const error = findError(view, 'confirmation')
+  const error = findError(view.errors ?? [], 'confirmation')
   return html`<section class="panel" aria-labelledby="of-deletion">
 <h2 id="of-deletion">${texts.say('profile.delete')}</h2>
 <p class="quiet small">${texts.say('profile.delete-text')}</p>
@@ -156,23 +155,13 @@ ${renderField(texts, {
 </section>`
 }
 
-/** Builds the page of a link. It has a button, because mail filters open links. */
+/** Builds the page of a link. */
 export function buildEmailChangePage(
   deps: Pick<PageDeps, 'browserKeys'>,
-  { browserId, texts, token }: { browserId: string; texts: Texts; token: string },
+  view: { browserId: string; texts: Texts; token: string },
 ): Page {
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('email-change.title')}</h1>
-<p class="quiet">${texts.say('email-change.text')}</p>
-</div>
-<form method="post" action="${EMAIL_CHANGE}">
-${renderFormToken(deps, browserId)}
-<input type="hidden" name="token" value="${token}">
-<button type="submit">${texts.say('email-change.submit')}</button>
-</form>
-</div>`
-  return { texts, title: texts.say('email-change.title'), content }
+  const words = { title: 'email-change.title', text: 'email-change.text', submit: 'email-change.submit' } as const
+  return buildLinkPage(deps, { ...view, action: EMAIL_CHANGE, ...words })
 }
 
 /** The page after the use of a link. */

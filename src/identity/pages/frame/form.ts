@@ -54,6 +54,10 @@ export interface FormError {
   text: string
 }
 
+/** Text of the first error of a field. Pure. */
+export const findError = (errors: readonly FormError[], name: string): string | undefined =>
+  errors.find(({ field }) => field === name)?.text
+
 /** The title of a page, which names an error first, so that it is heard first. */
 export function buildTitle(texts: Texts, title: string, errors: readonly FormError[]): string {
   return errors.length > 0 ? texts.say('form.error', { text: title }) : title

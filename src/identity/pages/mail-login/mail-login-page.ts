@@ -1,7 +1,8 @@
 import { html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import { MAIL_LOGIN_LINK } from '../../sign-in/by-mail/mail-login.ts'
-import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildAddressPage, buildLinkPage } from '../frame/mail-form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { buildGoalUrl, MAIL_LOGIN } from '../frame/page-url.ts'
@@ -20,34 +21,18 @@ interface FormView {
 /** The path of the form of the code. */
 export const MAIL_LOGIN_CODE = `${MAIL_LOGIN}/code`
 
-const findError = (errors: readonly FormError[], name: string) => errors.find(({ field }) => field === name)?.text
-
 /** Builds the page that asks for the address of a sign-in by mail. */
-export function buildMailLoginPage(deps: Deps, view: FormView & { email?: string }): Page {
-  const { browserId, texts, goal, errors = [], email = '' } = view
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('mail-login.title')}</h1>
-<p class="quiet">${texts.say('mail-login.text')}</p>
-</div>
-${renderErrors(texts, errors)}
-<form method="post" action="${MAIL_LOGIN}" novalidate>
-${renderFormToken(deps, browserId)}
-${renderGoal(goal)}
-${renderField(texts, {
-  name: 'email',
-  label: texts.say('form.email'),
-  type: 'email',
-  autocomplete: 'username',
-  value: email,
-  error: findError(errors, 'email'),
-  isFocused: errors.length === 0,
-})}
-<button type="submit">${texts.say('mail-login.send')}</button>
-</form>
-<p class="small centered"><a href="${buildGoalUrl('/auth/sign-in', goal)}">${texts.say('mail-login.back')}</a></p>
-</div>`
-  return { texts, title: buildTitle(texts, texts.say('mail-login.title'), errors), content }
+export function buildMailLoginPage(deps: Deps, { goal, ...view }: FormView & { email?: string }): Page {
+  return buildAddressPage(deps, {
+    ...view,
+    action: MAIL_LOGIN,
+    title: 'mail-login.title',
+    text: 'mail-login.text',
+    fields: renderGoal(goal),
+    autocomplete: 'username',
+    submit: 'mail-login.send',
+    back: { href: buildGoalUrl('/auth/sign-in', goal), text: 'mail-login.back' },
+  })
 }
 
 /** Builds the page that asks for the code of a mail: the same for every address. */
@@ -79,18 +64,9 @@ ${renderField(texts, {
   return { texts, title, content, ...listFormTargets(goal) }
 }
 
-/** Builds the page of the link of a mail. It has a button, because mail filters open links. */
+/** Builds the page of the link of a mail. */
 export function buildMailLinkPage(deps: Deps, { browserId, texts, goal, token }: FormView & { token: string }): Page {
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('sign-in.title')}</h1>
-<p class="quiet">${texts.say('mail-login.link-text')}</p>
-</div>
-<form method="post" action="${MAIL_LOGIN_LINK}">
-${renderFormToken(deps, browserId)}
-<input type="hidden" name="token" value="${token}">
-<button type="submit">${texts.say('sign-in.submit')}</button>
-</form>
-</div>`
-  return { texts, title: texts.say('sign-in.title'), content, ...listFormTargets(goal) }
+  const words = { title: 'sign-in.title', text: 'mail-login.link-text', submit: 'sign-in.submit' } as const
+  const page = buildLinkPage(deps, { browserId, texts, token, action: MAIL_LOGIN_LINK, ...words })
+  return { ...page, ...listFormTargets(goal) }
 }

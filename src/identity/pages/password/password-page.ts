@@ -3,11 +3,13 @@ import type { Texts } from '../../../base/language/texts.ts'
 import {
   buildTitle,
   type FormError,
+  findError,
   renderErrors,
   renderField,
   renderFormToken,
   renderKeepApps,
 } from '../frame/form.ts'
+import { buildAddressPage, buildLinkPage, buildSentPage } from '../frame/mail-form.ts'
 import { renderNavigation } from '../frame/navigation.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
@@ -24,48 +26,22 @@ interface FormView {
   errors?: readonly FormError[]
 }
 
-const findError = (errors: readonly FormError[], name: string) => errors.find(({ field }) => field === name)?.text
-
 /** Builds the page that asks for a link to a new password. */
-export function buildForgotPage(
-  deps: Deps,
-  { browserId, texts, errors = [], email = '' }: FormView & { email?: string },
-): Page {
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('forgot.title')}</h1>
-<p class="quiet">${texts.say('forgot.text')}</p>
-</div>
-${renderErrors(texts, errors)}
-<form method="post" action="/auth/forgot" novalidate>
-${renderFormToken(deps, browserId)}
-${renderField(texts, {
-  name: 'email',
-  label: texts.say('form.email'),
-  type: 'email',
-  autocomplete: 'username',
-  value: email,
-  error: findError(errors, 'email'),
-  isFocused: errors.length === 0,
-})}
-<button type="submit">${texts.say('forgot.send')}</button>
-</form>
-<p class="small centered"><a href="/auth/sign-in">${texts.say('forgot.back')}</a></p>
-</div>`
-  return { texts, title: buildTitle(texts, texts.say('forgot.title'), errors), content }
+export function buildForgotPage(deps: Deps, view: FormView & { email?: string }): Page {
+  return buildAddressPage(deps, {
+    ...view,
+    action: '/auth/forgot',
+    title: 'forgot.title',
+    text: 'forgot.text',
+    autocomplete: 'username',
+    submit: 'forgot.send',
+    back: { href: '/auth/sign-in', text: 'forgot.back' },
+  })
 }
 
 /** The page after a link was asked for: the same for every address. */
 export function buildLinkSentPage({ texts }: { texts: Texts }): Page {
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('forgot.sent')}</h1>
-<p class="quiet">${texts.say('forgot.sent-text')}</p>
-</div>
-<p class="quiet small">${texts.say('forgot.sent-hint')}</p>
-<a class="button plain" href="/auth/sign-in">${texts.say('forgot.back')}</a>
-</div>`
-  return { texts, title: texts.say('forgot.sent'), content }
+  return buildSentPage({ texts, text: 'forgot.sent-text', hint: 'forgot.sent-hint' })
 }
 
 /** Builds the page of a reset link. */
@@ -102,20 +78,10 @@ export function renderNewPassword(texts: Texts, errors: readonly FormError[], is
   })
 }
 
-/** Builds the page of a verification link. It has a button, because mail filters open links. */
+/** Builds the page of a verification link. */
 export function buildVerifyPage(deps: Deps, { browserId, texts, token }: FormView & { token: string }): Page {
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('verify.title')}</h1>
-<p class="quiet">${texts.say('verify.text')}</p>
-</div>
-<form method="post" action="/auth/verify">
-${renderFormToken(deps, browserId)}
-<input type="hidden" name="token" value="${token}">
-<button type="submit">${texts.say('verify.submit')}</button>
-</form>
-</div>`
-  return { texts, title: texts.say('verify.title'), content }
+  const words = { title: 'verify.title', text: 'verify.text', submit: 'verify.submit' } as const
+  return buildLinkPage(deps, { browserId, texts, token, action: '/auth/verify', ...words })
 }
 
 /** The page after an address was confirmed. */

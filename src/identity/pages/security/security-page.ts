@@ -5,7 +5,7 @@ import type { FactorCount } from '../../sign-in/second-factor/second-factor.stor
 import type { EnrolledTotp } from '../../sign-in/second-factor/totp-factor.ts'
 import { describeAge } from '../frame/age.ts'
 import { COPY_SCRIPT } from '../frame/copy-script.ts'
-import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import { renderNavigation } from '../frame/navigation.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
@@ -161,7 +161,7 @@ ${renderField(texts, {
   autocomplete: 'one-time-code',
   inputMode: 'numeric',
   hint: texts.say('security.app-code-hint'),
-  error: errors.find(({ field }) => field === 'code')?.text,
+  error: findError(errors, 'code'),
 })}
 <div class="actions"><button type="submit">${texts.say('security.app-confirm')}</button><a class="button plain" href="${SECURITY}">${texts.say('security.cancel')}</a></div>
 </form>

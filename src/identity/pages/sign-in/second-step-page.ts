@@ -6,7 +6,7 @@ import { askForPasskey } from '../../sign-in/passkey/passkey.ts'
 import type { OpenStep } from '../../sign-in/second-factor/factor-login.ts'
 import type { FactorMethod } from '../../sign-in/second-factor/second-factor.ts'
 import type { Visitor } from '../browser/browser-session.ts'
-import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
@@ -58,7 +58,7 @@ ${renderField(texts, {
   type: 'text',
   autocomplete: 'one-time-code',
   hint: texts.say(hasApp ? hint : 'proof.recovery-hint'),
-  error: errors.find(({ field }) => field === 'code')?.text,
+  error: findError(errors, 'code'),
   isFocused: errors.length === 0,
 })}
 <button type="submit">${texts.say('proof.continue')}</button>

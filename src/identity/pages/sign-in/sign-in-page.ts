@@ -2,7 +2,7 @@ import { type Html, html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { Visitor } from '../browser/browser-session.ts'
-import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { buildGoalUrl, MAIL_LOGIN, SIGN_UP } from '../frame/page-url.ts'
@@ -93,7 +93,7 @@ export function renderProviders(providers: readonly ProviderButton[]): Html {
 
 function renderForm(deps: Pick<PageDeps, 'browserKeys'>, view: SignInView): Html {
   const { browserId, email = '', errors = [], texts } = view
-  const errorOf = (name: string) => errors.find(({ field }) => field === name)?.text
+  const errorOf = (name: string) => findError(errors, name)
   const hidden = html`${renderFormToken(deps, browserId)}
 ${renderGoal(view)}`
   return html`<form method="post" action="/auth/sign-in" novalidate>

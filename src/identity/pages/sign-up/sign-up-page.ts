@@ -2,7 +2,8 @@ import { html } from '../../../base/html.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import { SIGN_UP_CONFIRM } from '../../sign-up/sign-up.ts'
 import { renderRegistration } from '../account/invitation-page.ts'
-import { buildTitle, type FormError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
+import { buildTitle, type FormError, renderErrors, renderFormToken } from '../frame/form.ts'
+import { buildAddressPage, buildSentPage } from '../frame/mail-form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
 import { buildGoalUrl, SIGN_UP } from '../frame/page-url.ts'
@@ -21,43 +22,22 @@ interface FormView {
 }
 
 /** Builds the page that asks for the address of a sign-up. */
-export function buildSignUpPage(deps: Deps, { browserId, texts, goal, errors = [], email = '' }: FormView): Page {
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('sign-up.title')}</h1>
-<p class="quiet">${texts.say('sign-up.text')}</p>
-</div>
-${renderErrors(texts, errors)}
-<form method="post" action="${SIGN_UP}" novalidate>
-${renderFormToken(deps, browserId)}
-${renderGoal(goal)}
-${renderField(texts, {
-  name: 'email',
-  label: texts.say('form.email'),
-  type: 'email',
-  autocomplete: 'email',
-  value: email,
-  error: errors.find(({ field }) => field === 'email')?.text,
-  isFocused: errors.length === 0,
-})}
-<button type="submit">${texts.say('sign-up.send')}</button>
-</form>
-<p class="small centered"><a href="${buildGoalUrl('/auth/sign-in', goal)}">${texts.say('sign-up.known')}</a></p>
-</div>`
-  return { texts, title: buildTitle(texts, texts.say('sign-up.title'), errors), content }
+export function buildSignUpPage(deps: Deps, { goal, ...view }: FormView): Page {
+  return buildAddressPage(deps, {
+    ...view,
+    action: SIGN_UP,
+    title: 'sign-up.title',
+    text: 'sign-up.text',
+    fields: renderGoal(goal),
+    autocomplete: 'email',
+    submit: 'sign-up.send',
+    back: { href: buildGoalUrl('/auth/sign-in', goal), text: 'sign-up.known' },
+  })
 }
 
 /** The page after a sign-up was asked for: the same for every address. */
 export function buildSignUpSentPage({ texts }: { texts: Texts }): Page {
-  const content = html`<div class="panel">
-<div class="lead">
-<h1>${texts.say('forgot.sent')}</h1>
-<p class="quiet">${texts.say('sign-up.sent-text')}</p>
-</div>
-<p class="quiet small">${texts.say('sign-up.sent-hint')}</p>
-<a class="button plain" href="/auth/sign-in">${texts.say('forgot.back')}</a>
-</div>`
-  return { texts, title: texts.say('forgot.sent'), content }
+  return buildSentPage({ texts, text: 'sign-up.sent-text', hint: 'sign-up.sent-hint' })
 }
 
 /** Builds the page of the link of a sign-up. It has a form, because mail filters open links. */
