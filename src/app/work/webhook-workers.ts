@@ -6,6 +6,7 @@ import type { SettledAttempts } from '../../webhook/delivery/settle.ts'
 import { buildWebhookPolicy } from '../../webhook/delivery/webhook-policy.ts'
 import { buildLeaseEnder } from '../../webhook/pull/lease-end.ts'
 import { listReady } from '../../webhook/pull/pull.store.ts'
+import type { PullDeps } from '../../webhook/pull/pull.ts'
 import { buildPullWaits } from '../../webhook/pull/pull-waits.ts'
 import { buildHeaderCache } from '../../webhook/registry/own-headers.ts'
 import { buildSigningKeyCache } from '../../webhook/registry/signing-key.ts'
@@ -15,9 +16,11 @@ import type { WorkerParts } from './worker-parts.ts'
 
 /** The delivery of webhooks: what posts, what pulls need, and the end of their leases. */
 export function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: () => void) {
-  const policy = buildAppPolicy(parts, metrics)
   const { config, clock, time, logger, ids, workerId, keyring } = parts
   const { db } = parts.database
+  const secrets = buildSecretCache(keyring, secretContextOf)
+  const signingKeys = buildSigningKeyCache(keyring)
+  const policy = buildAppPolicy(parts, { metrics, secrets, signingKeys })
   const onSettled = (settled: SettledAttempts) => {
     policy.onSettled(settled)
     if (settled.notices.length > 0) notify()
@@ -26,8 +29,7 @@ export function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: (
     policy,
     pulls: {
       ...{ clock, ids, workerId, onSettled, enableApiEventQueue: config.enableApiEventQueue },
-      secrets: buildSecretCache(keyring, secretContextOf),
-      signingKeys: buildSigningKeyCache(keyring),
+      ...{ secrets, signingKeys },
       userAgent: `Signalbox-Webhooks/${VERSION}`,
       waits: buildPullWaits({
         clock,
@@ -42,14 +44,16 @@ export function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: (
   }
 }
 
-function buildAppPolicy(parts: WorkerParts, metrics: Metrics) {
+function buildAppPolicy(
+  parts: WorkerParts,
+  { metrics, ...sealed }: { metrics: Metrics } & Pick<PullDeps, 'secrets' | 'signingKeys'>,
+) {
   const { config, database, onCrashPoint } = parts
   return buildWebhookPolicy({
     ...parts,
     db: database.db,
-    secrets: buildSecretCache(parts.keyring, secretContextOf),
+    ...sealed,
     headers: buildHeaderCache(parts.keyring),
-    signingKeys: buildSigningKeyCache(parts.keyring),
     version: VERSION,
     enableApiEventQueue: config.enableApiEventQueue,
     canSendMail: decideMailWay(config) !== 'none',

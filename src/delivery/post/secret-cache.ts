@@ -33,6 +33,20 @@ export function buildSealedCache<Opened>(
   }
 }
 
+/** Opens what a receiver has sealed; undefined for one that has nothing. */
+export function openSealed<Opened>(
+  cache: SealedCache<Opened>,
+  receiver: string,
+  sealed: string | null,
+): Opened | 'unreadable' | undefined {
+  if (sealed === null) return undefined
+  try {
+    return cache.open(receiver, sealed)
+  } catch {
+    return 'unreadable'
+  }
+}
+
 /** The signing keys of receivers. */
 export type SecretCache = SealedCache<SigningKeys>
 

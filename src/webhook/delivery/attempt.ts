@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { hideEchoed } from '../../delivery/post/echoed-headers.ts'
-import type { SealedCache } from '../../delivery/post/secret-cache.ts'
+import { openSealed, type SealedCache } from '../../delivery/post/secret-cache.ts'
 import {
   describeOutcome,
   endSpan,
@@ -93,20 +93,6 @@ async function post(
     },
   )
   return hideEchoed(outcome, own)
-}
-
-/** Opens what a webhook has sealed; undefined for one that has nothing. */
-function openSealed<Opened>(
-  cache: SealedCache<Opened>,
-  webhook: string,
-  sealed: string | null,
-): Opened | 'unreadable' | undefined {
-  if (sealed === null) return undefined
-  try {
-    return cache.open(webhook, sealed)
-  } catch {
-    return 'unreadable'
-  }
 }
 
 const NO_HEADERS: OwnHeaders = {}

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { DispatchId, IdMaker } from '../../base/id.ts'
 import { ACKNOWLEDGED } from '../../delivery/post/attempt-result.ts'
 import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
-import type { SealedCache, SecretCache } from '../../delivery/post/secret-cache.ts'
+import { openSealed, type SealedCache, type SecretCache } from '../../delivery/post/secret-cache.ts'
 import { withoutPost } from '../../delivery/post/signed-post.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
@@ -145,14 +145,15 @@ function sign(
   { id, fence, attempt, webhook, event }: ClaimedDispatch,
   { now, leasedUntil }: { now: Date; leasedUntil: Date },
 ): LeasedDelivery {
+  const secret = openSealed(secrets, webhook.id, webhook.secretEncrypted)
+  const signingKey = openSealed(signingKeys, webhook.id, webhook.signingKeyEncrypted)
+  if (secret === undefined || secret === 'unreadable' || signingKey === 'unreadable')
+    throw new Problem('conflict', 'The stored secret of the webhook cannot be read. Rotate it, then pull.')
   const body = buildEnvelope({ event, attempt })
   const headers = buildDeliveryHeaders({
     userAgent,
-    secret: openSealed(secrets, webhook.id, webhook.secretEncrypted),
-    signingKey:
-      webhook.signingKeyEncrypted === null
-        ? undefined
-        : openSealed(signingKeys, webhook.id, webhook.signingKeyEncrypted),
+    secret,
+    signingKey,
     eventId: event.id,
     eventType: event.type,
     deliveryId: id,
@@ -161,15 +162,6 @@ function sign(
     body,
   })
   return { id, receipt: `${id}:${fence}`, attempt, leaseUntil: leasedUntil, headers, body }
-}
-
-function openSealed<Opened>(cache: SealedCache<Opened>, webhook: string, sealed: string | null): Opened {
-  try {
-    if (sealed !== null) return cache.open(webhook, sealed)
-  } catch {
-    // Refused below: nothing can be signed.
-  }
-  throw new Problem('conflict', 'The stored secret of the webhook cannot be read. Rotate it, then pull.')
 }
 
 /**
