@@ -1,5 +1,4 @@
 import { Checkbox, Stack, Text, TextInput, Title } from '@mantine/core'
-import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
@@ -8,14 +7,13 @@ import { useChange } from '../../frame/use-change.ts'
 import { SecretDialog } from '../../parts/dialogs.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
+import { type Draft, EMPTY, type OnChange, toBody } from '../../screens/webhooks/create/draft.ts'
 import { EventPicker } from '../../screens/webhooks/event-picker.tsx'
-import { type HeaderRow, toHeaders } from '../../screens/webhooks/header-rows.ts'
-import { toMaxPerSecond } from '../../screens/webhooks/max-per-second.ts'
 import { MaxPerSecondInput } from '../../screens/webhooks/max-per-second.tsx'
-import { type Mode, ModeSelect } from '../../screens/webhooks/mode.tsx'
+import { ModeSelect } from '../../screens/webhooks/mode.tsx'
 import { HeaderFields } from '../../screens/webhooks/own-headers.tsx'
-import { listLines } from '../../screens/webhooks/resource-ids.ts'
 import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
+import { UrlInput } from '../../screens/webhooks/url-input.tsx'
 import { tell } from '../host.ts'
 import { usePortalSession } from '../portal-session.ts'
 import { goTo, hrefOf } from '../route.ts'
@@ -37,31 +35,12 @@ export function CreateWebhook() {
   )
 }
 
-/** Input of a new webhook. */
-interface Draft {
-  mode: Mode
-  url: string
-  name: string
-  /** One id a line. */
-  resources: string
-  headers: readonly HeaderRow[]
-  isAsymmetric: boolean
-  /** Empty for no limit. */
-  maxPerSecond: string
-  events: ReadonlySet<string>
-}
-
-const EMPTY: Draft = {
-  ...{ mode: 'push', url: '', name: '', resources: '', headers: [] },
-  ...{ isAsymmetric: false, maxPerSecond: '', events: new Set() },
-}
-
 function CreateForm() {
   const { t } = useTranslation('console')
   const { account } = usePortalSession()
-  const [draft, setDraft] = useState<Draft>(EMPTY)
+  const [draft, setDraft] = useState<Draft>({ ...EMPTY, account: account.document_id, isGlobal: false })
   const create = useChange({
-    make: () => api.webhook.webhookCreate({ body: toBody(draft, account.document_id) }),
+    make: () => api.webhook.webhookCreate({ body: toBody(draft) }),
     touches: [['webhooks'], ['limits']],
     onDone: ({ data }) => tell({ type: 'happened', name: 'webhook-created', id: data.document_id }),
   })
@@ -87,43 +66,13 @@ function CreateForm() {
   )
 }
 
-/** The draft as the API takes it. Pure. */
-function toBody(draft: Draft, account: string): Schemas['CreateWebhook'] {
-  const { mode, url, name, resources, isAsymmetric, events } = draft
-  const ids = listLines(resources)
-  const headers = toHeaders(draft.headers)
-  const limit = toMaxPerSecond(draft.maxPerSecond)
-  return {
-    ...(mode === 'pull' ? { mode } : { url: url.trim() }),
-    is_global: false,
-    account,
-    ...(name.trim() && { name: name.trim() }),
-    ...(ids.length > 0 && { resource_ids: ids }),
-    ...(mode === 'push' && Object.keys(headers).length > 0 && { headers }),
-    ...(isAsymmetric && { asymmetric_signature: true }),
-    ...(mode === 'push' && limit !== null && { max_per_second: limit }),
-    ...(events.size > 0 && { events: [...events] }),
-  }
-}
-
-function Fields({ draft, onChange }: { draft: Draft; onChange: (members: Partial<Draft>) => void }) {
+function Fields({ draft, onChange }: { draft: Draft; onChange: OnChange }) {
   const { t } = useTranslation('portal')
   const { t: shared } = useTranslation('console')
   return (
     <>
       <ModeSelect value={draft.mode} onChange={(mode) => onChange({ mode })} />
-      {draft.mode === 'push' && (
-        <TextInput
-          label={shared('create.url')}
-          description={shared('create.url-hint')}
-          placeholder="https://example.com/webhooks"
-          type="url"
-          required
-          maxLength={2048}
-          value={draft.url}
-          onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
-        />
-      )}
+      {draft.mode === 'push' && <UrlInput value={draft.url} onChange={(url) => onChange({ url })} />}
       <TextInput
         label={shared('webhooks.name')}
         maxLength={100}

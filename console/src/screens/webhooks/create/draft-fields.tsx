@@ -7,6 +7,7 @@ import { MaxPerSecondInput } from '../max-per-second.tsx'
 import { ModeSelect } from '../mode.tsx'
 import { HeaderFields } from '../own-headers.tsx'
 import { ResourceIdsInput } from '../resource-ids.tsx'
+import { UrlInput } from '../url-input.tsx'
 import type { Draft, OnChange } from './draft.ts'
 import { checkUrl, URL_RULES } from './url-checks.ts'
 
@@ -40,16 +41,7 @@ export function EndpointFields({ draft, onChange }: { draft: Draft; onChange: On
       <ModeSelect value={draft.mode} onChange={(mode) => onChange({ mode })} />
       {draft.mode === 'push' && (
         <>
-          <TextInput
-            label={t('create.url')}
-            description={t('create.url-hint')}
-            placeholder="https://example.com/webhooks"
-            type="url"
-            required
-            maxLength={2048}
-            value={draft.url}
-            onChange={({ currentTarget }) => onChange({ url: currentTarget.value })}
-          />
+          <UrlInput value={draft.url} onChange={(url) => onChange({ url })} />
           <UrlChecks url={draft.url} />
         </>
       )}

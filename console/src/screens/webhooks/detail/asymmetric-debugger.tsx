@@ -1,10 +1,10 @@
-import { Alert, Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Icon } from '../../../frame/icons.tsx'
 import { Form } from '../../../parts/form.tsx'
 import { type AsymmetricDelivery, type AsymmetricVerdict, examineAsymmetric } from './asymmetric.ts'
+import { BodyInput, Verdict } from './verdict.tsx'
 
 const HEADERS = [
   ['id', 'webhook-id', ''],
@@ -47,28 +47,12 @@ export function AsymmetricDebugger({ webhook }: { webhook: Schemas['Webhook'] })
           value={given.publicKey}
           onChange={({ currentTarget }) => change({ publicKey: currentTarget.value })}
         />
-        <Textarea
-          label={t('signature.body')}
-          description={t('signature.body-hint')}
-          required
-          autosize
-          minRows={4}
-          value={given.body}
-          onChange={({ currentTarget }) => change({ body: currentTarget.value })}
-        />
+        <BodyInput value={given.body} onChange={(body) => change({ body })} />
         <Group>
           <Button type="submit">{t('signature.do')}</Button>
         </Group>
         {verdict && (
-          <Alert
-            role="status"
-            color={verdict === 'valid' ? 'teal' : 'red'}
-            variant="outline"
-            icon={<Icon name={verdict === 'valid' ? 'good' : 'bad'} />}
-            title={t(`v1a.${verdict}`)}
-          >
-            <Text size="sm">{t(`v1a.${verdict}-text`)}</Text>
-          </Alert>
+          <Verdict isValid={verdict === 'valid'} title={t(`v1a.${verdict}`)} text={t(`v1a.${verdict}-text`)} />
         )}
       </Stack>
     </Form>

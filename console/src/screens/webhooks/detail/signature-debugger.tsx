@@ -1,32 +1,20 @@
-import { Alert, Button, Group, PasswordInput, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Icon } from '../../../frame/icons.tsx'
 import { Form } from '../../../parts/form.tsx'
+import { type SignatureKind, SignatureKindChoice } from '../signature-kind.tsx'
 import { AsymmetricDebugger } from './asymmetric-debugger.tsx'
 import { examine, type SignatureVerdict } from './signature.ts'
+import { BodyInput, Verdict } from './verdict.tsx'
 
 /** Examines a signature: of the secret, or of the key of a webhook with asymmetric signatures. */
 export function SignatureDebugger({ webhook }: { webhook: Schemas['Webhook'] }) {
-  const { t } = useTranslation('console')
-  const [kind, setKind] = useState('secret')
+  const [kind, setKind] = useState<SignatureKind>('secret')
   if (webhook.public_key === null) return <SecretDebugger />
   return (
     <Stack>
-      <Group>
-        <SegmentedControl
-          size="xs"
-          transitionDuration={0}
-          aria-label={t('v1a.kind')}
-          value={kind}
-          onChange={setKind}
-          data={[
-            { value: 'secret', label: t('signature.secret') },
-            { value: 'key', label: t('asymmetric.key') },
-          ]}
-        />
-      </Group>
+      <SignatureKindChoice value={kind} onChange={setKind} />
       {kind === 'secret' ? <SecretDebugger /> : <AsymmetricDebugger webhook={webhook} />}
     </Stack>
   )
@@ -61,28 +49,16 @@ function SecretDebugger() {
           autoComplete="off"
           visibilityToggleButtonProps={{ 'aria-label': t('secret.show') }}
         />
-        <Textarea
-          label={t('signature.body')}
-          description={t('signature.body-hint')}
-          required
-          autosize
-          minRows={4}
-          value={body}
-          onChange={({ currentTarget }) => setBody(currentTarget.value)}
-        />
+        <BodyInput value={body} onChange={setBody} />
         <Group>
           <Button type="submit">{t('signature.do')}</Button>
         </Group>
         {verdict && (
-          <Alert
-            role="status"
-            color={verdict === 'valid' ? 'teal' : 'red'}
-            variant="outline"
-            icon={<Icon name={verdict === 'valid' ? 'good' : 'bad'} />}
+          <Verdict
+            isValid={verdict === 'valid'}
             title={t(`signature.${verdict}`)}
-          >
-            <Text size="sm">{t(`signature.${verdict}-text`)}</Text>
-          </Alert>
+            text={t(`signature.${verdict}-text`)}
+          />
         )}
       </Stack>
     </Form>

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Loaded } from '../../../parts/loaded.tsx'
 import { Snippet } from '../../../parts/snippet.tsx'
+import { type SignatureKind, SignatureKindChoice } from '../signature-kind.tsx'
 
 type Load = () => Promise<{ default: string }>
 
@@ -30,7 +31,7 @@ const KEY_SNIPPETS: Readonly<Record<string, Load>> = {
 /** How a receiver verifies a delivery, in its language: with the secret, or with the public key of a webhook that has one. */
 export function WebhookVerify({ webhook }: { webhook: Schemas['Webhook'] }) {
   const { t } = useTranslation()
-  const [asked, setKind] = useState('secret')
+  const [asked, setKind] = useState<SignatureKind>('secret')
   const kind = webhook.public_key === null ? 'secret' : asked
   const snippets = kind === 'key' ? KEY_SNIPPETS : SNIPPETS
   const [chosen, setLanguage] = useState('Node.js')
@@ -47,21 +48,7 @@ export function WebhookVerify({ webhook }: { webhook: Schemas['Webhook'] }) {
         <List.Item>{t('verify.time')}</List.Item>
         <List.Item>{t('verify.compare')}</List.Item>
       </List>
-      {webhook.public_key !== null && (
-        <div>
-          <SegmentedControl
-            size="xs"
-            transitionDuration={0}
-            aria-label={t('v1a.kind')}
-            value={kind}
-            onChange={setKind}
-            data={[
-              { value: 'secret', label: t('signature.secret') },
-              { value: 'key', label: t('asymmetric.key') },
-            ]}
-          />
-        </div>
-      )}
+      {webhook.public_key !== null && <SignatureKindChoice value={kind} onChange={setKind} />}
       <div className="scroll">
         <SegmentedControl
           size="xs"

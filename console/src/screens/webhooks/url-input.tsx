@@ -1,0 +1,19 @@
+import { TextInput } from '@mantine/core'
+import { useTranslation } from 'react-i18next'
+
+/** The URL to which a webhook posts. */
+export function UrlInput({ value, onChange }: { value: string; onChange: (url: string) => void }) {
+  const { t } = useTranslation('console')
+  return (
+    <TextInput
+      label={t('create.url')}
+      description={t('create.url-hint')}
+      placeholder="https://example.com/webhooks"
+      type="url"
+      required
+      maxLength={2048}
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+    />
+  )
+}
