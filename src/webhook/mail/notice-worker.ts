@@ -26,7 +26,7 @@ import { buildUnsubscribeToken } from './unsubscribe-token.ts'
 /** Interval between polls for notices. */
 const POLL_MS = 5_000
 
-/** From the first notice of an account to its mails: what breaks together is told together. */
+/** Delay between the first notice of an account and its mails. Notices within it share a mail. */
 export const COLLECT_S = 60
 
 /** From the mails of an account to its next ones, so that a user gets at most six of a kind an hour. */

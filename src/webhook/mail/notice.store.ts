@@ -34,7 +34,7 @@ export async function noteMails(db: Database, notices: readonly MailNotice[], no
 
 /** The times of the turns of accounts. */
 interface Pace {
-  /** From the first notice to the mails, in seconds: what changes together is told together. */
+  /** Delay between the first notice and the mails, in seconds. Notices within it share a mail. */
   collectS: number
   /** From the mails of an account to its next ones, in seconds. */
   paceS: number
