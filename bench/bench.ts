@@ -1,10 +1,11 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { API_CASES } from './api-case.ts'
 import { IDENTITY_CASES } from './identity-case.ts'
 import { OAUTH_CASES } from './oauth-case.ts'
+import { PRODUCTS, type ProductName } from './peers/products.ts'
 import type { RealtimeLoad } from './realtime.ts'
 import { measureTable, ROW_NAMES } from './table.ts'
 
@@ -20,6 +21,18 @@ function readSeconds(text: string): number {
   const seconds = Number(text)
   if (!(seconds > 0)) throw new InvalidArgumentError('It must be a number above 0.')
   return seconds
+}
+
+function readPids(text: string): number[] {
+  return text.split(',').map(readCount)
+}
+
+interface PeersFlags {
+  origin?: string
+  token: string
+  project?: string
+  pids: number[]
+  seconds: number
 }
 
 function readRows(text: string): string[] {
@@ -195,6 +208,21 @@ program
   .action(async ({ only, seconds, full }: { only?: string[]; seconds: number; full?: boolean }) => {
     const isMeasured = await measureTable(only ?? ROW_NAMES, { seconds, isFull: full ?? false })
     if (!isMeasured) process.exitCode = 1
+  })
+
+program
+  .command('peers')
+  .description('Signalbox or another product by the same load over HTTP, beside a bare route: docs/benchmarks.md')
+  .addArgument(new Argument('<product>', 'whose API takes the load').choices(Object.keys(PRODUCTS)))
+  .option('--origin <url>', 'http://127.0.0.1:<port> of its running server; without it a Signalbox is started')
+  .option('--token <token>', 'bearer token of its API', '')
+  .option('--project <id>', 'project, for Convoy')
+  .option('--pids <pid,pid>', 'processes of the service and its stores, whose processor time counts', readPids, [])
+  .option('--seconds <n>', 'seconds a measurement', readSeconds, 10)
+  .action(async (product: ProductName, { origin, token, project, pids, seconds }: PeersFlags) => {
+    const { measurePeer } = await import('./peers/peers.ts')
+    const server = origin === undefined ? undefined : { origin, token, project, pids }
+    await measurePeer({ product, server, seconds })
   })
 
 program

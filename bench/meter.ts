@@ -134,7 +134,8 @@ async function readWalBytes(client: pg.Client): Promise<number> {
   return rows[0]?.bytes ?? 0
 }
 
-async function waitForQuiet(readCpu: () => Promise<number | undefined>): Promise<void> {
+/** Waits until what `readCpu` counts (ms) stands still: 60 s at most, or 1 s where it cannot be read. */
+export async function waitForQuiet(readCpu: () => Promise<number | undefined>): Promise<void> {
   const endAt = performance.now() + QUIET_LIMIT_MS
   for (let before = await readCpu(); performance.now() < endAt; ) {
     if (before === undefined) return sleep(1000)

@@ -3,6 +3,8 @@ import { Pool } from 'undici'
 import type { ApiRequest } from './api-case.ts'
 import { answerParent } from './child-process.ts'
 import { monotonicMs } from './monotonic.ts'
+import type { Publication } from './peers/product.ts'
+import { PRODUCTS, type ProductName } from './peers/products.ts'
 import { send } from './send.ts'
 
 /** A program that publishes events over HTTP and notes when each was accepted. */
@@ -21,7 +23,10 @@ export interface EventLoad {
   origin: string
   jwt: string
   eventType: string
+  /** Accounts, or what stands for one in the API of another product (`Product.makeEndpoint`). */
   accounts: readonly string[]
+  /** Whose API takes the events. Default: Signalbox. Batches are of Signalbox alone. */
+  product?: ProductName
   run: number
   pace: Pace
 }
@@ -34,7 +39,7 @@ export interface EventLoadResult {
   /** When event number n was accepted; 0 when it was not. */
   acceptedAtMs: Float64Array
   accepted: number
-  /** Requests that got another answer than 202, and what the first of them got. */
+  /** Requests that got no 2xx, and what the first of them got. */
   refused: number
   firstError: string | undefined
 }
@@ -47,14 +52,14 @@ const RATE_CONNECTIONS = 64
 
 const acceptedAt = new Float64Array(CAPACITY)
 
-function buildEvent({ accounts, eventType, run }: EventLoad, n: number): object {
-  return { event: eventType, account: accounts[n % accounts.length], id: `r${run}-${n}` }
+function buildPublication({ accounts, eventType, product = 'signalbox', run }: EventLoad, n: number): Publication {
+  return PRODUCTS[product].buildPublication(accounts[n % accounts.length]!, { type: eventType, id: `r${run}-${n}` })
 }
 
-function buildRequest({ jwt }: EventLoad, body: object): ApiRequest {
+function buildRequest({ jwt }: EventLoad, { path, body }: Publication): ApiRequest {
   return {
     method: 'POST',
-    path: '/api/v3/webhook/publish',
+    path,
     headers: { authorization: `Bearer ${jwt}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   }
@@ -96,9 +101,9 @@ async function publish(load: EventLoad): Promise<EventLoadResult> {
   const pool = new Pool(load.origin, { connections, pipelining: 1 })
   let refused = 0
   let firstError: string | undefined
-  const post = async (body: object, from: number, to: number) => {
+  const post = async (publication: Publication, from: number, to: number) => {
     try {
-      await send(pool, buildRequest(load, body), 202)
+      await send(pool, buildRequest(load, publication), 'success')
       acceptedAt.fill(monotonicMs(), from, to)
     } catch (error) {
       refused += 1
@@ -106,7 +111,7 @@ async function publish(load: EventLoad): Promise<EventLoadResult> {
       acceptedAt.fill(0, from, to)
     }
   }
-  const postOne = (n: number) => post(buildEvent(load, n), n, n + 1)
+  const postOne = (n: number) => post(buildPublication(load, n), n, n + 1)
   const startedAtMs = monotonicMs()
   try {
     const count = await runPace(load, { postOne, post })
@@ -120,7 +125,7 @@ async function publish(load: EventLoad): Promise<EventLoadResult> {
 
 interface Posting {
   postOne: (n: number) => Promise<void>
-  post: (body: object, from: number, to: number) => Promise<void>
+  post: (publication: Publication, from: number, to: number) => Promise<void>
 }
 
 /** Publishes at the load's pace. Returns how many events were sent. */
@@ -134,8 +139,8 @@ async function runPace(load: EventLoad, { postOne, post }: Posting): Promise<num
   const postBatch = (number: number) => {
     const from = number * pace.batch
     const to = Math.min(from + pace.batch, pace.count)
-    const events = Array.from({ length: to - from }, (_, index) => buildEvent(load, from + index))
-    return post({ events }, from, to)
+    const publications = Array.from({ length: to - from }, (_, index) => buildPublication(load, from + index))
+    return post({ path: publications[0]!.path, body: { events: publications.map(({ body }) => body) } }, from, to)
   }
   await runClients(BATCH_CLIENTS, (number) => number * pace.batch < pace.count, postBatch)
   return pace.count

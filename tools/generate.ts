@@ -3,6 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
+import measurements from '../bench/peers/figures.json' with { type: 'json' }
+import type { Measurement } from '../bench/peers/figures.ts'
 import { renderPictures } from '../site/content/pictures.ts'
 import { VARIABLES } from '../src/app/config/config-variables.ts'
 import { SOCIAL_VARIABLES } from '../src/app/config/social-settings.ts'
@@ -12,6 +14,7 @@ import { buildCatalogue } from '../src/event/catalogue/catalogue.ts'
 import { renderCatalogueFiles } from '../src/event/catalogue/catalogue-files.ts'
 import { startEmbeddedPostgres } from '../src/postgres/embedded/embedded.ts'
 import { migrate } from '../src/postgres/migration/migrate.ts'
+import { renderBenchmarks } from './benchmarks.ts'
 import { renderClientOperations } from './client-operations.ts'
 import { renderConfigurationDocs, renderEnvExample } from './configuration.ts'
 import { renderDashboard } from './grafana-dashboard.ts'
@@ -23,7 +26,7 @@ import { renderSchema } from './schema.ts'
 /**
  * Writes every generated file of the repository, or with `--check` compares them and exits 1 on a difference:
  * the catalogue and its docs, openapi.json and the types made of it, .env.example, docs/configuration.md,
- * schema.sql and the table types, the dashboard of deploy/grafana, and the pictures of docs/concepts.
+ * schema.sql and the table types, the dashboard of deploy/grafana, the pictures of docs/concepts, and docs/benchmarks.md with its charts.
  */
 
 const ROOT = join(import.meta.dirname, '..')
@@ -50,6 +53,7 @@ try {
     ['docs/configuration.md', renderConfigurationDocs(DOCUMENTED)],
     ['deploy/grafana/signalbox.json', renderDashboard()],
     ...renderPictures(),
+    ...renderBenchmarks(measurements as Measurement[]),
     ['src/identity/social-login/provider/provider-marks.generated.ts', renderProviderMarks()],
     ['schema.sql', await renderSchema(postgres.connectionString)],
     ['src/postgres/statement/tables.generated.ts', await renderTables(postgres.connectionString)],

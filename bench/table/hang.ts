@@ -5,9 +5,10 @@ import { runLoad } from './stage-load.ts'
 import { p50Of, p99Of } from './steady.ts'
 import type { TableRow } from './table-row.ts'
 
-const ENDPOINTS = 20
-const HANGING = 4
-const RATE = 60
+/** Endpoints, those of them that hang, and events a second over all. */
+export const ENDPOINTS = 20
+export const HANGING = 4
+export const RATE = 60
 
 /** Latency of the endpoints that answer while some never do. */
 export const hang: TableRow = {

@@ -68,7 +68,7 @@ export async function measureSaturation(
 }
 
 /** Events a second that a server accepts from the same clients. Throws when one was refused. */
-async function measureAnswers(
+export async function measureAnswers(
   { testbed, origin, jwt }: LoadedSide,
   accounts: readonly string[],
   seconds: number,

@@ -6,7 +6,8 @@ import { type LoadedSide, openStage } from './stage.ts'
 import { type LoadFigures, runLoad } from './stage-load.ts'
 import type { Figure, TableRow } from './table-row.ts'
 
-const RATE = 100
+/** Events a second. */
+export const RATE = 100
 
 /** Latency and cost of a delivery at a rate that is far from saturation. */
 export const steady: TableRow = {

@@ -52,6 +52,8 @@ export function buildStart({ base, tagline }: { base: string; tagline: string })
     '## Two commands',
     'In a checkout, with Node and npm only. The first installs what is missing, PostgreSQL included, and shows a delivery:',
     '```sh\nnpm start\nnpm test\n```',
+    '## Beside others',
+    `[Comparison](${base}/comparison/) · [Benchmarks](${base}/benchmarks/)`,
     '## In production',
     `[Deployment](${base}/deployment/) · [Configuration](${base}/configuration/) · [Operations](${base}/operations/) · [Scale](${base}/operations/scale/)`,
   ]
