@@ -62,7 +62,7 @@ const SHOWN: readonly Shown[] = [
   },
   {
     file: 'hang-p99',
-    title: 'The same while 4 of 20 endpoints never answer, p99 of the others',
+    title: 'Accepted to arrival while 4 of 20 endpoints never answer, p99 of the others',
     note: '60 events a second, ms. Less is better.',
     digits: 1,
     isMoreBetter: false,
