@@ -1,12 +1,16 @@
 import starlight from '@astrojs/starlight'
 import { defineConfig } from 'astro/config'
+import openApi from '../openapi.json' with { type: 'json' }
 
 const base = (process.env.SITE_BASE ?? '').replace(/\/$/, '')
+
+/** Pages of the areas of the API. The tag `events` is of what webhooks receive, not of calls. */
+const areas = openApi.tags.filter(({ name }) => name !== 'events').map(({ name }) => `reference/${name}`)
 
 /** The pages are written by `write-content.ts`; this declares how they look and in which order they are listed. */
 export default defineConfig({
   base: base || '/',
-  outDir: './dist',
+  outDir: process.env.SITE_OUT ?? './dist',
   publicDir: './public',
   trailingSlash: 'always',
   devToolbar: { enabled: false },
@@ -30,25 +34,13 @@ export default defineConfig({
           label: 'Operations',
           items: ['deployment', 'configuration', 'operations', { autogenerate: { directory: 'operations' } }],
         },
-        {
-          label: 'API reference',
-          collapsed: true,
-          items: ['reference', { autogenerate: { directory: 'reference', collapsed: true } }],
-        },
-        { label: 'Events', collapsed: true, items: ['events', { autogenerate: { directory: 'events' } }] },
-        { label: 'Errors', collapsed: true, items: ['errors', { autogenerate: { directory: 'errors' } }] },
+        // Calls, events, errors and decisions are listed by a page each: in the side bar they would make every page large.
+        { label: 'API reference', items: ['reference', ...areas, 'events', 'errors'] },
         { label: 'Contract', collapsed: true, items: [{ autogenerate: { directory: 'contract' } }] },
         {
           label: 'Project',
           collapsed: true,
-          items: [
-            'comparison',
-            'architecture',
-            'contributing',
-            'security',
-            'changelog',
-            { label: 'Decisions', collapsed: true, items: [{ autogenerate: { directory: 'decisions' } }] },
-          ],
+          items: ['comparison', 'benchmarks', 'architecture', 'contributing', 'security', 'changelog', 'decisions'],
         },
       ],
     }),

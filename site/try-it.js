@@ -1,13 +1,16 @@
+/** Whether a service serves this page; its content policy allows calls to itself only. */
+const isServed = new URL(document.currentScript.src).pathname === '/docs/site/try-it.js'
+
 /**
  * `<signalbox-try-it data-call="...">`: a form that sends the call of a page to a service of the reader. The token lives in
- * the field only. The service has to name the origin of this page in `CORS_ALLOWED_ORIGINS`.
+ * the field only. The service has to name the origin of this page in `CORS_ALLOWED_ORIGINS`, unless it serves the page.
  */
 class TryIt extends HTMLElement {
   connectedCallback() {
     const call = JSON.parse(this.dataset.call ?? '{}')
     const form = document.createElement('form')
     form.className = 'try-it not-content'
-    const origin = field(form, 'Service', 'origin', 'http://localhost:3000')
+    const origin = field(form, 'Service', 'origin', isServed ? location.origin : 'http://localhost:3000')
     const token = call.hasToken ? field(form, 'Token', 'token', '', 'password') : undefined
     const parameters = call.parameters.map(({ name, place }) => ({ name, place, input: field(form, name, name, '') }))
     const body = call.body === undefined ? undefined : area(form, 'Body', JSON.stringify(call.body, null, 2))

@@ -27,7 +27,7 @@ export function buildReference(document: OpenApi, { base }: { base: string }): P
       title: `${area}: all calls`,
       description,
       body,
-      extra: ['sidebar:', '  order: 0'],
+      extra: ['sidebar:', `  label: ${area}`],
     }
   })
   const start: Page = {
@@ -46,7 +46,7 @@ export function buildReference(document: OpenApi, { base }: { base: string }): P
 }
 
 function buildCall(document: OpenApi, call: Call, base: string): Page {
-  const { method, path, operation } = call
+  const { area, method, path, operation } = call
   const parameters = (operation.parameters ?? []).map((parameter) => resolve(document, parameter) as Parameter)
   const requestBody = operation.requestBody && resolve(document, operation.requestBody)
   const media = requestBody && 'content' in requestBody ? requestBody.content['application/json'] : undefined
@@ -57,7 +57,7 @@ function buildCall(document: OpenApi, call: Call, base: string): Page {
     ...(media ? { body: media.example ?? exampleOf(document, media.schema) } : {}),
   }
   const body = [
-    `\`${method} ${path}\``,
+    `\`${method} ${path}\` · [all calls of ${area}](${base}/reference/${area}/)`,
     operation.description ?? '',
     listParameters(document, parameters),
     media ? section('Body', memberTable(listMembers(document, media.schema))) : '',
@@ -66,17 +66,7 @@ function buildCall(document: OpenApi, call: Call, base: string): Page {
     section('Answers', listAnswers(document, operation.responses, base)),
   ]
   const description = findDescription(operation.description ?? '') || `${operation.summary}.`
-  const extra = ['sidebar:', `  badge: { text: ${method}, variant: ${VARIANTS[method] ?? 'default'} }`]
-  return { path: pathOf(call), title: operation.summary, description, body: body.filter(Boolean).join('\n\n'), extra }
-}
-
-/** Colours of the methods in the side bar. */
-const VARIANTS: Readonly<Record<string, string>> = {
-  GET: 'note',
-  POST: 'success',
-  PUT: 'caution',
-  PATCH: 'caution',
-  DELETE: 'danger',
+  return { path: pathOf(call), title: operation.summary, description, body: body.filter(Boolean).join('\n\n') }
 }
 
 const section = (title: string, body: string) => (body ? `## ${title}\n\n${body}` : '')

@@ -1,69 +1,69 @@
 import { execFileSync } from 'node:child_process'
-import { createReadStream } from 'node:fs'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { extname, join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { brotliDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { SITE_PATH } from '../../src/http/reference/docs-page.ts'
+import type { SiteManifest } from '../../src/operations/site/site-build.ts'
 import { type SharedBrowser, shareChromium } from '../../test/browser/chromium.ts'
 import { findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS } from '../../test/browser/page-browser.ts'
 import { createTestApp, type TestApp } from '../../test/harness/app/app.ts'
 
 const SITE = join(import.meta.dirname, '..')
-const DIST = join(SITE, 'dist')
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.css': 'text/css',
-  '.js': 'text/javascript',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-}
 
-let server: Server
-let origin: string
+/** The build for the service: its folder, and the texts of its files. */
+let folder: string
+let manifest: SiteManifest
+/** The same pages from another origin, as a web server has them. */
+let elsewhere: Server
+let elsewhereOrigin: string
 let browser: SharedBrowser
 let service: TestApp
+let origin: string
+
+const read = async (name: string) => {
+  const stored = await readFile(join(folder, name))
+  return manifest.files[name]?.isCompressed ? brotliDecompressSync(stored) : stored
+}
 
 beforeAll(async () => {
-  // The variables of the test runner would make a build for development, without the search.
-  const run = (...command: string[]) =>
-    execFileSync(process.execPath, command, {
-      cwd: SITE,
-      stdio: 'pipe',
-      env: { PATH: process.env.PATH, HOME: process.env.HOME },
-    })
-  run('write-content.ts')
-  run(join('..', 'node_modules', 'astro', 'bin', 'astro.mjs'), 'build')
-  server = createServer(async (request, response) => {
-    const path = decodeURIComponent(new URL(request.url ?? '/', 'http://site').pathname)
-    const file = join(DIST, path.endsWith('/') ? `${path}index.html` : path)
-    const found = await stat(file).catch(() => undefined)
-    response.writeHead(found?.isFile() ? 200 : 404, {
-      'content-type': TYPES[extname(file)] ?? 'application/octet-stream',
-    })
-    if (found?.isFile()) createReadStream(file).pipe(response)
-    else response.end()
+  folder = await mkdtemp(join(tmpdir(), 'signalbox site '))
+  const { PATH, HOME } = process.env
+  const command = [join(SITE, 'build.ts'), '--service', '--out', folder]
+  execFileSync(process.execPath, command, { cwd: SITE, stdio: 'pipe', env: { PATH, HOME } })
+  manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'))
+  elsewhere = createServer(async (request, response) => {
+    const path = new URL(request.url ?? '/', 'http://site').pathname.slice(`${SITE_PATH}/`.length)
+    const name = path === '' || path.endsWith('/') ? `${path}index.html` : path
+    if (!manifest.files[name]) return response.writeHead(404).end()
+    response.writeHead(200, { 'content-type': name.endsWith('.js') ? 'text/javascript' : 'text/html' })
+    response.end(await read(name))
   }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  await new Promise((resolve) => elsewhere.once('listening', resolve))
+  elsewhereOrigin = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
   browser = await shareChromium()
-  service = await createTestApp({ env: { CORS_ALLOWED_ORIGINS: origin } })
+  service = await createTestApp({ siteFolder: folder, env: { CORS_ALLOWED_ORIGINS: elsewhereOrigin } })
   await service.app.start()
+  origin = service.app.baseUrl() + SITE_PATH
 })
 afterAll(async () => {
   await browser?.close()
   await service?.[Symbol.asyncDispose]()
-  server?.close()
+  elsewhere?.close()
+  await rm(folder, { recursive: true, force: true })
 })
 
 test('every link of every page leads to a page and to a heading that is there', async () => {
-  const files = (await readdir(DIST, { recursive: true })).filter((file) => file.endsWith('.html'))
+  const files = Object.keys(manifest.files).filter((file) => file.endsWith('.html'))
   const pages = new Map<string, { ids: Set<string>; links: string[] }>()
   for (const file of files) {
-    const text = await readFile(join(DIST, file), 'utf8')
+    const text = (await read(file)).toString()
     const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => id))
     const links = [...text.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'))
-    pages.set(`/${file.replace(/index\.html$/, '')}`, { ids, links })
+    pages.set(`${SITE_PATH}/${file.replace(/index\.html$/, '')}`, { ids, links })
   }
   expect(pages.size).toBeGreaterThan(400)
   const broken: string[] = []
@@ -72,8 +72,7 @@ test('every link of every page leads to a page and to a heading that is there', 
       if (/^[a-z]+:/.test(link)) continue
       const { pathname, hash } = new URL(link, `http://site${page}`)
       const target = pages.get(pathname)
-      const isFile =
-        target !== undefined || (await stat(join(DIST, pathname)).catch(() => undefined))?.isFile() === true
+      const isFile = target !== undefined || pathname.slice(`${SITE_PATH}/`.length) in manifest.files
       const anchor = decodeURIComponent(hash.slice(1))
       if (!isFile || (anchor && target && !target.ids.has(anchor))) broken.push(`${page} -> ${link}`)
     }
@@ -98,6 +97,7 @@ test.each(PAGES)(
     const { page, giveBack } = await browser.lend({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' })
     const foreign: string[] = []
     page.on('request', (request) => request.url().startsWith(origin) || foreign.push(request.url()))
+    page.on('console', (message) => message.type() === 'error' && foreign.push(message.text()))
     await page.goto(origin + path)
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 900 })
@@ -109,16 +109,26 @@ test.each(PAGES)(
 
 test('the search finds an error by its code', async () => {
   const { page, giveBack } = await browser.lend({ viewport: { width: 1280, height: 900 } })
-  await page.goto(origin)
+  await page.goto(`${origin}/`)
   await page.getByRole('button', { name: 'Search' }).click()
   await page.locator('dialog input').fill('duplicate_not_confirmed')
   await page.getByRole('dialog').getByRole('link', { name: 'duplicate_not_confirmed' }).first().waitFor()
   await giveBack()
 })
 
-test('the form of a call sends it to a service, and says what is missing when nothing answers', async () => {
+test('the form of a call asks the service that serves the page', async () => {
   const { page, giveBack } = await browser.lend({ viewport: { width: 1280, height: 900 } })
   await page.goto(`${origin}/reference/webhook/webhook-find-one/`)
+  const form = page.locator('signalbox-try-it')
+  await form.getByLabel('id').fill('0199a3c4-5d1b-7c44-8a02-6f6f2f0e4b11')
+  await form.getByRole('button', { name: 'Send GET' }).click()
+  await form.getByText('"code": "unauthenticated"').waitFor()
+  await giveBack()
+})
+
+test('on another origin the form asks the service that is named, and says what is missing when nothing answers', async () => {
+  const { page, giveBack } = await browser.lend({ viewport: { width: 1280, height: 900 } })
+  await page.goto(`${elsewhereOrigin}${SITE_PATH}/reference/webhook/webhook-find-one/`)
   const form = page.locator('signalbox-try-it')
   await form.getByLabel('Service').fill(service.app.baseUrl())
   await form.getByLabel('id').fill('0199a3c4-5d1b-7c44-8a02-6f6f2f0e4b11')
@@ -126,13 +136,14 @@ test('the form of a call sends it to a service, and says what is missing when no
   await form.getByText('"code": "unauthenticated"').waitFor()
   await form.getByLabel('Service').fill('http://127.0.0.1:1')
   await form.getByRole('button', { name: 'Send GET' }).click()
-  await form.getByText(`name ${origin} in CORS_ALLOWED_ORIGINS`).waitFor()
+  await form.getByText(`name ${elsewhereOrigin} in CORS_ALLOWED_ORIGINS`).waitFor()
   await giveBack()
 })
 
 test('every page is there as Markdown, and llms.txt lists them', async () => {
-  const list = await readFile(join(DIST, 'llms.txt'), 'utf8')
+  const list = (await read('llms.txt')).toString()
   const links = [...list.matchAll(/\]\((\/[^)]+\.md)\)/g)].map(([, link = '']) => link)
   expect(links.length).toBeGreaterThan(400)
-  for (const link of links) expect((await readFile(join(DIST, link), 'utf8')).startsWith('# ')).toBe(true)
+  for (const link of links)
+    expect((await read(link.slice(`${SITE_PATH}/`.length))).toString().startsWith('# ')).toBe(true)
 })

@@ -18,6 +18,8 @@ import { mountConsole } from '../operations/console/console.ts'
 import { buildConsoleReader, CONSOLE_FOLDER } from '../operations/console/console-build.ts'
 import { mountPortal } from '../operations/console/portal.ts'
 import type { Metrics } from '../operations/metrics/metrics.ts'
+import { mountSite } from '../operations/site/site.ts'
+import { readSiteBuild, SITE_FOLDER } from '../operations/site/site-build.ts'
 import type { CallbackRules } from '../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/send/http-sender.ts'
@@ -185,7 +187,9 @@ async function mountApi(
   countRequests(server, metrics)
   for (const feature of [...FEATURES, ...PAGES]) feature.mount(server, pipeline, features)
   mountPageFiles(server, listPageFiles(brand), limiter.limitVisit)
-  const { consoleFolder = CONSOLE_FOLDER } = options
+  const { consoleFolder = CONSOLE_FOLDER, siteFolder = SITE_FOLDER } = options
+  const site = readSiteBuild(siteFolder)
+  if (site) mountSite(server, { build: site, limit: limiter.limitVisit })
   const { appEnv: environment } = config
   const findSocket = () => describeSocket(realtime.findApp())
   const served = { limit: limiter.limitVisit, readBuild: buildConsoleReader(consoleFolder), random }

@@ -52,6 +52,8 @@ export interface AppOptions {
   onProviderBuilt?: (provider: Provider) => void
   /** The folder of the built console. Default: that of the repository. */
   consoleFolder?: string
+  /** The folder of the documentation site. Default: that of the repository. */
+  siteFolder?: string
   /** Kills the process at a named point; for crash tests (`SIGNALBOX_CRASH_POINT`). */
   onCrashPoint?: (point: NonNullable<Config['crashPoint']>) => void
 }

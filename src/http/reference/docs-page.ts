@@ -34,6 +34,9 @@ export function renderText(text: string): string {
     .join('\n')
 }
 
+/** Path of the documentation site, where an installation has it (`src/operations/site`); without a slash at its end. */
+export const SITE_PATH = '/docs/site'
+
 /** One link of the navigation. */
 export interface PageLink {
   path: string

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { PROBLEMS, type ProblemCode } from '../problem/problem.ts'
 import { MISSING_PAGE, parseErrorTexts, renderError, renderErrorList } from './docs-errors.ts'
-import { buildPageHtml, DOCS_CSP, DOCS_STYLE, SEARCH_CSP } from './docs-page.ts'
+import { buildPageHtml, DOCS_CSP, DOCS_STYLE, type PageLink, SEARCH_CSP, SITE_PATH } from './docs-page.ts'
 import { listPages, renderOverview, renderSchemas, renderTag } from './docs-reference.ts'
 import { listIndex, renderSearch, SEARCH_SCRIPT } from './docs-search.ts'
 import { buildOpenApiDocument } from './openapi.ts'
@@ -23,10 +23,17 @@ export function registerDocs(server: FastifyInstance): void {
     document ??= buildOpenApiDocument(server)
     return document
   }
+  // The site is mounted where an installation has it.
+  const listLinks = (): PageLink[] => [
+    ...(server.hasRoute({ method: 'GET', url: SITE_PATH })
+      ? [{ path: `${SITE_PATH}/`, label: 'Guides and concepts' }]
+      : []),
+    ...listPages(getDocument()),
+  ]
   // Each page is rendered once and cached as one buffer; all unknown paths share one.
   const pages = new Map<string, Buffer>()
   const send = (reply: FastifyReply, name: string, render: () => Page) => {
-    const page = pages.get(name) ?? Buffer.from(buildPageHtml({ ...render(), links: listPages(getDocument()) }))
+    const page = pages.get(name) ?? Buffer.from(buildPageHtml({ ...render(), links: listLinks() }))
     pages.set(name, page)
     return reply
       .code(name === MISSING ? 404 : 200)

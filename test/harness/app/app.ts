@@ -81,6 +81,8 @@ export interface TestAppOptions {
   hasStarted?: () => boolean
   /** The folder of the built console. */
   consoleFolder?: string
+  /** The folder of the documentation site. Default: none. */
+  siteFolder?: string
 }
 
 /** Builds the service for a test. Without `lookup` no name resolves. */
@@ -124,6 +126,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...(options.onCrashPoint && { onCrashPoint: options.onCrashPoint }),
     ...(options.hasStarted && { hasStarted: options.hasStarted }),
     ...(options.consoleFolder && { consoleFolder: options.consoleFolder }),
+    siteFolder: options.siteFolder ?? '/nowhere',
   })
   const ids = buildIdMaker(clock, systemRandom)
   const deps = { ids, random: systemRandom, keys: { secrets: TEST_SECRETS.sessionJwt, issuer: () => app.baseUrl() } }
