@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { renderPage } from './markdown.ts'
 import { buildSite, renderLlms, renderMarkdown } from './site.ts'
@@ -14,11 +13,10 @@ const ROOT = join(SITE, '..')
  */
 export async function writeContent(base: string): Promise<number> {
   const read = (file: string) => readFile(join(ROOT, file), 'utf8')
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  })
-  const files = listed.split('\n').filter((file) => /^(docs\/.*|[A-Z]+)\.md$/.test(file))
+  const below = (await readdir(join(ROOT, 'docs'), { recursive: true })).map(
+    (name) => `docs/${name.replaceAll('\\', '/')}`,
+  )
+  const files = [...below, ...(await readdir(ROOT))].filter((file) => /^(docs\/.*|[A-Z]+)\.md$/.test(file)).sort()
   const documents = new Map(await Promise.all(files.map(async (file) => [file, await read(file)] as const)))
   const { description: tagline } = JSON.parse(await read('package.json'))
   const { pages, pictures } = buildSite({
