@@ -2,7 +2,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findFreePort, limit, startProgram } from './running-service.ts'
+import { type Call, withService } from './api-service.ts'
+import { limit } from './running-service.ts'
 import { renderSchemathesisConfig, type SeededIds } from './schemathesis-config.ts'
 
 /**
@@ -17,17 +18,11 @@ import { renderSchemathesisConfig, type SeededIds } from './schemathesis-config.
  */
 
 const ROOT = join(import.meta.dirname, '..')
-const START_LIMIT_MS = 60_000
-const STOP_LIMIT_MS = 15_000
 /** The run takes some two minutes on 2 cores. */
 const RUN_LIMIT_MS = 300_000
 /** Test cases for each operation and phase; the time grows with it. */
 const MAX_EXAMPLES = 20
 const DEFAULT_SEED = '20260911'
-
-const ADMINISTRATOR = { email: 'admin@example.com', password: 'correct horse battery staple' }
-
-type Call = (method: string, path: string, body?: object) => Promise<Record<string, unknown>>
 
 /** The version that is installed where none is there: another one may have other checks. */
 const SCHEMATHESIS_VERSION = '4.32.5'
@@ -58,31 +53,6 @@ function installSchemathesis(): boolean {
     run('python3', ['-m', 'venv', ENVIRONMENT]) &&
     run(join(ENVIRONMENT, 'bin', 'python'), [...pip, `schemathesis==${SCHEMATHESIS_VERSION}`])
   )
-}
-
-/** Calls the API and returns the `data` of a success. Throws on a problem. */
-function buildCall(origin: string, token: string | undefined): Call {
-  return async (method, path, body) => {
-    const response = await fetch(`${origin}/api/v3/${path}`, {
-      method,
-      headers: {
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...(body && { 'content-type': 'application/json' }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    const answer = (await response.json()) as { data: Record<string, unknown> }
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`)
-    return answer.data
-  }
-}
-
-/** An API key: a session could be signed out by one of the calls, and all that follow would be refused. */
-async function createToken(origin: string): Promise<string> {
-  const { jwt } = await buildCall(origin, undefined)('POST', 'auth/login/local', ADMINISTRATOR)
-  const body = { name: 'schemathesis', permissions: ['*:*'] }
-  const { key } = await buildCall(origin, String(jwt))('POST', 'identity/api-key', body)
-  return String(key)
 }
 
 /** Makes one row of each kind. Deliveries go to the service's own sink, so nothing leaves the machine. */
@@ -148,31 +118,8 @@ function runSchemathesis(command: string, run: { origin: string; token: string; 
   return limit(exited, RUN_LIMIT_MS, 'Schemathesis').finally(() => child.kill('SIGKILL'))
 }
 
-async function check(command: string, dataDir: string): Promise<boolean> {
-  const port = await findFreePort()
-  const origin = `http://127.0.0.1:${port}`
-  const { DATABASE_URL: _, ...env } = process.env
-  const service = await startProgram({
-    command: process.execPath,
-    args: [join(ROOT, 'src', 'main.ts'), 'serve'],
-    env: {
-      ...env,
-      APP_ENV: 'development',
-      PORT: String(port),
-      BASE_URL: origin,
-      SIGNALBOX_DATA_DIR: dataDir,
-      SIGNALBOX_ADMIN_EMAIL: ADMINISTRATOR.email,
-      SIGNALBOX_ADMIN_PASSWORD: ADMINISTRATOR.password,
-      RATE_LIMIT_PER_MINUTE: '10000000',
-      RATE_LIMIT_STRICT_PER_MINUTE: '10000000',
-      LOG_LEVEL: 'error',
-    },
-    isReady: (output) => output.includes('Stop with Ctrl-C.'),
-    limitMs: START_LIMIT_MS,
-  })
-  try {
-    const token = await createToken(origin)
-    const call = buildCall(origin, token)
+function check(command: string, dataDir: string): Promise<boolean> {
+  return withService({ dataDir, name: 'schemathesis' }, async ({ origin, token, call }) => {
     const sinkUrl = `${origin}/api/v3/webhook/sink`
     const configFile = join(dataDir, 'schemathesis.toml')
     await writeFile(configFile, renderSchemathesisConfig(await seedRows(call, sinkUrl), sinkUrl))
@@ -182,9 +129,7 @@ async function check(command: string, dataDir: string): Promise<boolean> {
     // A key that was lost on the way would have been refused everywhere, and every refusal is documented.
     await call('GET', 'auth/session')
     return code === 0
-  } finally {
-    await service.stop(STOP_LIMIT_MS)
-  }
+  })
 }
 
 const command = findSchemathesis()
