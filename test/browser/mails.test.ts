@@ -2,10 +2,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadTemplates } from '../../src/app/part/mail-transport.ts'
 import { LANGUAGES, type Texts } from '../../src/base/language/texts.ts'
-import { buildInvitationMail } from '../../src/identity/account/invitation/invitation-mail.ts'
+import { buildLinkMail } from '../../src/identity/mail/link-mail.ts'
 import type { MailContent } from '../../src/identity/mail/mail.ts'
 import { renderMail } from '../../src/identity/mail/mail-template.ts'
-import { buildResetMail, buildVerificationMail } from '../../src/identity/user/proof/mail-texts.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS } from './page-browser.ts'
 
@@ -25,10 +24,10 @@ const PIXEL = Buffer.from(
 const LINK = `https://id.example.test/auth/reset?token=${'t'.repeat(43)}`
 
 const MAILS: Readonly<Record<string, (texts: Texts) => MailContent>> = {
-  'a new password': (texts) => buildResetMail({ texts, link: LINK, serviceName: 'Northwind' }),
-  'a verification': (texts) => buildVerificationMail({ texts, link: LINK, serviceName: 'Northwind' }),
+  'a new password': (texts) => buildLinkMail('reset', { texts, link: LINK, serviceName: 'Northwind' }),
+  'a verification': (texts) => buildLinkMail('verification', { texts, link: LINK, serviceName: 'Northwind' }),
   'an invitation': (texts) =>
-    buildInvitationMail({ texts, accountName: 'Rail and Road', link: LINK, serviceName: 'Northwind' }),
+    buildLinkMail('invitation', { texts, named: { account: 'Rail and Road' }, link: LINK, serviceName: 'Northwind' }),
 }
 
 /** The settings of the brand: none, and a colour that cannot be seen in one of the schemes. */

@@ -32,9 +32,9 @@ describe('the texts', () => {
 
   test('are each used', () => {
     // Built of a prefix and a name: problems by their code, scopes and sample users by their names, links of a list, mails
-    // about webhooks by their kind, second steps by the first.
+    // about webhooks by their kind, mails with one link by their name, second steps by the first.
     const built =
-      /^(?:mail\.webhook\.(?:failing|disabled|recovered)\.[\w-]+|problem\.\w+(?:\.\w+)?\.(?:title|text)|scope\..*|sample\.\w+|second-step\.text-(?:mail|reset)|home\.\w+(?:-text|-open)?)$/
+      /^(?:mail\.(?:reset|verification|new-address|old-address|sign-up|known|invitation)\.(?:subject|text|use|button)|mail\.webhook\.(?:failing|disabled|recovered)\.[\w-]+|problem\.\w+(?:\.\w+)?\.(?:title|text)|scope\..*|sample\.\w+|second-step\.text-(?:mail|reset)|home\.\w+(?:-text|-open)?)$/
     expect(KEYS.filter((key) => !CODE.includes(`'${key}'`) && !built.test(key))).toEqual([])
   })
 
@@ -100,13 +100,13 @@ function readTemplate(text: string, from: number): { words: string; end: number 
 
 /** The words that stand in the templates of a file, and so in no catalogue. */
 function listTemplateWords(path: string, text: string): string[] {
-  const starts = [...text.matchAll(/(?<![\w'`/])html`/g)].map(({ index }) => index + 'html`'.length)
+  const starts = [...text.matchAll(/(?<![\w'`/.])html`/g)].map(({ index }) => index + 'html`'.length)
   return starts.flatMap((start) => findWords(readTemplate(text, start).words).map((word) => `${path}: ${word}`))
 }
 
 /** Folders whose files say something to users, by a page or a mail, and not only to programs. */
 const SAYING =
-  /^src\/(?:identity\/(?:pages|mail|account\/invitation\/invitation-mail|user\/proof\/mail-texts|social-login\/(?:[\w-]+\/)?[\w-]*page)|oauth\/[\w-]+\/(?:[\w-]+-page|provider-pages)|webhook\/mail\/(?:[\w-]+-page|notice-mail))/
+  /^src\/(?:identity\/(?:pages|mail|social-login\/(?:[\w-]+\/)?[\w-]*page)|oauth\/[\w-]+\/(?:[\w-]+-page|provider-pages)|webhook\/mail\/(?:[\w-]+-page|notice-mail))/
 
 /** The members of objects whose values a user reads. */
 const SHOWN = new Set(['title', 'label', 'text', 'hint', 'subject', 'before', 'after', 'button', 'notice'])

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { chooseTexts, ENGLISH } from '../../base/language/texts.ts'
-import { buildInvitationMail } from '../account/invitation/invitation-mail.ts'
-import { buildResetMail, buildVerificationMail } from '../user/proof/mail-texts.ts'
+import { buildLinkMail } from './link-mail.ts'
 import { loadMailLogo } from './mail-logo.ts'
 import { loadMailTemplate, renderMail } from './mail-template.ts'
 
@@ -20,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const invite = (accountName: string, texts = ENGLISH) =>
-  buildInvitationMail({ texts, accountName, link: LINK, serviceName: 'Northwind & <Co>' })
+  buildLinkMail('invitation', { texts, named: { account: accountName }, link: LINK, serviceName: 'Northwind & <Co>' })
 
 describe('a mail', () => {
   test('has HTML beside its text, with a button and the link as text, and every value escaped', () => {
@@ -50,7 +49,7 @@ describe('a mail', () => {
 
   test('of every kind says in its HTML what it says in its text', () => {
     const facts = { texts: ENGLISH, link: LINK, serviceName: 'Northwind' }
-    for (const content of [buildResetMail(facts), buildVerificationMail(facts), invite('Rail')]) {
+    for (const content of [buildLinkMail('reset', facts), buildLinkMail('verification', facts), invite('Rail')]) {
       const { html = '' } = renderMail(loadMailTemplate(undefined, LOOK), content)
       const { before, button, after } = content.parts!
       for (const part of [...before, button, ...after])

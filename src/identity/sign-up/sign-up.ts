@@ -12,6 +12,7 @@ import {
   type ProofOrigin,
   takeSignUp,
 } from '../address-proof/address-proof.ts'
+import { buildLinkMail } from '../mail/link-mail.ts'
 import { writeMail } from '../mail/outbox.ts'
 import type { PasswordDeps } from '../password/password.ts'
 import { type IssuedSession, openLockedSession, type SessionDeps, type SessionOrigin } from '../session/session.ts'
@@ -20,7 +21,6 @@ import type { LinkDeps } from '../user/password/password-reset.ts'
 import { buildLinkInvalid, createProofToken } from '../user/proof/proof-token.ts'
 import { foldEmail } from '../user-record/email-key.ts'
 import type { UserRecord } from '../user-record/user.store.ts'
-import { buildKnownMail, buildSignUpMail } from './sign-up-mail.ts'
 
 /** Lifetime of the link of a sign-up. */
 export const SIGN_UP_LIFETIME_MS = 3_600_000
@@ -77,8 +77,8 @@ export async function requestSignUp(
   const facts = { texts, serviceName: deps.serviceName }
   const content =
     result === 'known'
-      ? buildKnownMail({ ...facts, link: `${deps.baseUrl()}/auth/sign-in` })
-      : buildSignUpMail({ ...facts, link: `${deps.baseUrl()}${SIGN_UP_CONFIRM}?token=${token}` })
+      ? buildLinkMail('known', { ...facts, link: `${deps.baseUrl()}/auth/sign-in` })
+      : buildLinkMail('sign-up', { ...facts, link: `${deps.baseUrl()}${SIGN_UP_CONFIRM}?token=${token}` })
   const isReal = result === 'sent' || result === 'known'
   await writeMail(deps, tx, { kind: 'sign-up', to: email, content, expiresAt, isReal, now })
   return result

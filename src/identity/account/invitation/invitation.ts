@@ -7,6 +7,7 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { checkHoldsGrants, type Grant, listHeldPatterns, listMemberRoleGrants } from '../../access/delegation.ts'
 import { checkMemberRoles, lockMemberRoles } from '../../access/role.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
+import { buildLinkMail } from '../../mail/link-mail.ts'
 import { checkCanSend, type MailDeps, writeMail } from '../../mail/outbox.ts'
 import { createProofToken } from '../../user/proof/proof-token.ts'
 import { type AccountTarget, keepAccount } from '../account.store.ts'
@@ -17,7 +18,6 @@ import {
   replaceInvitation,
   revokeOpenInvitation,
 } from './invitation.store.ts'
-import { buildInvitationMail } from './invitation-mail.ts'
 
 /** Lifetime of an invitation. */
 export const INVITATION_LIFETIME_MS = 7 * 24 * 3_600_000
@@ -83,9 +83,9 @@ export async function createInvitation(
     expiresAt,
     now,
   })
-  const content = buildInvitationMail({
+  const content = buildLinkMail('invitation', {
     texts,
-    accountName: account.name,
+    named: { account: account.name },
     link: `${deps.baseUrl()}/auth/invitation?token=${token}`,
     serviceName: deps.serviceName,
   })

@@ -3,12 +3,12 @@ import type { Texts } from '../../../base/language/texts.ts'
 import { invalidField, notFound, Problem } from '../../../http/problem/problem.ts'
 import type { Caller } from '../../../http/shape/caller.ts'
 import { type Database, isUniqueViolation } from '../../../postgres/statement/database.ts'
+import { buildLinkMail } from '../../mail/link-mail.ts'
 import { checkCanSend, writeMail } from '../../mail/outbox.ts'
 import { endUserAccess } from '../../session/session.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
 import { updateUser } from '../../user-record/user.store.ts'
 import type { LinkDeps } from '../password/password-reset.ts'
-import { buildNewAddressMail, buildOldAddressMail } from '../proof/mail-texts.ts'
 import { buildLinkInvalid, createProofToken, hashProofToken } from '../proof/proof-token.ts'
 import {
   type ConfirmedEmailChange,
@@ -68,8 +68,8 @@ export async function requestEmailChange(
     serviceName: deps.serviceName,
   })
   const [toNew, toOld] = [
-    buildNewAddressMail(facts(forNew)),
-    buildOldAddressMail({ ...facts(forOld), newEmail: email }),
+    buildLinkMail('new-address', facts(forNew)),
+    buildLinkMail('old-address', { ...facts(forOld), named: { email } }),
   ]
   await writeMail(deps, tx, { kind: 'email-change', to: email, content: toNew, expiresAt, now })
   await writeMail(deps, tx, { kind: 'email-change', to: user.email, content: toOld, expiresAt, now })

@@ -2,8 +2,8 @@ import type { UserId } from '../../../base/id.ts'
 import type { Texts } from '../../../base/language/texts.ts'
 import type { Problem } from '../../../http/problem/problem.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
+import { buildLinkMail } from '../../mail/link-mail.ts'
 import { checkCanSend, writeMail } from '../../mail/outbox.ts'
-import { buildVerificationMail } from '../proof/mail-texts.ts'
 import {
   deleteProofTokens,
   findProofCandidate,
@@ -36,7 +36,7 @@ export async function requestVerification(
   const expiresAt = new Date(now.getTime() + VERIFICATION_LIFETIME_MS)
   const { email } = user
   await insertProofToken(tx, { tokenHash, purpose: 'verification', userId, email, expiresAt, now })
-  const content = buildVerificationMail({
+  const content = buildLinkMail('verification', {
     texts,
     link: `${deps.baseUrl()}/auth/verify?token=${token}`,
     serviceName: deps.serviceName,

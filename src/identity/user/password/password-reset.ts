@@ -4,12 +4,12 @@ import type { Random } from '../../../base/random.ts'
 import type { Problem } from '../../../http/problem/problem.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { endUserApiKeys } from '../../access/api-key.ts'
+import { buildLinkMail } from '../../mail/link-mail.ts'
 import { checkCanSend, type MailDeps, writeMail } from '../../mail/outbox.ts'
 import type { PasswordDeps } from '../../password/password.ts'
 import { checkNewPassword } from '../../password/password-rule.ts'
 import { endUserAccess } from '../../session/session.ts'
 import { clearLoginThrottle } from '../../throttle/login-attempt.ts'
-import { buildResetMail } from '../proof/mail-texts.ts'
 import {
   deleteProofTokens,
   findProofCandidate,
@@ -59,7 +59,7 @@ export async function requestReset(
   const to = user?.email ?? email
   const userId = user?.userId ?? null
   await insertProofToken(tx, { tokenHash, purpose: 'reset', userId: isReal ? userId : null, email: to, expiresAt, now })
-  const content = buildResetMail({
+  const content = buildLinkMail('reset', {
     texts,
     link: `${deps.baseUrl()}/auth/reset?token=${token}`,
     serviceName: deps.serviceName,
