@@ -1,6 +1,7 @@
 import { hasPlainHost } from '../../http/request/plain-host.ts'
 import { isEmailAddress } from '../../http/shape/formats.ts'
 import { listRefusedSmtpOptions } from '../../identity/mail/smtp-transport.ts'
+import { findHostFault } from '../../postgres/connection/host-list.ts'
 
 /** Parsers of settings. Each throws an Error whose message completes "<NAME> ...", without the value. */
 
@@ -65,9 +66,8 @@ export function receiverUrl(value: string): string {
 
 /** A connection string. */
 export function postgresUrl(value: string): string {
-  const url = URL.parse(value)
-  if (!url || !['postgres:', 'postgresql:'].includes(url.protocol))
-    throw new Error('must be a postgres:// or postgresql:// URL')
+  const fault = findHostFault(value)
+  if (fault !== undefined) throw new Error(fault)
   return value
 }
 

@@ -43,6 +43,7 @@ import { EmbeddedPostgresError } from '../../postgres/embedded/embedded-error.ts
 import { findRunningPostgres } from '../../postgres/embedded/embedded-join.ts'
 import { readSchemaPlan } from '../../postgres/migration/migrate.ts'
 import { MigrationError } from '../../postgres/migration/migration-error.ts'
+import { listHosts } from '../../postgres/connection/host-list.ts'
 import { openDatabase } from '../../postgres/statement/database.ts'
 import {
   type Config,
@@ -260,8 +261,11 @@ function listServers(config: Config): { setting: string; host: string; port: num
     ALERT_WEBHOOK_URL: config.alertWebhookUrl,
     OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpEndpoint,
   }
-  return Object.entries(given).flatMap(([setting, value]) => {
-    const url = value === undefined ? null : URL.parse(value)
+  const servers = Object.entries(given).flatMap(([setting, value]) =>
+    value === undefined ? [] : listHosts(value).map((server) => ({ setting, server })),
+  )
+  return servers.flatMap(({ setting, server }) => {
+    const url = URL.parse(server)
     // Without a host it is a socket of this machine.
     if (!url?.hostname) return []
     const host = url.hostname.replace(/^\[|\]$/g, '')

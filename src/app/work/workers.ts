@@ -109,6 +109,10 @@ export function buildWorkers(parts: WorkerParts): Workers {
       hasPeers: () => lease.hasPeers() && (dispatcher.measureRoom().fastSlots === 0 || !isPublisher),
     }),
     ...((parts.onChange || isProvisioner) && { onChange }),
+    // A promoted standby may still have claims whose results only the lost primary recorded.
+    onReconnect: () => {
+      for (const item of [...dispatchers, provisioner]) item.expectLeak()
+    },
     onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -25,6 +25,7 @@ export interface ReplicatedServer {
   thaw(): Promise<void>
   /** Starts a killed server again, on another port, with what it had: it takes changes, and knows of no promotion. */
   restart(): Promise<ReplicatedServer>
+  stop(): Promise<void>
 }
 
 /** A primary server and a standby that streams from it. */
@@ -33,10 +34,14 @@ export interface Failover extends AsyncDisposable {
   standby: ReplicatedServer
   /** Makes the standby take changes; resolves when it does. */
   promote(): Promise<void>
+  /** Waits until the standby has applied all of the primary. */
+  awaitReplay(): Promise<void>
+  /** Stops the stream to an asynchronous standby: what is committed from here on stays with the primary. */
+  stopStream(): Promise<void>
   /** Holds what the standby has received back from its readers, or lets it be applied again. */
   setReplay(state: 'paused' | 'running'): Promise<void>
-  /** A pool on one of them, for tests that read and write rows. */
-  open(server: ReplicatedServer): TestDatabase
+  /** A pool on one or both of them, for tests that read and write rows. */
+  open(connectionString: string): TestDatabase
 }
 
 /** Whether a commit on the primary waits for the standby. */
@@ -52,19 +57,19 @@ const SETTINGS = {
 export async function startFailover(mode: ReplicationMode): Promise<Failover> {
   const root = await mkdtemp(join(await findDataRoot(), 'signalbox failover '))
   const [primaryDir, standbyDir] = [join(root, 'primary'), join(root, 'standby')]
-  const started: EmbeddedPostgres[] = []
+  const started: ReplicatedServer[] = []
   const pools: TestDatabase[] = []
-  const start = async (dataDir: string, settings: Record<string, string> = {}) => {
+  const start = async (dataDir: string, settings: Record<string, string> = {}): Promise<ReplicatedServer> => {
     const server = await startEmbeddedPostgres({
       ...{ dataDir, random: systemRandom, log: () => {}, settings: { ...SETTINGS, ...settings } },
     })
-    started.push(server)
-    return buildServer(server, () => start(dataDir, settings))
+    const built = buildServer(server, () => start(dataDir, settings))
+    started.push(built)
+    return built
   }
   await seedDataDir(primaryDir)
-  await copyCluster(primaryDir, standbyDir)
-  await writeFile(join(standbyDir, 'postgres', 'data', 'standby.signal'), '')
   const primary = await start(primaryDir)
+  await copyRunning(primary.connectionString, { from: primaryDir, to: standbyDir })
   const { hostname, port, username, password } = new URL(primary.connectionString)
   const source = `host=${hostname} port=${port} user=${username} password=${password} application_name=standby`
   const standby = await start(standbyDir, { primary_conninfo: source })
@@ -87,6 +92,15 @@ export async function startFailover(mode: ReplicationMode): Promise<Failover> {
       const [row] = await standby.ask<{ pg_promote: boolean }>('select pg_promote()')
       if (!row?.pg_promote) throw new Error('the standby was not promoted')
     },
+    awaitReplay: async () => {
+      const [row] = await primary.ask<{ lsn: string }>('select pg_current_wal_flush_lsn()::text as lsn')
+      const text = `select 1 where pg_last_wal_replay_lsn() >= '${row!.lsn}'`
+      await waitFor('the replay', async () => (await standby.ask(text)).length === 1)
+    },
+    stopStream: async () => {
+      const [row] = await primary.ask<{ pid: number }>('select pid from pg_stat_replication')
+      sendSignal(row!.pid, 'SIGSTOP')
+    },
     setReplay: async (state) => {
       await standby.ask(`select pg_wal_replay_${state === 'paused' ? 'pause' : 'resume'}()`)
       // A pause is requested, and holds when the server has seen the request.
@@ -96,7 +110,7 @@ export async function startFailover(mode: ReplicationMode): Promise<Failover> {
           return row?.state === 'paused'
         })
     },
-    open: ({ connectionString }) => {
+    open: (connectionString) => {
       const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
       const pool = { ...opened, connectionString, [Symbol.asyncDispose]: () => opened.close() }
       pools.push(pool)
@@ -110,7 +124,29 @@ export async function startFailover(mode: ReplicationMode): Promise<Failover> {
   }
 }
 
+/** Copies the files of a running server for a standby of it. The package of the server has no `pg_basebackup`. */
+async function copyRunning(connectionString: string, { from, to }: { from: string; to: string }): Promise<void> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  try {
+    await client.query("select pg_backup_start('standby', true)")
+    await mkdir(to, { mode: 0o700 })
+    await copyCluster(join(from, 'postgres'), join(to, 'postgres'))
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)')
+    const files = join(to, 'postgres', 'data')
+    await rm(join(files, 'postmaster.pid'))
+    const { uid, gid } = await stat(files)
+    for (const [name, text] of [['backup_label', rows[0]!.labelfile], ['standby.signal', '']] as const) {
+      await writeFile(join(files, name), text)
+      await chown(join(files, name), uid, gid)
+    }
+  } finally {
+    await client.end()
+  }
+}
+
 function buildServer(server: EmbeddedPostgres, restart: () => Promise<ReplicatedServer>): ReplicatedServer {
+  let isFrozen = false
   const signal = async (name: NodeJS.Signals) => {
     for (const pid of [server.pid, ...(await listChildren(server.pid))]) sendSignal(pid, name)
   }
@@ -121,8 +157,18 @@ function buildServer(server: EmbeddedPostgres, restart: () => Promise<Replicated
       await signal('SIGKILL')
       await server.exited
     },
-    freeze: () => signal('SIGSTOP'),
-    thaw: () => signal('SIGCONT'),
+    freeze: async () => {
+      isFrozen = true
+      await signal('SIGSTOP')
+    },
+    thaw: async () => {
+      isFrozen = false
+      await signal('SIGCONT')
+    },
+    stop: async () => {
+      if (isFrozen) await signal('SIGCONT')
+      await server.stop()
+    },
     restart,
   }
 }
