@@ -13,6 +13,16 @@ export const DATABASE_VARIABLES = {
     'DATABASE_URL',
     'The database for LISTEN and migrations: PostgreSQL itself, when DATABASE_URL is a pooler in transaction mode.',
   ),
+  DATABASE_READ_URL: secretVariable(
+    postgresUrl,
+    'none: the primary',
+    'A streaming replica for lists, dashboards and exports. They read the primary while it lacks something.',
+  ),
+  DATABASE_READ_LAG_MS: variable(
+    integer(0, 10_000),
+    '500',
+    'How long a read waits for the replica to have what the primary had when the read began; then it reads the primary.',
+  ),
   DATABASE_POOL_SIZE: variable(
     integer(2, 200),
     '10',

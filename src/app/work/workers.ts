@@ -9,6 +9,7 @@ import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worke
 import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
 import { buildMetrics, type Metrics, type MetricsDeps } from '../../operations/metrics/metrics.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
+import { findPrimaryChoice } from '../../postgres/connection/host-client.ts'
 import { buildNotifier } from '../../postgres/connection/notify.ts'
 import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts'
 import { buildTargetLatch, type TargetLatch } from '../../provisioning/target/target-latch.ts'
@@ -208,6 +209,7 @@ function buildAppMetrics(
   counts: Pick<MetricsDeps, 'inFlight' | 'countListenReconnects'>,
 ): Metrics {
   const { database, requestDatabase, readDatabase, leaseDatabase, maintenanceDatabase } = databases
+  const { replicaDatabase, connectionString } = databases
   return buildMetrics({
     ...{ db: database.db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts },
     storage: { disk: findDiskSource(config), retention: config },
@@ -217,7 +219,10 @@ function buildAppMetrics(
       ...(readDatabase && { reads: readDatabase.state }),
       ...(leaseDatabase && { lease: leaseDatabase.state }),
       ...(maintenanceDatabase && { maintenance: maintenanceDatabase.state }),
+      ...(replicaDatabase && { replica: replicaDatabase.state }),
     },
+    replica: replicaDatabase?.replica,
+    countSwitches: () => findPrimaryChoice(connectionString)?.countSwitches() ?? 0,
     ...counts,
   })
 }

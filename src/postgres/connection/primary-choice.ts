@@ -39,6 +39,8 @@ export interface PrimaryChoice {
   distrust(host: string): void
   /** Registers a connection, which is ended when another server is the primary. Returns its removal. */
   enter(connection: ServerConnection): () => void
+  /** How often another server became the primary. */
+  countSwitches(): number
   /** Calls `listen` when another server is the primary. Returns the removal. */
   onSwitch(listen: () => void): () => void
 }
@@ -70,6 +72,9 @@ export function buildPrimaryChoice(
   const connections = new Set<ServerConnection>()
   const listeners = new Set<() => void>()
   let primary: string | undefined
+  /** The last found primary, also while it is distrusted. */
+  let lastPrimary: string | undefined
+  let switches = 0
   let known = 0
   let uses = 0
   let watching: AbortController | undefined
@@ -81,10 +86,10 @@ export function buildPrimaryChoice(
     primary = host
     lastPrimary = host
     for (const connection of connections) if (connection.host !== host) connection.end()
+    if (isOther) switches += 1
     if (isOther) for (const listen of listeners) listen()
     return host
   }
-  let lastPrimary: string | undefined
 
   function ask(host: string): Promise<PrimaryAnswer | 'standby'> {
     const probe = probes.get(host) ?? buildProbe(host)
@@ -165,6 +170,7 @@ export function buildPrimaryChoice(
       connections.add(connection)
       return () => connections.delete(connection)
     },
+    countSwitches: () => switches,
     onSwitch: (listen) => {
       listeners.add(listen)
       return () => listeners.delete(listen)
