@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Failover, type ReplicatedServer, startFailover } from '../harness/database/failover.ts'
+import { type Failover, nameBoth, startFailover } from '../harness/database/failover.ts'
 import { type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
 import type { Receiver } from '../harness/fakes/receiver.ts'
@@ -9,12 +9,6 @@ import { waitFor } from '../harness/run/wait.ts'
 /** Limits from the promotion (docs/operations/failover.md#promised). */
 const GOES_ON_MS = 2_000
 const RETRIED_MS = 5_000
-
-/** The connection string of both servers, in this order. */
-function nameBoth(one: ReplicatedServer, two: ReplicatedServer): string {
-  const host = new URL(two.connectionString).host
-  return one.connectionString.replace(/(@[^/]+)/, `$1,${host}`).concat('?target_session_attrs=read-write')
-}
 
 interface Load {
   /** The ids of the contracts whose creation was answered 201. */
