@@ -68,7 +68,7 @@ export function addDatabaseMetrics(deps: DatabaseMetricsDeps, metrics: Instrumen
   addReplicaMetrics(replica, metrics)
 }
 
-/** Without a replica these have no samples. */
+/** Without a replica the gauges have no samples. */
 function addReplicaMetrics(replica: DatabaseMetricsDeps['replica'], metrics: Instruments): void {
   metrics.gauge(
     'database_replica_used',
@@ -96,8 +96,8 @@ function addReplicaMetrics(replica: DatabaseMetricsDeps['replica'], metrics: Ins
     ['server'],
     (counter) => {
       counter.reset()
-      const reads = replica?.().reads
-      if (reads) for (const server of ['replica', 'primary'] as const) counter.inc({ server }, reads[server])
+      const reads = replica?.().reads ?? { replica: 0, primary: 0 }
+      for (const server of ['replica', 'primary'] as const) counter.inc({ server }, reads[server])
     },
   )
 }

@@ -4,8 +4,9 @@ import type pg from 'pg'
 const FIRST_PAUSE_MS = 2
 const LAST_PAUSE_MS = 50
 
-/** After how long a replica that was put aside is tried again, by one caller, without a wait. */
+/** After how long a replica that was put aside is tried again, by one caller, and for how long that one waits. */
 const RETRY_MS = 1_000
+const RETRY_WAIT_MS = 50
 
 /** What the primary has flushed, and so every change that was committed before. */
 export interface PrimaryPosition {
@@ -123,7 +124,7 @@ export function buildReplicaChoice(deps: ReplicaDeps): ReplicaChoice {
     if (isAside && (isTrying || deps.monotonicMs() < retryAtMs)) return undefined
     isTrying ||= isAside
     try {
-      const found = await tryReplica(isAside ? 0 : deps.lagLimitMs)
+      const found = await tryReplica(isAside ? Math.min(RETRY_WAIT_MS, deps.lagLimitMs) : deps.lagLimitMs)
       note(typeof found === 'string' ? found : 'used')
       return typeof found === 'string' ? undefined : found
     } catch {
