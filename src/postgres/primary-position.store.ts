@@ -1,6 +1,6 @@
+import type { PrimaryPosition } from './connection/replica.ts'
 import type { Database } from './statement/database.ts'
 import { statement } from './statement/statement.ts'
-import type { PrimaryPosition } from './connection/replica.ts'
 
 const select = statement<PrimaryPosition>(`
   select lsn::text as lsn, left(pg_walfile_name(lsn), 8) as timeline from (select pg_current_wal_flush_lsn() as lsn) s`)

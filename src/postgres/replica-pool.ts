@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { readMonotonicMs, systemClock } from '../base/clock.ts'
-import { readPrimaryPosition } from './primary-position.store.ts'
 import { buildReplicaChoice, type ReplicaChoice, type ReplicaState } from './connection/replica.ts'
+import { readPrimaryPosition } from './primary-position.store.ts'
 import { type DatabasePool, openDatabase, READ_LIMITS } from './statement/database.ts'
 
 /** Timeout of a connection to the replica: the primary reads in its place. */

@@ -135,7 +135,7 @@ test('a primary that hangs and runs on after the promotion: its connections are 
   })
 
   await primary.thaw()
-  const [{ count: before }] = await primary.ask<{ count: number }>('select count(*)::int as count from contract') as [
+  const [{ count: before }] = (await primary.ask<{ count: number }>('select count(*)::int as count from contract')) as [
     { count: number },
   ]
   await waitFor('the end of the old connections', async () => (await primary.ask(CONNECTIONS)).length === 0)

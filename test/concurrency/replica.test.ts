@@ -39,7 +39,7 @@ const countReads = async (service: LocalService) => ({
 })
 
 const readReplicaStatus = async (service: LocalService) =>
-  ((await (await fetch(`${service.url}/readyz`)).json()) as { status: string; replica: string })
+  (await (await fetch(`${service.url}/readyz`)).json()) as { status: string; replica: string }
 
 async function listNewest(service: LocalService): Promise<string> {
   const answer = await service.call('GET', LIST)

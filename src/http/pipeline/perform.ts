@@ -139,7 +139,8 @@ async function checkScope<Deps>({ route, deps, context }: Served<Deps>): Promise
 async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
   const { pipeline, route, context } = served
   try {
-    if (route.isExpensive || isExpensive(context.listing)) return await runExpensive(served, () => read(served, pipeline.readDb))
+    if (route.isExpensive || isExpensive(context.listing))
+      return await runExpensive(served, () => read(served, pipeline.readDb))
     return await read(served, pipeline.readDb).catch(refuseLongRead)
   } finally {
     context.db = pipeline.db

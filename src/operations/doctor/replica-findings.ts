@@ -12,10 +12,7 @@ export interface ReplicaFacts {
 }
 
 /** Classifies the replica: without it the primary reads, so each finding is a warning. */
-export function classifyReplica(
-  facts: ReplicaFacts | { error: string },
-  primary: { systemId: string },
-): Finding[] {
+export function classifyReplica(facts: ReplicaFacts | { error: string }, primary: { systemId: string }): Finding[] {
   if ('error' in facts)
     return [warn('replica_unreachable', facts.error, 'Correct DATABASE_READ_URL, or start the replica.')]
   if (facts.systemId !== primary.systemId)

@@ -4,7 +4,10 @@ import { findHostFault, listHosts } from './host-list.ts'
 
 test.each([
   ['postgres://u:p@one:5432/name', ['postgres://u:p@one:5432/name']],
-  ['postgres://u:p@one:1,two:2/name?sslmode=require', ['postgres://u:p@one:1/name?sslmode=require', 'postgres://u:p@two:2/name?sslmode=require']],
+  [
+    'postgres://u:p@one:1,two:2/name?sslmode=require',
+    ['postgres://u:p@one:1/name?sslmode=require', 'postgres://u:p@two:2/name?sslmode=require'],
+  ],
   ['postgresql://one,two', ['postgresql://one', 'postgresql://two']],
   ['postgres://u:a,b@one/name', ['postgres://u:a,b@one/name']],
   ['postgres://u:a,b@[::1]:5,[::2]/name', ['postgres://u:a,b@[::1]:5/name', 'postgres://u:a,b@[::2]/name']],
@@ -27,8 +30,14 @@ describe('a connection string', () => {
     ['mysql://one/name', 'must be a postgres:// or postgresql:// URL'],
     ['postgres://one:x,two/name', 'must be a postgres:// or postgresql:// URL'],
     ['postgres://one,,two/name', 'must name a host between two commas'],
-    ['postgres://one,two/name?target_session_attrs=any', 'must have target_session_attrs=read-write or none: changes need the primary server'],
-    ['postgres://one/name?target_session_attrs=standby', 'must have target_session_attrs=read-write or none: changes need the primary server'],
+    [
+      'postgres://one,two/name?target_session_attrs=any',
+      'must have target_session_attrs=read-write or none: changes need the primary server',
+    ],
+    [
+      'postgres://one/name?target_session_attrs=standby',
+      'must have target_session_attrs=read-write or none: changes need the primary server',
+    ],
   ])('must not be %s', (value, fault) => {
     expect(findHostFault(value)).toBe(fault)
   })

@@ -18,7 +18,8 @@ export function listHosts(connectionString: string): string[] {
 export function findHostFault(connectionString: string): string | undefined {
   const urls = listHosts(connectionString).map((host) => URL.parse(host))
   for (const url of urls)
-    if (!url || !['postgres:', 'postgresql:'].includes(url.protocol)) return 'must be a postgres:// or postgresql:// URL'
+    if (!url || !['postgres:', 'postgresql:'].includes(url.protocol))
+      return 'must be a postgres:// or postgresql:// URL'
   if (urls.length > 1 && urls.some((url) => url?.hostname === '')) return 'must name a host between two commas'
   const target = urls[0]?.searchParams.get('target_session_attrs') ?? 'read-write'
   if (!WRITING_TARGETS.includes(target))

@@ -142,7 +142,10 @@ async function copyRunning(connectionString: string, { from, to }: { from: strin
     const files = join(to, 'postgres', 'data')
     await rm(join(files, 'postmaster.pid'))
     const { uid, gid } = await stat(files)
-    for (const [name, text] of [['backup_label', rows[0]!.labelfile], ['standby.signal', '']] as const) {
+    for (const [name, text] of [
+      ['backup_label', rows[0]!.labelfile],
+      ['standby.signal', ''],
+    ] as const) {
       await writeFile(join(files, name), text)
       await chown(join(files, name), uid, gid)
     }
