@@ -111,18 +111,23 @@ export class HostClient extends pg.Client {
 
   override connect(): Promise<pg.Client>
   override connect(callback: (error: Error) => void): void
-  override connect(callback?: (error: Error) => void): Promise<pg.Client> | void {
-    if (!this.#choice) return callback ? super.connect(callback) : super.connect()
-    const connected = this.#connectToPrimary(this.#choice)
-    if (!callback) return connected
-    connected.then(() => (callback as (error?: Error) => void)(), callback)
+  override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+    if (!this.#choice && callback) super.connect(callback)
+    else {
+      const connected = this.#choice ? this.#connectToPrimary(this.#choice) : super.connect()
+      if (!callback) return connected
+      connected.then(() => (callback as (error?: Error) => void)(), callback)
+    }
+    return undefined
   }
 
   override end(): Promise<void>
   override end(callback: (error: Error) => void): void
-  override end(callback?: (error: Error) => void): Promise<void> | void {
+  override end(callback?: (error: Error) => void): Promise<void> | undefined {
     this.#hasEnded = true
-    return callback ? super.end(callback) : super.end()
+    if (!callback) return super.end()
+    super.end(callback)
+    return undefined
   }
 
   async #connectToPrimary(choice: PrimaryChoice): Promise<pg.Client> {
