@@ -111,9 +111,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     }),
     ...((parts.onChange || isProvisioner) && { onChange }),
     // A promoted standby may still have claims whose results only the lost primary recorded.
-    onReconnect: () => {
-      for (const item of [...dispatchers, provisioner]) item.expectLeak()
-    },
+    onReconnect: () => expectLeaks([...dispatchers, provisioner]),
     onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })
@@ -163,6 +161,10 @@ export function buildWorkers(parts: WorkerParts): Workers {
         await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
     },
   }
+}
+
+function expectLeaks(dispatchers: readonly Pick<Dispatcher, 'expectLeak'>[]): void {
+  for (const dispatcher of dispatchers) dispatcher.expectLeak()
 }
 
 /** The worker of the outbox, with its templates and transport, and that of the mails about webhooks. */
