@@ -1,3 +1,4 @@
+import { DATABASE_PANELS } from './grafana-database-panels.ts'
 import {
   course,
   ONLY,
@@ -11,7 +12,6 @@ import {
   sharedRateBy,
   stat,
 } from './grafana-panel.ts'
-import { DATABASE_PANELS } from './grafana-database-panels.ts'
 
 const OVERVIEW: Row = {
   title: 'Now',

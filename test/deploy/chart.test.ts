@@ -300,8 +300,8 @@ if (helm)
         expect(env).toContainEqual({ name: 'DATABASE_URL', valueFrom: key('uri') })
         expect(env.map(({ name }) => name)).not.toContain('DATABASE_READ_URL')
       }
+      // A variable is replaced only where it stands before its use.
       for (const env of variablesOf({ cluster, readReplicas: true }))
-        // A variable is replaced only where it stands before its use.
         expect(env.slice(-5)).toEqual([
           { name: 'DATABASE_URL', valueFrom: key('uri') },
           { name: 'CLUSTER_DATABASE', valueFrom: key('dbname') },

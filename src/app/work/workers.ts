@@ -101,9 +101,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
   const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
   const notifier = buildNotifier({
-    connectionString: parts.connectionString,
-    clock,
-    random: parts.random,
+    ...{ connectionString: parts.connectionString, clock, random: parts.random },
     ...(isWorker && {
       onWork,
       workerId,
