@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { examineReplica } from '../../src/app/work/doctor-replica.ts'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
 import { type Failover, nameBoth, startFailover } from '../harness/database/failover.ts'
 import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
@@ -47,6 +48,17 @@ async function listNewest(service: LocalService): Promise<string> {
   return answer.body.data[0].document_id
 }
 
+/** What the doctor finds about the replica for an ordinary user, who is made at the first call. */
+async function examineAs({ primary, standby, awaitReplay }: Failover, user: string): Promise<string[]> {
+  await primary.ask(`do $$ begin if not exists (select from pg_roles where rolname = '${user}') then
+    create role ${user} login password '${user}'; end if; end $$`)
+  await awaitReplay()
+  const url = new URL(standby.connectionString)
+  Object.assign(url, { username: user, password: user })
+  const [row] = await primary.ask<{ id: string }>('select system_identifier::text as id from pg_control_system()')
+  return (await examineReplica(url.href, { systemId: row!.id })).map(({ code }) => code)
+}
+
 test('a reader of its own write gets it, through each process at once, while lists and dashboards read the replica; when it is lost, no list fails', async () => {
   await using t = await openReplicated()
   const [one, two] = t.services
@@ -67,6 +79,10 @@ test('a reader of its own write gets it, through each process at once, while lis
     "select count(*)::int as count from pg_stat_activity where application_name = 'signalbox replica'",
   )
   expect(rows[0]!.count).toBeGreaterThan(0)
+
+  expect(await examineAs(t.servers, 'plain')).toEqual(['replica_unproven'])
+  await t.servers.primary.ask('grant pg_read_all_stats to plain')
+  expect(await examineAs(t.servers, 'plain')).toEqual([])
 
   await t.servers.standby.kill()
   const answers = await Promise.all(Array.from({ length: 10 }, () => one.call('GET', LIST)))
