@@ -8,6 +8,9 @@ const LAST_PAUSE_MS = 50
 const RETRY_MS = 1_000
 const RETRY_WAIT_MS = 50
 
+/** Limit of the question what a replica has: one that hangs must not hold its readers. */
+const ANSWER_LIMIT_MS = 1_000
+
 /** What the primary has flushed, and so every change that was committed before. */
 export interface PrimaryPosition {
   /** Of the write-ahead log, as PostgreSQL writes it: `16/B374D848`. */
@@ -90,7 +93,10 @@ export function buildReplicaChoice(deps: ReplicaDeps): ReplicaChoice {
   async function look(client: pg.PoolClient, position: PrimaryPosition): Promise<ReplicaStatus> {
     const last = known.get(client)
     if (last && last.timeline === position.timeline && last.lsn >= parseLsn(position.lsn)) return 'used'
-    const { rows } = await client.query<Standing>({ name: 'replica-standing', text: STANDING, values: [position.lsn] })
+    const { rows } = await client.query<Standing>({
+      ...{ name: 'replica-standing', text: STANDING, values: [position.lsn] },
+      ...{ query_timeout: ANSWER_LIMIT_MS },
+    })
     const { replayed = null, lag = null, timeline = null } = rows[0] ?? {}
     lagBytes = lag ?? undefined
     if (replayed === null || timeline !== position.timeline) return 'unproven'
