@@ -1,3 +1,4 @@
+import { DATABASE_PANELS } from './grafana-database-panels.ts'
 import {
   course,
   ONLY,
@@ -238,21 +239,7 @@ const PROCESSES: Row = {
       unit: 'short',
       queries: [ofProcess('process_open_fds'), { expr: `min(process_max_fds${ONLY})`, legend: 'limit' }],
     }),
-    course('Connections to the database that failed', 'Callers refused, silent connections, lost listening ones.', {
-      unit: 'short',
-      queries: [
-        { expr: `sum by (pool) (increase(database_refused_total${ONLY}[1m]))`, legend: 'refused: {{pool}}' },
-        { expr: `sum by (pool) (increase(database_silent_connections_total${ONLY}[1m]))`, legend: 'silent: {{pool}}' },
-        { expr: `sum(increase(database_listen_reconnects_total${ONLY}[1m]))`, legend: 'listening' },
-      ],
-    }),
-    course('Callers that wait for the database', 'For a connection; 1 for each breaker that is open.', {
-      unit: 'short',
-      queries: [
-        { expr: `sum by (pool) (database_connections_awaited${ONLY})`, legend: '{{pool}}' },
-        { expr: `sum by (pool) (database_breaker_open${ONLY})`, legend: 'breaker: {{pool}}' },
-      ],
-    }),
+    ...DATABASE_PANELS,
     course(
       'Clock',
       'How far each machine is ahead of the database. Beyond 10 s its processes claim and delete nothing.',

@@ -213,13 +213,14 @@ function describeSocket(app: ProviderApp | undefined): string | undefined {
 }
 
 function buildServiceRouteDeps(
-  { config, database, clock, time, hasStarted = () => true }: AppOptions,
+  { config, database, replicaDatabase, clock, time, hasStarted = () => true }: AppOptions,
   parts: { metrics: Metrics; catalogue: readonly CatalogueEntry[]; limiter: RateLimiter; isStopping: () => boolean },
 ): ServiceRouteDeps {
   const { metrics, catalogue, limiter, isStopping } = parts
   const metricsAccess = decideMetricsAccess(config)
   const limit = limiter.limitVisit
-  return { db: database.db, clock, time, metrics, catalogue, limit, hasStarted, isStopping, metricsAccess }
+  const shown = { metrics, catalogue, metricsAccess, replica: replicaDatabase?.replica }
+  return { db: database.db, clock, time, limit, hasStarted, isStopping, ...shown }
 }
 
 function buildAppLimiter({ config, database, clock, logger }: AppOptions): RateLimiter {

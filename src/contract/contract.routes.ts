@@ -49,6 +49,7 @@ export const contractRoutes: Routes<ContractDeps> = [
       accountScope: 'none',
       summary: 'List contracts',
       list: CONTRACT_FIELDS,
+      readsReplica: true,
     },
     {
       rows: ({ db, scope }) => buildList(scope, (own) => selectContracts(db, own)),

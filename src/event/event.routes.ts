@@ -26,6 +26,7 @@ export const eventRoutes: Routes<object> = [
       summary: 'List events',
       description: 'Events are kept as long as their ledger rows.',
       list: EVENT_FIELDS,
+      readsReplica: true,
     },
     {
       rows: ({ db, scope }) => buildList(scope, (own) => selectEvents(db, own, scope)),

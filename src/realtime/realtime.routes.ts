@@ -166,6 +166,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       description: 'Recent messages with their outcome. Ended messages are kept for three days.',
       data: MessageRow,
       list: MESSAGE_FIELDS,
+      readsReplica: true,
     },
     {
       rows: ({ db, scope }) => buildList(scope, (own) => selectMessages(db, own)),
@@ -215,6 +216,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
         'Channels that were occupied and vacated, their subscriptions, members and client events, as the provider or the embedded server reports them. To follow them, ask again for those after the last `created_at`, oldest first. Kept for one day.',
       data: ChannelEventRow,
       list: CHANNEL_EVENT_FIELDS,
+      readsReplica: true,
     },
     {
       rows: ({ db }) => buildWholeList(selectChannelEvents(db)),

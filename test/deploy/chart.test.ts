@@ -60,6 +60,14 @@ describe('the values', () => {
     expect(isValid({ ...given, settings: { DATABASE_POOL_SIZE: '10' } })).toBe(true)
   })
 
+  test('take the name of a cluster of CloudNativePG, and its replicas only with one', () => {
+    const withCluster = (cloudnativepg: object) => isValid({ ...given, cloudnativepg })
+    expect(withCluster({ cluster: 'signalbox-db', readReplicas: true })).toBe(true)
+    expect(withCluster({ cluster: '', readReplicas: true })).toBe(false)
+    expect(withCluster({ cluster: 'db@evil', readReplicas: false })).toBe(false)
+    expect(withCluster({ cluster: 'db', readReplica: true })).toBe(false)
+  })
+
   test('and the chart have the version of the project', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
     expect(parse(read('Chart.yaml'))).toMatchObject({ version, appVersion: version })
@@ -278,6 +286,37 @@ if (helm)
         const items = secretFiles.map((key) => ({ key, path: key }))
         expect(volumes).toEqual([{ name: 'secrets', secret: { secretName: 'signalbox', defaultMode: 0o440, items } }])
       }
+    })
+
+    test('connects to a cluster of CloudNativePG, and reads its standbys where that is wanted', () => {
+      const names = ['DATABASE_URL', 'DATABASE_READ_URL']
+      for (const manifest of [...deployments, job])
+        expect(names.filter((name) => name in environmentOf(manifest))).toEqual([])
+      const cluster = 'signalbox-db'
+      const variablesOf = (cloudnativepg: object) =>
+        ofKind(render({ cloudnativepg }), 'Deployment').map(({ spec }) => spec.template.spec.containers[0].env)
+      const key = (name: string) => ({ secretKeyRef: { name: 'signalbox-db-app', key: name } })
+      for (const env of variablesOf({ cluster })) {
+        expect(env).toContainEqual({ name: 'DATABASE_URL', valueFrom: key('uri') })
+        expect(env.map(({ name }) => name)).not.toContain('DATABASE_READ_URL')
+      }
+      // A variable is replaced only where it stands before its use.
+      for (const env of variablesOf({ cluster, readReplicas: true }))
+        expect(env.slice(-5)).toEqual([
+          { name: 'DATABASE_URL', valueFrom: key('uri') },
+          { name: 'CLUSTER_DATABASE', valueFrom: key('dbname') },
+          { name: 'CLUSTER_PASSWORD', valueFrom: key('password') },
+          { name: 'CLUSTER_USER', valueFrom: key('username') },
+          {
+            name: 'DATABASE_READ_URL',
+            value: 'postgres://$(CLUSTER_USER):$(CLUSTER_PASSWORD)@signalbox-db-ro:5432/$(CLUSTER_DATABASE)',
+          },
+        ])
+      const [policy] = ofKind(render({ cloudnativepg: { cluster }, networkPolicy: { enabled: true } }), 'NetworkPolicy')
+      const { egress } = policy!.spec as unknown as { egress: { to?: unknown }[] }
+      expect(egress[1]?.to).toEqual([{ podSelector: { matchLabels: { 'cnpg.io/cluster': cluster } } }])
+      const both = { baseUrl: given.baseUrl, cloudnativepg: { cluster }, secretFiles: ['DATABASE_URL'] }
+      expect(runHelm(both).stderr).toContain('secretFiles must not list DATABASE_URL')
     })
 
     test('names an image by its digest where one is given, else by its tag', () => {

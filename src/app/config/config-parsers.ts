@@ -1,6 +1,7 @@
 import { hasPlainHost } from '../../http/request/plain-host.ts'
 import { isEmailAddress } from '../../http/shape/formats.ts'
 import { listRefusedSmtpOptions } from '../../identity/mail/smtp-transport.ts'
+import { findHostFault, listHosts } from '../../postgres/connection/host-list.ts'
 
 /** Parsers of settings. Each throws an Error whose message completes "<NAME> ...", without the value. */
 
@@ -65,8 +66,15 @@ export function receiverUrl(value: string): string {
 
 /** A connection string. */
 export function postgresUrl(value: string): string {
-  const url = URL.parse(value)
-  if (!url || !['postgres:', 'postgresql:'].includes(url.protocol))
+  const fault = findHostFault(value)
+  if (fault !== undefined) throw new Error(fault)
+  return value
+}
+
+/** The URL of a replica, or of an address that leads to several. */
+export function replicaUrl(value: string): string {
+  if (listHosts(value).length > 1) throw new Error('must name one host, such as an address that leads to the replicas')
+  if (!['postgres:', 'postgresql:'].includes(URL.parse(value)?.protocol ?? ''))
     throw new Error('must be a postgres:// or postgresql:// URL')
   return value
 }

@@ -97,7 +97,8 @@ function findIdleSettings(values: Values, appEnv: AppEnv): string[] {
   return [
     ...idle(['ALERT_WEBHOOK_SECRET'], values.ALERT_WEBHOOK_URL !== undefined, 'alone. Set ALERT_WEBHOOK_URL'),
     ...idle(['SIGN_UP_EMAIL_DOMAINS'], !['closed', undefined].includes(values.SIGN_UP), 'alone. Set SIGN_UP to open'),
-    ...idle(['DATABASE_LISTEN_URL'], values.DATABASE_URL !== undefined, 'alone. Set DATABASE_URL'),
+    ...idle(['DATABASE_LISTEN_URL', 'DATABASE_READ_URL'], values.DATABASE_URL !== undefined, 'alone. Set DATABASE_URL'),
+    ...idle(['DATABASE_READ_LAG_MS'], values.DATABASE_READ_URL !== undefined, 'alone. Set DATABASE_READ_URL'),
     ...idle(
       ['SUPABASE_URL', 'SUPABASE_ANON_KEY', 'SUPABASE_ISSUER'],
       isManaged,

@@ -53,6 +53,9 @@ describe('configuration', () => {
     ['BASE_URL', 'localhost:3000'],
     ['BASE_URL', 'https://example.com/?a=b'],
     ['DATABASE_URL', 'mysql://localhost/x'],
+    ['DATABASE_URL', 'postgres://one,two/x?target_session_attrs=any'],
+    ['DATABASE_READ_URL', 'postgres://one,two/x'],
+    ['DATABASE_READ_URL', 'mysql://localhost/x'],
     ['SIGN_UP', 'yes'],
     ['SIGN_UP_EMAIL_DOMAINS', 'Example.com'],
     ['SIGN_UP_EMAIL_DOMAINS', 'a@example.com'],
@@ -197,6 +200,12 @@ describe('configuration', () => {
       { ALERT_WEBHOOK_URL: 'https://a.test/?k=1' },
     ],
     ['DATABASE_LISTEN_URL', 'postgres://db/a', { DATABASE_URL: 'postgres://pooler/a' }],
+    ['DATABASE_READ_URL', 'postgres://standby/a', { DATABASE_URL: 'postgres://db/a' }],
+    [
+      'DATABASE_READ_LAG_MS',
+      '100',
+      { DATABASE_URL: 'postgres://one,two/a', DATABASE_READ_URL: 'postgres://c/a?target_session_attrs=standby' },
+    ],
     ['SUPABASE_ANON_KEY', 'key', { IDENTITY_ENGINE: 'supabase', SUPABASE_URL: 'https://auth.test' }],
     [
       'INTEGRATION_REALTIME_HOST',

@@ -47,6 +47,9 @@ export interface Config extends RealtimeConfig, SignUpConfig {
   databaseListenUrl: string | undefined
   databasePoolSize: number
   databaseReadPoolSize: number
+  /** The replica that lists may read, and how long they wait for it to have what the primary has, in milliseconds. */
+  databaseReadUrl: string | undefined
+  databaseReadLagMs: number
   databaseWorkerPoolSize: number
   databaseWaitSeconds: number
   /** Maximum size of the database on its disk. */
@@ -195,6 +198,7 @@ function readDatabaseBounds(values: Values) {
   return {
     databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
     databaseReadPoolSize: values.DATABASE_READ_POOL_SIZE ?? 5,
+    ...{ databaseReadUrl: values.DATABASE_READ_URL, databaseReadLagMs: values.DATABASE_READ_LAG_MS ?? 500 },
     databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
     databaseWaitSeconds: values.DATABASE_WAIT_SECONDS ?? 60,
     databaseDiskBytes: values.DATABASE_DISK_BYTES,

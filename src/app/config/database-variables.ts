@@ -1,4 +1,4 @@
-import { integer, postgresUrl } from './config-parsers.ts'
+import { integer, postgresUrl, replicaUrl } from './config-parsers.ts'
 import { secretVariable, variable } from './variable.ts'
 
 /** The settings of the database, and of a start and a stop that wait. */
@@ -6,12 +6,22 @@ export const DATABASE_VARIABLES = {
   DATABASE_URL: secretVariable(
     postgresUrl,
     'an embedded PostgreSQL under SIGNALBOX_DATA_DIR',
-    'Any PostgreSQL 15 or newer.',
+    'Any PostgreSQL 15 or newer. With several hosts (`one:5432,two:5432`) the primary among them.',
   ),
   DATABASE_LISTEN_URL: secretVariable(
     postgresUrl,
     'DATABASE_URL',
     'The database for LISTEN and migrations: PostgreSQL itself, when DATABASE_URL is a pooler in transaction mode.',
+  ),
+  DATABASE_READ_URL: secretVariable(
+    replicaUrl,
+    'none: the primary',
+    'A streaming replica for lists, dashboards and exports. They read the primary while it lacks something.',
+  ),
+  DATABASE_READ_LAG_MS: variable(
+    integer(0, 10_000),
+    '500',
+    'How long a read waits for the replica to have what the primary had when the read began; then it reads the primary.',
   ),
   DATABASE_POOL_SIZE: variable(
     integer(2, 200),

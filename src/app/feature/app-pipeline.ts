@@ -50,6 +50,7 @@ export function buildPipeline(parts: {
   return {
     db,
     readDb: (options.readDatabase ?? options.database).db,
+    replicaDb: options.replicaDatabase?.db,
     runExpensiveRead: buildReadSemaphore({ atOnce: config.databaseReadPoolSize - 1, clock }),
     clock,
     authenticate,

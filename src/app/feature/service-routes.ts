@@ -11,6 +11,7 @@ import { buildPathProblem } from '../../http/route/known-path.ts'
 import { checkRoutes } from '../../http/route/route-check.ts'
 import type { Metrics } from '../../operations/metrics/metrics.ts'
 import { holdsScrapeToken } from '../../operations/metrics/scrape-token.ts'
+import type { ReplicaState } from '../../postgres/connection/replica.ts'
 import { type Database, readDatabaseState } from '../../postgres/statement/database.ts'
 import { EnvelopeBody } from '../../webhook/envelope/envelope.schema.ts'
 
@@ -27,6 +28,8 @@ export interface ServiceRouteDeps {
   hasStarted: () => boolean
   /** The clock, where it follows the database's. */
   time?: DatabaseClock | undefined
+  /** The use of the read replica; undefined without one. */
+  replica?: (() => ReplicaState) | undefined
   /** Whether this process was asked to stop. */
   isStopping: () => boolean
   /** The access to `/metrics` on the port of the service. */
@@ -67,7 +70,7 @@ export async function mountServiceRoutes(server: FastifyInstance, deps: ServiceR
 
 /** Liveness is constant; readiness checks the database between the start and the stop of the process. */
 function mountProbes(server: FastifyInstance, deps: ServiceRouteDeps): void {
-  const { db, clock, hasStarted, isStopping, time } = deps
+  const { db, clock, hasStarted, isStopping, time, replica } = deps
   const checkDatabase = cacheFor(clock, READINESS_LIFETIME_MS, () => readDatabaseState(db))
   const checkStarted = async () => {
     const state = await checkDatabase()
@@ -77,7 +80,8 @@ function mountProbes(server: FastifyInstance, deps: ServiceRouteDeps): void {
   server.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
     const status = isStopping() ? 'stopping' : hasStarted() ? await checkStarted() : 'starting'
     if (status !== 'ok') reply.code(503).header('retry-after', status === 'starting' ? '1' : '5')
-    return { status }
+    // Without a replica the primary reads: the process is ready.
+    return { status, ...(replica && { replica: replica().status }) }
   })
 }
 

@@ -6,6 +6,7 @@ import type { Random } from '../../base/random.ts'
 import type { HashingSemaphore } from '../../identity/password/hashing-semaphore.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { ReplicaPool } from '../../postgres/replica-pool.ts'
 import type { DatabasePool } from '../../postgres/statement/database.ts'
 import type { Config, ServiceSecrets } from '../config/config.ts'
 
@@ -20,6 +21,8 @@ export interface AppOptions {
   database: DatabasePool
   /** The pool of lists and other reads that may be long. Default: that of requests. */
   readDatabase?: DatabasePool
+  /** The pool of reads on a replica. Default: none. */
+  replicaDatabase?: ReplicaPool | undefined
   /** The pool of the workers. Default: that of requests. */
   workerDatabase?: DatabasePool
   /** The connection of the workers' lease, and the pool of maintenance. Default: that of the workers. */

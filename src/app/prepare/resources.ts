@@ -2,8 +2,10 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { DatabaseClock } from '../../base/database-clock.ts'
 import type { Random } from '../../base/random.ts'
+import { findPrimaryChoice } from '../../postgres/connection/host-client.ts'
 import type { Siblings } from '../../postgres/connection/pool-guard.ts'
 import type { EmbeddedPostgres } from '../../postgres/embedded/embedded.ts'
+import { openReplica, type ReplicaPool } from '../../postgres/replica-pool.ts'
 import {
   type DatabasePool,
   EVENT_QUEUE_OFF,
@@ -28,6 +30,8 @@ export interface Resources {
   database: DatabasePool
   /** The pool of lists and other long reads, separate so that they do not take the connections of requests. */
   readDatabase: DatabasePool
+  /** The pool of reads on the replica of DATABASE_READ_URL, whose connections lead to the primary where it lacks something. */
+  replicaDatabase: ReplicaPool | undefined
   /** The pool of the workers, separate so that a backlog does not take the connections of requests. */
   workerDatabase: DatabasePool
   /** One connection for the lease of the workers, which must not wait behind their statements. */
@@ -105,13 +109,25 @@ export async function openResources(options: ResourcesOptions): Promise<Resource
     siblings,
     onError,
   })
+  const replicaDatabase =
+    config.databaseReadUrl === undefined
+      ? undefined
+      : openReplica({
+          ...{ database, readDatabase, logger, settings: `${READ_PLANS} ${settings}` },
+          ...{ connectionString: config.databaseReadUrl, size: config.databaseReadPoolSize },
+          ...{ lagLimitMs: config.databaseReadLagMs, onError },
+        })
   const pools = [database, readDatabase, workerDatabase, leaseDatabase, maintenanceDatabase]
+  if (replicaDatabase) pools.push(replicaDatabase)
+  const onSwitch = () => logger.warn('another server is the primary now: see docs/operations.md, database')
+  const unlisten = findPrimaryChoice(direct)?.onSwitch(onSwitch)
   const close = async () => {
     isClosing = true
+    unlisten?.()
     await Promise.all(pools.map((pool) => pool.close()))
     await postgres?.stop()
   }
-  const databases = { database, readDatabase, workerDatabase, leaseDatabase, maintenanceDatabase }
+  const databases = { database, readDatabase, replicaDatabase, workerDatabase, leaseDatabase, maintenanceDatabase }
   return { config, connectionString: direct, ...databases, secrets, postgres, close }
 }
 

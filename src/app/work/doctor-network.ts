@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, isIP } from 'node:net'
 import { promisify } from 'node:util'
 import type { PortFacts } from '../../operations/doctor/machine-findings.ts'
+import { listHosts } from '../../postgres/connection/host-list.ts'
+import type { Config } from '../config/config.ts'
 
 const CONNECT_LIMIT_MS = 3_000
 
@@ -92,4 +94,41 @@ async function findListenerInProc(port: number): Promise<number | undefined> {
     }
   }
   return undefined
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  'postgres:': 5432,
+  'postgresql:': 5432,
+  'smtp:': 587,
+  'smtps:': 465,
+  'https:': 443,
+  'http:': 80,
+}
+
+/** The configured servers. */
+export function listServers(config: Config): { setting: string; host: string; port: number }[] {
+  const given = {
+    DATABASE_URL: config.databaseUrl,
+    DATABASE_LISTEN_URL: config.databaseListenUrl,
+    DATABASE_READ_URL: config.databaseReadUrl,
+    SMTP_URL: config.smtp?.url,
+    SUPABASE_URL: config.supabaseUrl,
+    ALERT_WEBHOOK_URL: config.alertWebhookUrl,
+    OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpEndpoint,
+  }
+  const servers = Object.entries(given).flatMap(([setting, value]) =>
+    value === undefined ? [] : listHosts(value).map((server) => ({ setting, server })),
+  )
+  return servers.flatMap(({ setting, server }) => {
+    const url = URL.parse(server)
+    // Without a host it is a socket of this machine.
+    if (!url?.hostname) return []
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    return [{ setting, host, port: Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 443) }]
+  })
+}
+
+/** Whether a host is a name that has to be resolved. */
+export function isName(host: string): boolean {
+  return isIP(host) === 0 && host !== 'localhost'
 }

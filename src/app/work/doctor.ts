@@ -1,7 +1,6 @@
 import { getServers } from 'node:dns'
 import { constants } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
-import { isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { buildKeyring } from '../../base/keyring.ts'
@@ -56,7 +55,8 @@ import { VARIABLES } from '../config/config-variables.ts'
 import { describeFatal } from '../log/fatal.ts'
 import { loadServiceSecrets } from '../secret/service-secrets.ts'
 import { findDiskSource } from './disk-source.ts'
-import { findPortFacts, tryConnect } from './doctor-network.ts'
+import { findPortFacts, isName, listServers, tryConnect } from './doctor-network.ts'
+import { examineReplica } from './doctor-replica.ts'
 import { findOpenFiles } from './open-files.ts'
 
 /** The machine that is examined. */
@@ -131,6 +131,7 @@ async function examineKeysAndDatabase(
       workerPoolSize: config.databaseWorkerPoolSize,
     }
     findings.push(...classifyDatabase(facts, needs), ...classifyClock({ here, database: facts.now }))
+    findings.push(...(await examineReplica(config.databaseReadUrl, facts)))
     const schema = await readSchemaFacts(config.databaseListenUrl ?? connectionString)
     findings.push(...classifySchema(schema))
     const isCurrent = 'pending' in schema && schema.pending.length === 0
@@ -239,38 +240,6 @@ async function examineMachine(
       ),
     }),
   ]
-}
-
-const DEFAULT_PORTS: Readonly<Record<string, number>> = {
-  'postgres:': 5432,
-  'postgresql:': 5432,
-  'smtp:': 587,
-  'smtps:': 465,
-  'https:': 443,
-  'http:': 80,
-}
-
-/** The configured servers. */
-function listServers(config: Config): { setting: string; host: string; port: number }[] {
-  const given = {
-    DATABASE_URL: config.databaseUrl,
-    DATABASE_LISTEN_URL: config.databaseListenUrl,
-    SMTP_URL: config.smtp?.url,
-    SUPABASE_URL: config.supabaseUrl,
-    ALERT_WEBHOOK_URL: config.alertWebhookUrl,
-    OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpEndpoint,
-  }
-  return Object.entries(given).flatMap(([setting, value]) => {
-    const url = value === undefined ? null : URL.parse(value)
-    // Without a host it is a socket of this machine.
-    if (!url?.hostname) return []
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    return [{ setting, host, port: Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 443) }]
-  })
-}
-
-function isName(host: string): boolean {
-  return isIP(host) === 0 && host !== 'localhost'
 }
 
 async function findLookUpError({ lookUp }: DoctorFixture, host: string): Promise<string | undefined> {

@@ -10,7 +10,8 @@ const OF_AN_ATTEMPT = 4
 
 /** The limit of open files of this process, which Node raises to the hard limit, and what the settings allow to open. */
 export function findOpenFiles(config: Config): OpenFileFacts {
-  const pools = config.databasePoolSize + config.databaseReadPoolSize + config.databaseWorkerPoolSize
+  const reads = config.databaseReadPoolSize * (config.databaseReadUrl === undefined ? 1 : 2)
+  const pools = config.databasePoolSize + reads + config.databaseWorkerPoolSize
   const needed = config.httpMaxConnections + OF_AN_ATTEMPT * config.webhookConcurrency + pools + OTHERS
   return { limit: readOpenFileLimit(), needed }
 }

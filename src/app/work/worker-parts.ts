@@ -8,6 +8,7 @@ import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../../outbound/send/http-sender.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
+import type { ReplicaPool } from '../../postgres/replica-pool.ts'
 import type { DatabasePool } from '../../postgres/statement/database.ts'
 import type { Tracer } from '../../tracing/tracer.ts'
 import type { Config } from '../config/config.ts'
@@ -40,6 +41,8 @@ export interface WorkerParts {
   requestDatabase: DatabasePool
   /** The pool of long reads, for metrics. Default: that of requests. */
   readDatabase?: DatabasePool
+  /** The pool of reads on a replica, for metrics. Default: none. */
+  replicaDatabase?: ReplicaPool | undefined
   /** The connection of the lease. Default: a connection of `database`. */
   leaseDatabase?: DatabasePool
   /** The pool of maintenance. Default: `database`. */

@@ -8,6 +8,7 @@ import { buildWorkerLease } from '../../delivery/worker-lease.ts'
 import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worker.ts'
 import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
 import { buildMetrics, type Metrics, type MetricsDeps } from '../../operations/metrics/metrics.ts'
+import { findPrimaryChoice } from '../../postgres/connection/host-client.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import { buildNotifier } from '../../postgres/connection/notify.ts'
 import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts'
@@ -100,15 +101,15 @@ export function buildWorkers(parts: WorkerParts): Workers {
   // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
   const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
   const notifier = buildNotifier({
-    connectionString: parts.connectionString,
-    clock,
-    random: parts.random,
+    ...{ connectionString: parts.connectionString, clock, random: parts.random },
     ...(isWorker && {
       onWork,
       workerId,
       hasPeers: () => lease.hasPeers() && (dispatcher.measureRoom().fastSlots === 0 || !isPublisher),
     }),
     ...((parts.onChange || isProvisioner) && { onChange }),
+    // A promoted standby may still have claims whose results only the lost primary recorded.
+    onReconnect: () => expectLeaks([...dispatchers, provisioner]),
     onError: (error) => logger.warn({ err: error }, 'notification failed: see docs/operations.md, database'),
   })
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })
@@ -160,6 +161,10 @@ export function buildWorkers(parts: WorkerParts): Workers {
   }
 }
 
+function expectLeaks(dispatchers: readonly Pick<Dispatcher, 'expectLeak'>[]): void {
+  for (const dispatcher of dispatchers) dispatcher.expectLeak()
+}
+
 /** The worker of the outbox, with its templates and transport, and that of the mails about webhooks. */
 function buildMailWorkers(
   { config, database: { db }, ids, clock, logger, keyring, baseUrl }: WorkerParts,
@@ -204,6 +209,7 @@ function buildAppMetrics(
   counts: Pick<MetricsDeps, 'inFlight' | 'countListenReconnects'>,
 ): Metrics {
   const { database, requestDatabase, readDatabase, leaseDatabase, maintenanceDatabase } = databases
+  const { replicaDatabase, connectionString } = databases
   return buildMetrics({
     ...{ db: database.db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts },
     storage: { disk: findDiskSource(config), retention: config },
@@ -213,7 +219,10 @@ function buildAppMetrics(
       ...(readDatabase && { reads: readDatabase.state }),
       ...(leaseDatabase && { lease: leaseDatabase.state }),
       ...(maintenanceDatabase && { maintenance: maintenanceDatabase.state }),
+      ...(replicaDatabase && { replica: replicaDatabase.state }),
     },
+    replica: replicaDatabase?.replica,
+    countSwitches: () => findPrimaryChoice(connectionString)?.countSwitches() ?? 0,
     ...counts,
   })
 }

@@ -29,7 +29,7 @@ export interface AcknowledgerDeps<Ended extends Claim, Settled> {
   rest?: Clock['sleep']
   logger: Logger
   /** Runs for a result that the database refuses permanently: its claim still exists. */
-  onRefused?: () => void
+  onRefused?: (claim: Claim) => void
   /** Crash tests end the process at these. */
   onDispatcherPoint?: (point: 'before-record') => void
 }
@@ -140,7 +140,7 @@ export function buildAcknowledger<Ended extends Claim, Settled>(
           { err: error, dispatch: item.ended.id, fence: item.ended.fence },
           'result of an attempt refused by the database, it counts as interrupted: see docs/operations.md, stopping',
         )
-        deps.onRefused?.()
+        deps.onRefused?.(item.ended)
         onDone([item.ended])
       }
     }

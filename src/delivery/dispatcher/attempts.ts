@@ -7,6 +7,12 @@ import type { Lanes } from './lanes.ts'
 /** Time for attempts in flight after the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
 
+/**
+ * Time for which a claim whose result was refused is kept: its attempt is then repeated, and the next result may be refused
+ * too.
+ */
+const REFUSED_KEPT_MS = 20_000
+
 /** Dependencies of attempts. */
 export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled>
   extends Omit<DispatcherDeps<Claimed, Ended, Settled>, 'lease' | 'workerId' | 'isEnabled' | 'latch'> {
@@ -21,8 +27,8 @@ export interface AttemptsDeps<Claimed extends Work, Ended extends Claim, Settled
 export interface Attempts<Claimed> {
   /** Makes the attempts of claims. */
   start(works: readonly Claimed[]): void
-  /** Whether this process has a claim (`nameClaim`). */
-  isHeld(claim: string): boolean
+  /** The claims that this process has (`nameClaim`). */
+  heldClaims(): ReadonlySet<string>
   /** Number of attempts in flight. */
   inFlight(): number
   /** Whether claims are paused, because this process lacks a resource that every attempt needs. */
@@ -41,10 +47,20 @@ export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled
   const interrupting = new AbortController()
   const running = new Set<Promise<void>>()
   const held = new Set<string>()
+  const refused = new Set<string>()
   const forget = (done: readonly Claim[]) => {
-    for (const ended of done) held.delete(nameClaim(ended))
+    for (const name of done.map(nameClaim)) if (!refused.has(name)) held.delete(name)
   }
-  const acknowledger = buildAcknowledger(deps, forget)
+  const onRefused = (claim: Claim) => {
+    const name = nameClaim(claim)
+    refused.add(name)
+    deps.onRefused()
+    void clock.sleep(REFUSED_KEPT_MS, interrupting.signal).then(() => {
+      refused.delete(name)
+      held.delete(name)
+    })
+  }
+  const acknowledger = buildAcknowledger({ ...deps, onRefused }, forget)
   const givingBack = buildGivingBack(deps, forget)
 
   function start(work: Claimed): void {
@@ -75,7 +91,7 @@ export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled
       if (works.length > 0) deps.onDispatcherPoint?.('after-claim')
       for (const work of works) start(work)
     },
-    isHeld: (claim) => held.has(claim),
+    heldClaims: () => held,
     inFlight: () => running.size,
     isPaused: givingBack.isPaused,
     allRecorded: async () => {

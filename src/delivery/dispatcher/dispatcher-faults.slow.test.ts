@@ -231,16 +231,14 @@ describe('a statement whose answer was lost', () => {
     await d.t.database.db.updateTable('webhook_dispatch_open').set(leaked).execute()
   }
 
-  test('leaves claims that are made again 20 s later, when no answer can be on its way any more', async () => {
+  test('leaves claims that are made again at the next look: no statement of the process claims during it', async () => {
     await using d = await openDelivery()
     await d.makeWebhook()
     await d.emit()
     await d.t.app.router.drain()
     await leakClaims(d)
     d.t.app.dispatcher.expectLeak()
-    await d.pass(19_999)
-    expect(d.receiver.requests).toHaveLength(0)
-    await d.pass(1)
+    await d.pass(1_000)
     const [row] = await d.listRows()
     expect(row).toMatchObject({ status: 'success', attempts: 2 })
     expect(await d.listOutcomes(row!.document_id)).toEqual(['interrupted', 200])

@@ -39,7 +39,7 @@ export function buildDispatcher<Claimed extends Work, Ended extends Claim, Settl
   const stopping = new AbortController()
   const mutex = buildMutex()
   let isRunning = false
-  const recovery: Recovery = buildRecovery(deps, (claim) => attempts.isHeld(claim))
+  const recovery: Recovery = buildRecovery({ ...deps, mutex }, () => attempts.heldClaims())
   const waiting = buildWaiting({ clock, lanes, nextDueAt: (room) => queue.nextDueAt(room) })
   const attempts = buildAttempts({ ...deps, lanes, onRefused: recovery.expectLeak, onEnded: waiting.noteEnd })
 

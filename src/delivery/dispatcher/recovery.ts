@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
+import type { Mutex } from '../../base/semaphore.ts'
 import { type Claim, type DeliveryPolicy, nameClaim, type Work } from '../policy.ts'
 import { JOIN_WAIT_MS, LEASE_MS, type WorkerLease } from '../worker-lease.ts'
 
@@ -12,11 +13,6 @@ const BATCH_SIZE = 500
 /** Time after a failed statement in which its claims are searched: it may run on for 9 s on the server. */
 const LEAK_WINDOW_MS = 4 * LEASE_MS
 
-/**
- * Age at which an unknown claim of this process is lost: its answer waits 5 s for a connection, 10 s for the server.
- */
-const LEAK_AGE_MS = 20_000
-
 /** Recovery of claims. */
 export interface RecoveryDeps<Ended extends Claim, Settled> {
   policy: Pick<DeliveryPolicy<Work, Ended, Settled>, 'onSettled'> & {
@@ -26,6 +22,8 @@ export interface RecoveryDeps<Ended extends Claim, Settled> {
   logger: Logger
   workerId: string
   lease: WorkerLease
+  /** Held by every statement of this process that claims for the policy, until its claims are held. */
+  mutex: Mutex
 }
 
 /** Ends claims whose worker has stopped, and claims of this process whose answer never arrived. */
@@ -47,10 +45,10 @@ export interface Recovery {
   mayLeak(): boolean
 }
 
-/** Builds it. `isHeld`: whether this process has the claim, and so its result, now or later. */
+/** Builds it. `heldClaims`: the names of the claims that this process has, and so their results, now or later. */
 export function buildRecovery<Ended extends Claim, Settled>(
   deps: RecoveryDeps<Ended, Settled>,
-  isHeld: (claim: string) => boolean,
+  heldClaims: () => ReadonlySet<string>,
 ): Recovery {
   const { policy, clock, logger, lease } = deps
   let leakUntilMs = Number.NEGATIVE_INFINITY
@@ -61,15 +59,39 @@ export function buildRecovery<Ended extends Claim, Settled>(
   const mayLeak = () => clock.now() < leakUntilMs
 
   async function takeBack(workerId: string): Promise<void> {
-    const nowMs = clock.now()
-    const claimedBefore = new Date(workerId === deps.workerId ? nowMs - LEAK_AGE_MS : nowMs)
-    const found = await policy.queue.reclaim({ workerId, claimedBefore, now: new Date(nowMs), limit: BATCH_SIZE })
-    const lost = found.filter((claim) => !isHeld(nameClaim(claim)))
-    if (lost.length > 0) {
-      policy.onSettled(await policy.queue.settle(lost))
-      logger.warn({ worker: workerId, attempts: lost.length }, 'attempts repeated: see docs/operations.md, stopping')
-    }
+    const found = await find(workerId, BATCH_SIZE)
+    await repeat(workerId, found)
     if (found.length < BATCH_SIZE) recovered.add(workerId)
+  }
+
+  /**
+   * While the mutex is held no statement of this process claims, so a claim that is not held belongs to a statement whose
+   * answer was lost. Claims that were held before the search are left out: their results may be recorded during it.
+   */
+  async function takeBackOwn(): Promise<void> {
+    await deps.mutex.take()
+    let lost: Ended[]
+    try {
+      const held = new Set(heldClaims())
+      const found = await find(deps.workerId, BATCH_SIZE + held.size)
+      lost = found.filter((claim) => !held.has(nameClaim(claim)))
+    } finally {
+      deps.mutex.release()
+    }
+    await repeat(deps.workerId, lost)
+  }
+
+  function find(workerId: string, limit: number): Promise<Ended[]> {
+    const now = new Date(clock.now())
+    return policy.queue.reclaim({ workerId, claimedBefore: now, now, limit })
+  }
+
+  async function repeat(workerId: string, lost: readonly Ended[]): Promise<void> {
+    for (let from = 0; from < lost.length; from += BATCH_SIZE) {
+      const batch = lost.slice(from, from + BATCH_SIZE)
+      policy.onSettled(await policy.queue.settle(batch))
+      logger.warn({ worker: workerId, attempts: batch.length }, 'attempts repeated: see docs/operations.md, stopping')
+    }
   }
 
   async function run(): Promise<void> {
@@ -77,7 +99,8 @@ export function buildRecovery<Ended extends Claim, Settled>(
     if (!lease.isTrusted()) return
     // A worker that came back may have claimed again.
     recovered = new Set(gone.filter((workerId) => recovered.has(workerId)))
-    for (const workerId of mayLeak() ? [...gone, deps.workerId] : gone) await takeBack(workerId)
+    for (const workerId of gone) await takeBack(workerId)
+    if (mayLeak()) await takeBackOwn()
   }
 
   async function join(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Database, inTransaction, isStatementTimeout, READ_LIMIT_MS } from '../../postgres/statement/database.ts'
+import {
+  type Database,
+  inTransaction,
+  isDatabaseUnavailable,
+  isGivenUp,
+  isStatementTimeout,
+  READ_LIMIT_MS,
+} from '../../postgres/statement/database.ts'
 import { isExpensive } from '../listing/listing.ts'
 import { Problem } from '../problem/problem.ts'
 import { type Answer, buildAnswer, buildRepeatPayload, isShownRefusal, type ShownRefusal } from '../route/answer.ts'
@@ -34,7 +41,7 @@ export function performRequest<Deps>(served: Served<Deps>): Promise<Answer> {
 async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
   const { pipeline, route, context, reply } = served
   await prepare(served)
-  const outcome = await (route.list || route.isExpensive ? handleBounded(served) : handle(served))
+  const outcome = await (route.list || route.isExpensive ? handleBounded(served) : read(served, pipeline.db))
   if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
   if (outcome.kind === 'refusal') throw outcome.problem
   await pipeline.recordRead({ route, outcome, request: context })
@@ -131,12 +138,31 @@ async function checkScope<Deps>({ route, deps, context }: Served<Deps>): Promise
 /** Handles a read that may be long: with a pool and a statement timeout of its own. */
 async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
   const { pipeline, route, context } = served
-  context.db = pipeline.readDb
   try {
-    if (route.isExpensive || isExpensive(context.listing)) return await runExpensive(served, () => handle(served))
-    return await handle(served).catch(refuseLongRead)
+    if (route.isExpensive || isExpensive(context.listing))
+      return await runExpensive(served, () => read(served, pipeline.readDb))
+    return await read(served, pipeline.readDb).catch(refuseLongRead)
   } finally {
     context.db = pipeline.db
+  }
+}
+
+/**
+ * Handles a read: on the replica where the route declares it and there is one, else with `primary`. A read that the
+ * replica ends is made again there.
+ */
+async function read<Deps>(served: Served<Deps>, primary: Database): Promise<Outcome<unknown>> {
+  const { pipeline, route, deps, context } = served
+  context.db = primary
+  if (!route.readsReplica || !pipeline.replicaDb) return handle(served)
+  await findTarget(served)
+  context.db = pipeline.replicaDb
+  try {
+    return await route.handle(deps, context)
+  } catch (error) {
+    if (!isEndedByReplica(error, primary === pipeline.readDb)) throw error
+    context.db = primary
+    return route.handle(deps, context)
   }
 }
 
@@ -171,7 +197,16 @@ async function handleCounted<Deps>(served: Served<Deps>, tx: Database): Promise<
 /** Finds the row of the path if needed, and calls the operation. */
 async function handle<Deps>(served: Served<Deps>): Promise<Outcome<unknown>> {
   const { route, deps, context } = served
+  await findTarget(served)
+  return route.handle(deps, context)
+}
+
+/** A replica cancels reads that delay its replay. Its pool has the timeout of long reads, which others do not have. */
+const isEndedByReplica = (error: unknown, isLong: boolean) =>
+  isGivenUp(error) || isDatabaseUnavailable(error) || (!isLong && isStatementTimeout(error))
+
+async function findTarget<Deps>(served: Served<Deps>): Promise<void> {
+  const { route, deps, context } = served
   await checkScope(served)
   if (route.row?.neededBy === 'handle') context.target = await route.row.find(deps, context)
-  return route.handle(deps, context)
 }

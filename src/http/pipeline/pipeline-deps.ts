@@ -36,6 +36,8 @@ export interface Pipeline {
   db: Database
   /** The pool of lists and other long reads, with the statement timeout `READ_LIMIT_MS`. */
   readDb: Database
+  /** The same on the replica, for routes that declare it; undefined without one. */
+  replicaDb?: Database | undefined
   /** Limits concurrent expensive reads. */
   runExpensiveRead: ReadSemaphore
   clock: Clock

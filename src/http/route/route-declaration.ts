@@ -169,6 +169,11 @@ export interface RouteDeclaration {
    * it by their filters.
    */
   isExpensive?: boolean
+  /**
+   * Whether a replica may make the read of a list, or of an expensive read (docs/contract/api.md#replica). The caller, its
+   * permission and the row of the path are looked up on the primary before.
+   */
+  readsReplica?: true
   /** Problems of its operations besides those that follow from the declaration. For the OpenAPI document. */
   problems?: readonly ProblemCode[]
   /** The member of `data` that is shown once; null in an idempotent replay (docs/contract/api.md#idempotency). */

@@ -32,6 +32,7 @@ const DECLARED: Record<keyof RouteDeclaration, true> = {
   takesMultipart: true,
   strictRateLimit: true,
   isExpensive: true,
+  readsReplica: true,
   needsAdmission: true,
   summary: true,
   description: true,
@@ -48,14 +49,22 @@ const FOUND: Record<keyof NonNullable<AnyBehaviour['row']>, true> = { find: true
 
 /** Throws for a member that no route has, so that the service does not start with it. */
 export function checkRouteMembers(
-  declaration: Pick<RouteDeclaration, 'method' | 'path'>,
+  declaration: Pick<RouteDeclaration, 'method' | 'path' | 'access' | 'writes' | 'readsReplica'>,
   behaviour: { row?: object },
 ): void {
   const { row = {} } = behaviour
   const names = [...listOthers(declaration, DECLARED), ...listOthers(behaviour, BEHAVED), ...listOthers(row, FOUND)]
+  if (declaration.readsReplica) checkReplicaReader(declaration)
   if (names.length === 0) return
   const route = `${declaration.method} ${declaration.path}`
   throw new TypeError(`${route} has ${names.join(', ')}, which no route has; see src/http/route/route-declaration.ts`)
+}
+
+/** A replica makes plain reads of callers with a permission: what it lacks must not decide who gets in. */
+function checkReplicaReader(declaration: Parameters<typeof checkRouteMembers>[0]): void {
+  const { method, path, access = 'permission', writes = false } = declaration
+  if (method === 'GET' && !writes && access === 'permission') return
+  throw new TypeError(`${method} ${path} may not read a replica: it writes, or needs no permission`)
 }
 
 const listOthers = (given: object, known: object) => Object.keys(given).filter((name) => !Object.hasOwn(known, name))

@@ -28,6 +28,7 @@ export const auditRoutes: Routes<object> = [
       summary: 'List the audit log',
       data: AuditRow,
       list: AUDIT_FIELDS,
+      readsReplica: true,
     },
     {
       rows: ({ db }) => listAuditEntries(db),

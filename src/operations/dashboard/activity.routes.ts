@@ -85,6 +85,7 @@ export const activityRoutes: Routes<object> = [
       resource: 'webhook',
       action: 'dashboard-series',
       accountScope: 'none',
+      readsReplica: true,
       ownAccounts: true,
       summary: 'Attempts over time, their durations and their failures',
       description:
@@ -118,6 +119,7 @@ export const activityRoutes: Routes<object> = [
       resource: 'webhook',
       action: 'dashboard-webhooks',
       accountScope: 'none',
+      readsReplica: true,
       ownAccounts: true,
       summary: 'Activity of webhooks in the last 24 hours',
       description:

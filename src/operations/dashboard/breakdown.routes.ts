@@ -51,6 +51,7 @@ export const breakdownRoutes: Routes<object> = [
       resource: 'webhook',
       action: 'dashboard-breakdown',
       accountScope: 'none',
+      readsReplica: true,
       ownAccounts: true,
       summary: 'Attempts of a webhook by answer and by event type',
       description:
@@ -81,6 +82,7 @@ export const breakdownRoutes: Routes<object> = [
       resource: 'webhook',
       action: 'dashboard-events',
       accountScope: 'none',
+      readsReplica: true,
       ownAccounts: true,
       summary: 'Attempts by event type',
       description:

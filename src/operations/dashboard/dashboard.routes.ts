@@ -63,6 +63,7 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       accountScope: 'none',
       ownAccounts: true,
       isExpensive: true,
+      readsReplica: true,
       problems: ['read_too_expensive'],
       summary: 'Deliveries, webhooks and catalogue at a glance',
       data: SummarySchema,

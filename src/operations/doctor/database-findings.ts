@@ -16,6 +16,12 @@ export interface DatabaseFacts {
   fsync: boolean
   fullPageWrites: boolean
   synchronousCommit: string
+  /** `synchronous_standby_names`: the standbys that a commit waits for; empty for none. */
+  synchronousStandbyNames: string
+  /** Servers that receive its changes now. */
+  standbys: number
+  /** Identifies the database and its copies (`pg_control_system`). */
+  systemId: string
   maxConnections: number
   /** Connections that only superusers and other reserved roles get. */
   reservedConnections: number
@@ -91,6 +97,14 @@ function classifyDurability(facts: DatabaseFacts): Finding[] {
         'database_loses_commits',
         'synchronous_commit is off: a crash of the server loses the changes of its last moments, which clients saw succeed.',
         'Set synchronous_commit to on.',
+      ),
+    )
+  if (facts.standbys > 0 && (facts.synchronousStandbyNames === '' || facts.synchronousCommit === 'local'))
+    findings.push(
+      warn(
+        'database_standby_asynchronous',
+        'No commit waits for a standby: its promotion may lose the last changes that clients saw succeed, and take back attempts, so that a sixth POST is possible.',
+        'Set synchronous_standby_names, and synchronous_commit to on.',
       ),
     )
   return findings

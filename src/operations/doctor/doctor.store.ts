@@ -1,6 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { DatabaseFacts } from './database-findings.ts'
+import type { ReplicaFacts } from './replica-findings.ts'
 import type { KeyUse } from './setting-findings.ts'
 
 interface ServerRow extends Omit<DatabaseFacts, 'fsync' | 'fullPageWrites'> {
@@ -17,6 +18,9 @@ const selectServer = statement<ServerRow>(`
     current_setting('fsync') as fsync,
     current_setting('full_page_writes') as "fullPageWrites",
     current_setting('synchronous_commit') as "synchronousCommit",
+    current_setting('synchronous_standby_names') as "synchronousStandbyNames",
+    (select count(*) from pg_stat_replication) as standbys,
+    (select system_identifier::text from pg_control_system()) as "systemId",
     current_setting('max_connections')::int as "maxConnections",
     current_setting('superuser_reserved_connections')::int
       + coalesce(current_setting('reserved_connections', true)::int, 0) as "reservedConnections",
@@ -28,6 +32,19 @@ export async function readDatabaseFacts(db: Database): Promise<DatabaseFacts> {
   const [row] = await selectServer(db)
   if (!row) throw new Error('a select without a table has one row')
   return { ...row, fsync: row.fsync === 'on', fullPageWrites: row.fullPageWrites === 'on' }
+}
+
+const selectReplica = statement<ReplicaFacts>(`
+  select pg_is_in_recovery() as "isStandby",
+    (select system_identifier::text from pg_control_system()) as "systemId",
+    pg_has_role('pg_read_all_stats', 'usage') as "maySeeReceiver",
+    exists (select from pg_stat_wal_receiver where received_tli is not null) as "isReceiving"`)
+
+/** Reads the facts of the server of `DATABASE_READ_URL`. */
+export async function readReplicaFacts(db: Database): Promise<ReplicaFacts> {
+  const [row] = await selectReplica(db)
+  if (!row) throw new Error('a select without a table has one row')
+  return row
 }
 
 /** Ciphertexts are `v1.<key id>. ...` (src/base/keyring.ts). */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { classifyClock, classifyDatabase, classifySchema, type DatabaseFacts } from './database-findings.ts'
 import { AREAS, buildReport, type Finding, fail, warn } from './finding.ts'
 import { classifyDisk, classifyEgress, classifyNames, classifyPort, type PortFacts } from './machine-findings.ts'
+import { classifyReplica, type ReplicaFacts } from './replica-findings.ts'
 import { classifyRuntime, isSupportedNode } from './runtime-findings.ts'
 import {
   classifyConfigError,
@@ -24,6 +25,9 @@ const GOOD_DATABASE: DatabaseFacts = {
   fsync: true,
   fullPageWrites: true,
   synchronousCommit: 'on',
+  synchronousStandbyNames: '',
+  standbys: 0,
+  systemId: '1',
   maxConnections: 100,
   reservedConnections: 3,
   usedConnections: 71,
@@ -46,6 +50,12 @@ describe('the database', () => {
     ['fsync off', { fsync: false }, 'failure database_not_durable'],
     ['full_page_writes off', { fullPageWrites: false }, 'failure database_not_durable'],
     ['synchronous_commit off', { synchronousCommit: 'off' }, 'warning database_loses_commits'],
+    ['a standby that no commit waits for', { standbys: 1 }, 'warning database_standby_asynchronous'],
+    [
+      'commits that do not wait for their synchronous standby',
+      { standbys: 1, synchronousStandbyNames: '*', synchronousCommit: 'local' },
+      'warning database_standby_asynchronous',
+    ],
     ['one connection more in use', { usedConnections: 72 }, 'warning database_connections_used'],
     ['one connection too few in all', { maxConnections: 28 }, 'failure database_connections_short'],
   ])('with %s is a finding', (_fact, facts, finding) => {
@@ -60,6 +70,27 @@ describe('the database', () => {
     const [finding] = classifyDatabase({ ...GOOD_DATABASE, fsync: false, fullPageWrites: false }, NEEDS)
     expect(finding?.remedy).toBe('Set fsync and full_page_writes to on in postgresql.conf.')
     expect(classify({ synchronousCommit: 'local' })).toEqual([])
+  })
+})
+
+describe('the replica', () => {
+  const good: ReplicaFacts = { isStandby: true, systemId: '1', maySeeReceiver: true, isReceiving: true }
+
+  test('is in order when it is a standby that provably receives the changes of the primary', () => {
+    expect(classifyReplica(good, { systemId: '1' })).toEqual([])
+    expect(classify({ standbys: 1, synchronousStandbyNames: 'ANY 1 (a, b)' })).toEqual([])
+  })
+
+  test.each<[string, ReplicaFacts | { error: string }, string, RegExp]>([
+    ['does not answer', { error: 'It cannot be reached.' }, 'replica_unreachable', /start the replica/],
+    ['is of another database', { ...good, systemId: '2' }, 'replica_unproven', /a streaming standby of the server/],
+    ['is no standby', { ...good, isStandby: false }, 'replica_is_primary', /or remove it/],
+    ['hides its receiver', { ...good, maySeeReceiver: false }, 'replica_unproven', /grant pg_read_all_stats/],
+    ['receives nothing', { ...good, isReceiving: false }, 'replica_unproven', /primary_conninfo/],
+  ])('that %s is a warning with its remedy', (_what, facts, code, remedy) => {
+    const findings = classifyReplica(facts, { systemId: '1' })
+    expect(list(findings)).toEqual([`warning ${code}`])
+    expect(findings[0]!.remedy).toMatch(remedy)
   })
 })
 

@@ -1,4 +1,5 @@
 import type { PoolState } from '../../postgres/connection/pool-guard.ts'
+import type { ReplicaState } from '../../postgres/connection/replica.ts'
 import type { Instruments } from './instruments.ts'
 
 /** Sources of the metrics of database connections. */
@@ -7,10 +8,15 @@ export interface DatabaseMetricsDeps {
   pools: Readonly<Record<string, () => PoolState>>
   /** Number of replacements of the listening connection. */
   countListenReconnects: () => number
+  /** How often another server became the primary, where the connection string names several. */
+  countSwitches: () => number
+  /** The use of the read replica; undefined without one. */
+  replica?: (() => ReplicaState) | undefined
 }
 
 /** Adds the metrics of the connections of this process. They need no database. */
-export function addDatabaseMetrics({ pools, countListenReconnects }: DatabaseMetricsDeps, metrics: Instruments): void {
+export function addDatabaseMetrics(deps: DatabaseMetricsDeps, metrics: Instruments): void {
+  const { pools, countListenReconnects, countSwitches, replica } = deps
   const each = (set: (labels: { pool: string }, state: PoolState) => void) => {
     for (const [pool, read] of Object.entries(pools)) set({ pool }, read())
   }
@@ -48,6 +54,50 @@ export function addDatabaseMetrics({ pools, countListenReconnects }: DatabaseMet
     (counter) => {
       counter.reset()
       counter.inc(countListenReconnects())
+    },
+  )
+  metrics.counter(
+    'database_primary_switches_total',
+    'Times another server of the connection string became the primary.',
+    [],
+    (counter) => {
+      counter.reset()
+      counter.inc(countSwitches())
+    },
+  )
+  addReplicaMetrics(replica, metrics)
+}
+
+/** Without a replica the gauges have no samples. */
+function addReplicaMetrics(replica: DatabaseMetricsDeps['replica'], metrics: Instruments): void {
+  metrics.gauge(
+    'database_replica_used',
+    '1 while reads use the replica; 0 while it is behind, unproven or unavailable.',
+    ['status'],
+    (gauge) => {
+      gauge.reset()
+      const state = replica?.()
+      if (state) gauge.set({ status: state.status }, state.status === 'used' ? 1 : 0)
+    },
+  )
+  metrics.gauge(
+    'database_replica_lag_bytes',
+    'Bytes of the write-ahead log that the replica lacked at its last check.',
+    [],
+    (gauge) => {
+      gauge.reset()
+      const lagBytes = replica?.().lagBytes
+      if (lagBytes !== undefined) gauge.set(lagBytes)
+    },
+  )
+  metrics.counter(
+    'database_replica_reads_total',
+    'Connections of reads that may use the replica, by the server that they got.',
+    ['server'],
+    (counter) => {
+      counter.reset()
+      const reads = replica?.().reads ?? { replica: 0, primary: 0 }
+      for (const server of ['replica', 'primary'] as const) counter.inc({ server }, reads[server])
     },
   )
 }

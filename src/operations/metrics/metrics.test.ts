@@ -154,7 +154,7 @@ test('without a database a process shows its own metrics and leaves out the rest
       disk: { dataDir: undefined, diskBytes: 5_000_000 },
       retention: { webhookLedgerRetentionDays: 30, auditRetentionDays: 365 },
     },
-    ...{ pools: { requests: unreachable.state }, countListenReconnects: () => 2 },
+    ...{ pools: { requests: unreachable.state }, countListenReconnects: () => 2, countSwitches: () => 4 },
   })
   const text = await metrics.render()
   expect(readSeries(text, 'database_up')).toBe(0)
@@ -164,6 +164,7 @@ test('without a database a process shows its own metrics and leaves out the rest
   expect(readSeries(text, 'log_lines_lost_total{reason="summed"}')).toBe(5)
   expect(readSeries(text, 'database_breaker_open{pool="requests"}')).toBe(0)
   expect(readSeries(text, 'database_listen_reconnects_total')).toBe(2)
+  expect(readSeries(text, 'database_primary_switches_total')).toBe(4)
   expect(text).not.toContain('webhook_out_deliveries_total')
   expect(readSeries(text, 'signalbox_role{role="api"}')).toBe(1)
   expect(readSeries(text, 'signalbox_role{role="dispatcher"}')).toBe(0)

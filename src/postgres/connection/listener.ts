@@ -1,5 +1,6 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { HostClient } from './host-client.ts'
 import { type ClientInternals, SERVER_KEEP_ALIVE } from './pool-client.ts'
 
 /** Delay before a reconnect. */
@@ -125,7 +126,7 @@ export function buildListener(options: ListenerOptions): Listener {
  * proofs are sent concurrently.
  */
 export function openClient(connectionString: string, applicationName: string, settings = ''): pg.Client {
-  const client = new pg.Client({
+  const client = new HostClient({
     connectionString,
     options: `${SERVER_KEEP_ALIVE} ${settings}`.trim(),
     application_name: applicationName,

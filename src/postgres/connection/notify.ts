@@ -62,6 +62,8 @@ export interface NotifierOptions {
   hasPeers?: () => boolean
   /** Runs for each change that a trigger reports; with `*` when notifications may have been missed. */
   onChange?: (change: Invalidation) => void
+  /** Runs when the listening connection was lost and another one is open: the server may be another one. */
+  onReconnect?: () => void
   onError: (error: unknown) => void
 }
 
@@ -90,6 +92,7 @@ export function buildNotifier(options: NotifierOptions): Notifier {
       isListening = true
       connections += 1
       proof.begin()
+      if (connections > 1) options.onReconnect?.()
       onWork?.()
       onChange?.('*')
     },

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
-import pg from 'pg'
+import type pg from 'pg'
 import { systemClock } from '../../base/clock.ts'
+import { HostClient } from './host-client.ts'
 
 /** After how much silence TCP asks whether the other side is there, and keeps the connection known on the way. */
 export const KEEP_ALIVE_MS = 60_000
@@ -58,7 +59,7 @@ export interface ClientOptions {
 
 /** The driver's client, on a socket that closes when the server is silent for too long while a statement waits. */
 export function buildClient({ silenceLimitMs, isResting, onSilent }: ClientOptions): typeof pg.Client {
-  return class extends pg.Client {
+  return class extends HostClient {
     constructor(config?: string | pg.ClientConfig) {
       const socket = new Socket()
       super({ ...(config as pg.ClientConfig), stream: () => socket })

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
-import pg from 'pg'
+import type pg from 'pg'
 import { systemClock } from '../../base/clock.ts'
+import { HostClient } from '../connection/host-client.ts'
 import { endClient, openClient } from '../connection/listener.ts'
 import { type ClientInternals, endSilent, SERVER_KEEP_ALIVE } from '../connection/pool-client.ts'
 
@@ -30,7 +31,7 @@ export async function openMigrationClient(
   connectionString: string,
   options: { silenceMs?: number } = {},
 ): Promise<MigrationClient> {
-  const client = new pg.Client({
+  const client = new HostClient({
     connectionString,
     application_name: 'signalbox migrate',
     connectionTimeoutMillis: 5000,

@@ -17,6 +17,8 @@ export interface DatabasePool {
   db: Database
   /** The pool, for statements that need a connection of their own (locks, LISTEN). */
   pool: pg.Pool
+  /** A connection of the pool, through its guard; the caller releases it. */
+  connect(): Promise<pg.PoolClient>
   /** Report of its guard: breaker, waiting callers, dead connections. */
   state(): PoolState
   close(): Promise<void>
@@ -143,6 +145,8 @@ export function openDatabase(options: {
   siblings?: Siblings
   /** Default: `CONNECT_LIMIT_MS`. */
   connectLimitMs?: number
+  /** Chooses the connections of `db`, given those of the pool. Default: the pool's. */
+  choose?: (connect: () => Promise<pg.PoolClient>) => () => Promise<pg.PoolClient>
   onError: (error: Error) => void
 }): DatabasePool {
   const limits = { ...LONG_LIMITS, ...options.limits }
@@ -175,8 +179,9 @@ export function openDatabase(options: {
     delete (error as { client?: unknown }).client
     options.onError(error)
   })
-  const db = new Kysely<DB>({ dialect: buildDialect({ connect: guard.connect, end: () => pool.end() }) })
-  return { db, pool, state: guard.read, close: () => db.destroy() }
+  const connect = options.choose?.(guard.connect) ?? guard.connect
+  const db = new Kysely<DB>({ dialect: buildDialect({ connect, end: () => pool.end() }) })
+  return { db, pool, connect: guard.connect, state: guard.read, close: () => db.destroy() }
 }
 
 /**

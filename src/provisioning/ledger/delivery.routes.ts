@@ -35,6 +35,7 @@ export const deliveryRoutes: Routes<DeliveryDeps> = [
       summary: 'List deliveries to provisioning targets',
       data: DeliveryRow,
       list: DELIVERY_FIELDS,
+      readsReplica: true,
     },
     {
       rows: ({ db }) => buildWholeList(selectDeliveries(db), { table: 'd' }),

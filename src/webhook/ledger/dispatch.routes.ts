@@ -80,6 +80,7 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       accountScope: 'none',
       summary: 'List ledger rows',
       list: DISPATCH_FIELDS,
+      readsReplica: true,
     },
     {
       rows: ({ db, scope, listing }) => listDispatches(db, listing.filters, scope),

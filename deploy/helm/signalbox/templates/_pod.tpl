@@ -62,6 +62,7 @@ env:
   - name: {{ $name }}
     value: {{ $value | quote }}
   {{- end }}
+  {{- include "signalbox.database" . | nindent 2 }}
 {{- if .Values.secretFiles }}
   {{- range .Values.secretFiles }}
   - name: {{ . }}_FILE
@@ -75,6 +76,26 @@ volumeMounts:
 envFrom:
   - secretRef:
       name: {{ .Values.existingSecret }}
+{{- end }}
+{{- end }}
+
+{{/* A variable of `env` wins over the same key of `envFrom`. A password of CloudNativePG has letters and digits alone. */}}
+{{- define "signalbox.database" -}}
+{{- with .Values.cloudnativepg.cluster }}
+{{- $secret := printf "%s-app" . }}
+{{- if has "DATABASE_URL" $.Values.secretFiles }}{{ fail "secretFiles must not list DATABASE_URL: cloudnativepg.cluster gives it." }}{{ end }}
+- name: DATABASE_URL
+  valueFrom:
+    secretKeyRef: { name: {{ $secret }}, key: uri }
+{{- if $.Values.cloudnativepg.readReplicas }}
+{{- range $name, $key := dict "CLUSTER_USER" "username" "CLUSTER_PASSWORD" "password" "CLUSTER_DATABASE" "dbname" }}
+- name: {{ $name }}
+  valueFrom:
+    secretKeyRef: { name: {{ $secret }}, key: {{ $key }} }
+{{- end }}
+- name: DATABASE_READ_URL
+  value: postgres://$(CLUSTER_USER):$(CLUSTER_PASSWORD)@{{ . }}-ro:5432/$(CLUSTER_DATABASE)
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -1,0 +1,181 @@
+import { expect, test } from 'vitest'
+import { type Failover, nameBoth, startFailover } from '../harness/database/failover.ts'
+import { type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
+import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
+import type { Receiver } from '../harness/fakes/receiver.ts'
+import type { LocalService } from '../harness/process/local-service.ts'
+import { waitFor } from '../harness/run/wait.ts'
+
+/** Limits from the promotion (docs/operations/failover.md#promised). */
+const GOES_ON_MS = 2_000
+const RETRIED_MS = 5_000
+
+interface Load {
+  /** The ids of the contracts whose creation was answered 201. */
+  acknowledged: string[]
+  stop(): Promise<void>
+}
+
+/** Creates contracts through a service, four at a time, until stopped. */
+function startLoad(service: LocalService, fixture: DeliveryFixture): Load {
+  const acknowledged: string[] = []
+  let isOver = false
+  const publish = async () => {
+    while (!isOver) {
+      const id = await fixture.change(service).catch(() => undefined)
+      if (id !== undefined) acknowledged.push(id)
+    }
+  }
+  const running = Array.from({ length: 4 }, publish)
+  return {
+    acknowledged,
+    stop: async () => {
+      isOver = true
+      await Promise.all(running)
+    },
+  }
+}
+
+/** The number of POSTs that a receiver got for each contract. */
+function countPosts(receiver: Receiver): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { body } of receiver.requests) {
+    const id = JSON.parse(body.toString()).data.id as string
+    counts.set(id, (counts.get(id) ?? 0) + 1)
+  }
+  return counts
+}
+
+/** How long a service needs from now until it answers a change with success. */
+async function measureChange(service: LocalService, fixture: DeliveryFixture): Promise<number> {
+  const startedAt = performance.now()
+  await waitFor('a change that is taken', () => fixture.change(service).catch(() => undefined))
+  return performance.now() - startedAt
+}
+
+/** Two services with different orders of the hosts, or on one address that moves. */
+async function startServices(fixture: DeliveryFixture, urls: readonly [string, string]) {
+  const start = (databaseUrl: string) =>
+    fixture.startLocal({ databaseUrl, env: { WEBHOOK_CONCURRENCY: '16', LOG_LEVEL: 'info' } })
+  return Promise.all(urls.map(start)) as Promise<[LocalService, LocalService]>
+}
+
+async function failUnderLoad(servers: Failover, urls: readonly [string, string], move: () => void): Promise<void> {
+  const { primary, standby } = servers
+  await using fixture = await openDeliveryFixture(servers.open(nameBoth(primary, standby)))
+  const receivers = await Promise.all([fixture.receive(), fixture.receive(), fixture.receive()])
+  const services = await startServices(fixture, urls)
+  for (const receiver of receivers) await fixture.subscribe(services[0], receiver)
+  const loads = services.map((service) => startLoad(service, fixture))
+  await waitFor('the load', () => loads.every(({ acknowledged }) => acknowledged.length > 20))
+  // One receiver answers only later: its POSTs are in flight when the primary is lost.
+  const answer = Promise.withResolvers<void>()
+  const asked = receivers[0]!.requests.length
+  receivers[0]!.behave({ kind: 'wait', until: answer.promise })
+  await receivers[0]!.waitFor(asked + 5, 60_000)
+
+  await primary.kill()
+  const acknowledged = loads.flatMap((load) => load.acknowledged)
+  await servers.promote()
+  move()
+  const promotedAt = performance.now()
+  const took = await Promise.all(services.map((service) => measureChange(service, fixture)))
+  for (const ms of took) expect(ms).toBeLessThan(GOES_ON_MS)
+  answer.resolve()
+  receivers[0]!.behave({ kind: 'status', status: 200 })
+  const wasAccepted = () => receivers.every((receiver) => acknowledged.every((id) => countPosts(receiver).has(id)))
+  await waitFor('every acknowledged event', wasAccepted, { limitMs: RETRIED_MS })
+  expect(performance.now() - promotedAt).toBeLessThan(RETRIED_MS)
+
+  for (const load of loads) await load.stop()
+  const all = loads.flatMap((load) => load.acknowledged)
+  expect(all.length).toBeGreaterThan(acknowledged.length)
+  const ledger = await fixture.waitForLedger(all.length * receivers.length, ['success'])
+  for (const row of ledger) expect(row.attempts).toBeLessThanOrEqual(5)
+  for (const receiver of receivers) {
+    const posts = countPosts(receiver)
+    expect(all.filter((id) => !posts.has(id))).toEqual([])
+    expect(Math.max(...posts.values())).toBeLessThanOrEqual(5)
+  }
+}
+
+test('synchronous standby, several hosts: nothing acknowledged is lost, each process goes on within 2 s, and claims in flight are made again within 5 s', async () => {
+  await using servers = await startFailover('synchronous')
+  const { primary, standby } = servers
+  await failUnderLoad(servers, [nameBoth(primary, standby), nameBoth(standby, primary)], () => {})
+})
+
+test('synchronous standby, an address that moves: the same', async () => {
+  await using servers = await startFailover('synchronous')
+  await using proxy = await startDatabaseProxy(servers.primary.connectionString)
+  const move = () => proxy.retarget(servers.standby.connectionString)
+  await failUnderLoad(servers, [proxy.connectionString, proxy.connectionString], move)
+})
+
+/** The connections of the service to a server, beside those that ask which one is the primary. */
+const CONNECTIONS = `select application_name from pg_stat_activity
+  where application_name like 'signalbox%' and application_name not in ('signalbox primary', 'signalbox test')`
+
+test('a primary that hangs and runs on after the promotion: its connections are given up within 2 s, and it is not used again', async () => {
+  await using servers = await startFailover('asynchronous')
+  const { primary, standby } = servers
+  const urls = [nameBoth(primary, standby), nameBoth(standby, primary)] as const
+  await using fixture = await openDeliveryFixture(servers.open(urls[0]))
+  const services = await startServices(fixture, urls)
+  for (const service of services) await fixture.change(service)
+  await servers.awaitReplay()
+
+  await primary.freeze()
+  await servers.promote()
+  const took = await Promise.all(services.map((service) => measureChange(service, fixture)))
+  for (const ms of took) expect(ms).toBeLessThan(GOES_ON_MS)
+  await waitFor('the listening connections of both', async () => {
+    const rows = await standby.ask<{ application_name: string }>(CONNECTIONS)
+    return rows.filter((row) => row.application_name === 'signalbox listen').length === 2
+  })
+
+  await primary.thaw()
+  const [{ count: before }] = (await primary.ask<{ count: number }>('select count(*)::int as count from contract')) as [
+    { count: number },
+  ]
+  await waitFor('the end of the old connections', async () => (await primary.ask(CONNECTIONS)).length === 0)
+  for (const service of services) for (let n = 0; n < 10; n += 1) await fixture.change(service)
+  expect(await primary.ask('select count(*)::int as count from contract')).toEqual([{ count: before }])
+  expect(await primary.ask(CONNECTIONS)).toEqual([])
+  const rows = await standby.ask<{ count: number }>('select count(*)::int as count from contract')
+  expect(rows[0]!.count).toBeGreaterThanOrEqual(24)
+})
+
+test('asynchronous standby: what it did not receive is lost, attempts go back, and a claim whose result was lost is made again within 5 s', async () => {
+  await using servers = await startFailover('asynchronous')
+  const { primary, standby } = servers
+  const urls = [nameBoth(primary, standby), nameBoth(standby, primary)] as const
+  await using fixture = await openDeliveryFixture(servers.open(urls[0]))
+  const receiver = await fixture.receive()
+  const services = await startServices(fixture, urls)
+  await fixture.subscribe(services[0], receiver)
+  const answer = Promise.withResolvers<void>()
+  receiver.behave({ kind: 'wait', until: answer.promise })
+  const kept = await fixture.change(services[0])
+  await receiver.waitFor(1, 60_000)
+  await servers.awaitReplay()
+
+  await servers.stopStream()
+  receiver.behave({ kind: 'status', status: 200 })
+  const lost = await fixture.change(services[1])
+  answer.resolve()
+  await fixture.waitForLedger(2, ['success'])
+  await primary.kill()
+  await servers.promote()
+  const promotedAt = performance.now()
+  const took = await Promise.all(services.map((service) => measureChange(service, fixture)))
+  for (const ms of took) expect(ms).toBeLessThan(GOES_ON_MS)
+
+  // The standby has its claim, and not its result.
+  await waitFor('the second POST', () => countPosts(receiver).get(kept) === 2)
+  expect(performance.now() - promotedAt).toBeLessThan(RETRIED_MS)
+  expect((await services[0].call('GET', `/api/v3/contract/contract/${lost}`)).status).toBe(404)
+  const ledger = await fixture.waitForLedger(3, ['success'])
+  expect(ledger[0]!.log).toMatchObject([{ error_class: 'interrupted' }, { attempt: 2, status_code: 200 }])
+  expect(ledger).toHaveLength(3)
+})

@@ -1,0 +1,157 @@
+import { expect, test } from 'vitest'
+import { examineReplica } from '../../src/app/work/doctor-replica.ts'
+import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
+import { type Failover, nameBoth, startFailover } from '../harness/database/failover.ts'
+import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
+import type { LocalService } from '../harness/process/local-service.ts'
+import { callService } from '../harness/process/service-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
+
+const LIST = '/api/v3/contract/contract'
+
+/** Two processes on the primary that read the standby, with a short wait for it. */
+async function openReplicated(nameServers = (servers: Failover) => servers.primary.connectionString) {
+  const servers = await startFailover('asynchronous')
+  const fixture = await openDeliveryFixture(servers.open(nameServers(servers)))
+  const env = { DATABASE_READ_URL: servers.standby.connectionString, DATABASE_READ_LAG_MS: '300' }
+  const start = () => fixture.startLocal({ env })
+  const services = (await Promise.all([start(), start()])) as [LocalService, LocalService]
+  return {
+    servers,
+    fixture,
+    services,
+    [Symbol.asyncDispose]: async () => {
+      await fixture[Symbol.asyncDispose]()
+      await servers[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function readMetric(service: LocalService, series: string): Promise<number> {
+  const headers = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
+  const text = await (await fetch(`${service.url}/metrics`, { headers })).text()
+  const line = text.split('\n').find((part) => part.startsWith(`${series} `))
+  return Number(line?.slice(series.length + 1))
+}
+
+const countReads = async (service: LocalService) => ({
+  replica: await readMetric(service, 'database_replica_reads_total{server="replica"}'),
+  primary: await readMetric(service, 'database_replica_reads_total{server="primary"}'),
+})
+
+const readReplicaStatus = async (service: LocalService) =>
+  (await (await fetch(`${service.url}/readyz`)).json()) as { status: string; replica: string }
+
+async function listNewest(service: LocalService): Promise<string> {
+  const answer = await service.call('GET', LIST)
+  expect(answer.status).toBe(200)
+  return answer.body.data[0].document_id
+}
+
+/** What the doctor finds about the replica for an ordinary user, who is made at the first call. */
+async function examineAs({ primary, standby, awaitReplay }: Failover, user: string): Promise<string[]> {
+  await primary.ask(`do $$ begin if not exists (select from pg_roles where rolname = '${user}') then
+    create role ${user} login password '${user}'; end if; end $$`)
+  await awaitReplay()
+  const url = new URL(standby.connectionString)
+  Object.assign(url, { username: user, password: user })
+  const [row] = await primary.ask<{ id: string }>('select system_identifier::text as id from pg_control_system()')
+  return (await examineReplica(url.href, { systemId: row!.id })).map(({ code }) => code)
+}
+
+test('a reader of its own write gets it, through each process at once, while lists and dashboards read the replica; when it hangs or is lost, no list fails', async () => {
+  await using t = await openReplicated()
+  const [one, two] = t.services
+  for (let round = 0; round < 15; round += 1) {
+    // From here on a change is visible before it is flushed.
+    if (round === 10) await t.servers.primary.ask('alter system set synchronous_commit = off')
+    if (round === 10) await t.servers.primary.ask('select pg_reload_conf()')
+    const id = await t.fixture.change(one)
+    expect(await listNewest(one)).toBe(id)
+    expect(await listNewest(two)).toBe(id)
+  }
+  const summary = await one.call('GET', '/api/v3/webhook/dashboard/summary')
+  expect(summary.status).toBe(200)
+  for (const service of t.services) {
+    const { replica, primary } = await countReads(service)
+    expect([replica >= 15, primary]).toEqual([true, 0])
+    expect(await readReplicaStatus(service)).toEqual({ status: 'ok', replica: 'used' })
+    expect(await readMetric(service, 'database_replica_used{status="used"}')).toBe(1)
+  }
+  const rows = await t.servers.standby.ask<{ count: number }>(
+    "select count(*)::int as count from pg_stat_activity where application_name = 'signalbox replica'",
+  )
+  expect(rows[0]!.count).toBeGreaterThan(0)
+
+  expect(await examineAs(t.servers, 'plain')).toEqual(['replica_unproven'])
+  await t.servers.primary.ask('grant pg_read_all_stats to plain')
+  expect(await examineAs(t.servers, 'plain')).toEqual([])
+
+  const listOften = async (service: LocalService) => {
+    const askedAt = performance.now()
+    const answers = await Promise.all(Array.from({ length: 10 }, () => service.call('GET', LIST)))
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    expect(await readReplicaStatus(service)).toEqual({ status: 'ok', replica: 'unavailable' })
+    return performance.now() - askedAt
+  }
+  await t.servers.standby.freeze()
+  // Not the 10 s after which a silent connection is closed.
+  expect(await listOften(one)).toBeLessThan(8_000)
+  await t.servers.standby.thaw()
+  await t.servers.standby.kill()
+  await listOften(two)
+})
+
+test('a replica that lags: the primary answers, with what was just written, and an access that ended stays ended', async () => {
+  await using t = await openReplicated()
+  const [one, two] = t.services
+  await t.fixture.change(one)
+  await listNewest(one)
+  await listNewest(two)
+  const made = await one.call('POST', '/api/v3/identity/api-key', {
+    name: 'To be deleted',
+    permissions: ['contract:find-all'],
+  })
+  expect(made.status).toBe(201)
+  const token = made.body.data.key
+  const listWithKey = (service: LocalService) => callService({ url: service.url, token }, { method: 'GET', path: LIST })
+  expect((await listWithKey(two)).status).toBe(200)
+
+  await t.servers.setReplay('paused')
+  const id = await t.fixture.change(one)
+  expect(await listNewest(two)).toBe(id)
+  expect(await listNewest(one)).toBe(id)
+  expect(await readReplicaStatus(two)).toEqual({ status: 'ok', replica: 'behind' })
+  expect(await readMetric(two, 'database_replica_used{status="behind"}')).toBe(0)
+  await two.waitForLog(/"status":"behind".*the read replica is not used: see docs\/operations\.md, replica/)
+  // The replica still has the key.
+  expect((await one.call('DELETE', `/api/v3/identity/api-key/${made.body.data.document_id}`)).status).toBe(200)
+  await waitFor('the end of the key', async () => (await listWithKey(two)).status === 401, { limitMs: 2_000 })
+  expect((await listWithKey(one)).status).toBe(401)
+
+  await t.servers.setReplay('running')
+  await waitFor('the use of the replica', async () => {
+    await listNewest(two)
+    return (await readReplicaStatus(two)).replica === 'used'
+  })
+  await two.waitForLog(/the read replica is used again/)
+})
+
+test('a replica that is promoted: lists read it as the primary that it is, and see what is written there', async () => {
+  await using t = await openReplicated((servers) => nameBoth(servers.primary, servers.standby))
+  const [one, two] = t.services
+  await t.fixture.change(one)
+  await listNewest(two)
+  await t.servers.awaitReplay()
+  await t.servers.primary.kill()
+  await t.servers.promote()
+  const id = await waitFor('a change that is taken', () => t.fixture.change(one).catch(() => undefined))
+  expect(await waitFor('a list', () => listNewest(two).catch(() => undefined))).toBe(id)
+  const [now] = await t.servers.standby.ask<{ now: string }>('select clock_timestamp()::text as now')
+  await waitFor('the use of the replica', async () => {
+    expect(await listNewest(two)).toBe(id)
+    const reads = `select from pg_stat_activity where application_name = 'signalbox replica' and query_start > '${now!.now}'`
+    return (await t.servers.standby.ask(reads)).length > 0
+  })
+  expect(await readReplicaStatus(two)).toEqual({ status: 'ok', replica: 'used' })
+})
