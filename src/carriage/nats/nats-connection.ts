@@ -1,4 +1,5 @@
 import type { Authenticator, NatsConnection } from '@nats-io/transport-node'
+import { systemClock } from '../../base/clock.ts'
 
 /** How to reach the servers of NATS. Secrets are in `auth` alone, and never in a message of this module. */
 export interface NatsSettings {
@@ -47,6 +48,7 @@ const RECONNECT_PAUSE_MS = 250
 const PING_MS = 2_000
 const PINGS_UNANSWERED = 2
 const CONNECT_LIMIT_MS = 5_000
+const DRAIN_LIMIT_MS = 1_000
 
 /**
  * Connects. The packages are loaded here, so that a service without NATS loads none of them. Throws when no server can
@@ -67,7 +69,7 @@ export async function connectNats(settings: NatsSettings, options: NatsLinkOptio
     timeout: options.timeoutMs ?? CONNECT_LIMIT_MS,
     ignoreAuthErrorAbort: true,
     ...(authenticator && { authenticator }),
-    ...(usesTls && { tls: { ...tls } }),
+    ...(usesTls && { tls: dropUnset(tls) }),
   })
   let isConnected = true
   let reconnects = 0
@@ -87,9 +89,12 @@ export async function connectNats(settings: NatsSettings, options: NatsLinkOptio
     connection,
     isConnected: () => isConnected && !connection.isClosed(),
     countReconnects: () => reconnects,
-    // A drain waits for the server, which may be away.
+    // A drain waits for the server, which may be away or hang.
     close: async () => {
-      if (isConnected) await connection.drain().catch(() => {})
+      const limit = new AbortController()
+      const drained = isConnected ? connection.drain().catch(() => {}) : undefined
+      await Promise.race([drained, systemClock.sleep(DRAIN_LIMIT_MS, limit.signal)])
+      limit.abort()
       await connection.close().catch(() => {})
     },
   }
@@ -112,4 +117,8 @@ function buildAuthenticator(
     case 'credentials':
       return transport.credsAuthenticator(bytes(auth.text))
   }
+}
+
+function dropUnset(paths: NatsSettings['tls']): { caFile?: string; certFile?: string; keyFile?: string } {
+  return Object.fromEntries(Object.entries(paths).filter(([, path]) => path !== undefined))
 }
