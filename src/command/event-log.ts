@@ -69,7 +69,7 @@ const describeFailure = (error: Error & { code?: string }) => ({
 
 async function withLog<Result>(settings: EventLogSettings, use: (log: EventLog) => Promise<Result>): Promise<Result> {
   const { openNatsLog } = await import('../carriage/nats/nats-log.ts')
-  const log = await openNatsLog(settings, { name: 'signalbox log' })
+  const log = await openNatsLog(settings, { name: 'signalbox log', isReader: true })
   try {
     return await use(log)
   } finally {

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, isIP } from 'node:net'
 import { promisify } from 'node:util'
 import type { PortFacts } from '../../operations/doctor/machine-findings.ts'
+import type { Config } from '../config/config.ts'
 
 const CONNECT_LIMIT_MS = 3_000
 
@@ -92,4 +93,42 @@ async function findListenerInProc(port: number): Promise<number | undefined> {
     }
   }
   return undefined
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = {
+  'postgres:': 5432,
+  'postgresql:': 5432,
+  'smtp:': 587,
+  'smtps:': 465,
+  'https:': 443,
+  'http:': 80,
+}
+
+/** The configured servers. */
+export function listServers(config: Config): { setting: string; host: string; port: number }[] {
+  const given = {
+    DATABASE_URL: config.databaseUrl,
+    DATABASE_LISTEN_URL: config.databaseListenUrl,
+    SMTP_URL: config.smtp?.url,
+    SUPABASE_URL: config.supabaseUrl,
+    ALERT_WEBHOOK_URL: config.alertWebhookUrl,
+    OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpEndpoint,
+  }
+  const ofUrls = Object.entries(given).flatMap(([setting, value]) => {
+    const url = value === undefined ? null : URL.parse(value)
+    // Without a host it is a socket of this machine.
+    if (!url?.hostname) return []
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    return [{ setting, host, port: Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 443) }]
+  })
+  const ofLog = (config.eventLog?.nats.servers ?? []).map((server) => {
+    const { hostname, port } = new URL(`nats://${server}`)
+    return { setting: 'EVENT_LOG_URL', host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
+  })
+  return [...ofUrls, ...ofLog]
+}
+
+/** Whether a host is a name that has to be looked up. */
+export function isName(host: string): boolean {
+  return isIP(host) === 0 && host !== 'localhost'
 }

@@ -1,11 +1,11 @@
 import { getServers } from 'node:dns'
 import { constants } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
-import { isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
+import { readOutboxFacts } from '../../carriage/relay/outbox.store.ts'
 import {
   classifyClock,
   classifyDatabase,
@@ -13,6 +13,7 @@ import {
   type SchemaFacts,
 } from '../../operations/doctor/database-findings.ts'
 import { countStoredSecrets, readDatabaseFacts } from '../../operations/doctor/doctor.store.ts'
+import { classifyOutbox } from '../../operations/doctor/event-log-findings.ts'
 import {
   AREAS,
   type Area,
@@ -56,7 +57,8 @@ import { VARIABLES } from '../config/config-variables.ts'
 import { describeFatal } from '../log/fatal.ts'
 import { loadServiceSecrets } from '../secret/service-secrets.ts'
 import { findDiskSource } from './disk-source.ts'
-import { findPortFacts, tryConnect } from './doctor-network.ts'
+import { examineEventLog } from './doctor-event-log.ts'
+import { findPortFacts, isName, listServers, tryConnect } from './doctor-network.ts'
 import { findOpenFiles } from './open-files.ts'
 
 /** The machine that is examined. */
@@ -98,6 +100,7 @@ export async function examine(fixture: DoctorFixture): Promise<AreaReport[]> {
     }),
     ...(await examineKeysAndDatabase(fixture, config, { skipped, notes })),
     ...(await examineMachine(fixture, { config, environment })),
+    ...(await examineEventLog(config)),
     ...classifyRuntime(process.versions.node, findOpenFiles(config)),
   ]
   return buildReport(findings, skipped, notes)
@@ -139,6 +142,8 @@ async function examineKeysAndDatabase(
       const storage = await readStorageForecast(pool.db, { now, disk: findDiskSource(config), retention: config })
       notes.disk.push(describeStorage(storage, facts.now))
       findings.push(...classifyStorage(storage, facts.now))
+      const outbox = await readOutboxFacts(pool.db, 10_000)
+      findings.push(...classifyOutbox(outbox, { isOn: config.eventLog !== undefined, now }))
     }
     if (isCurrent && secrets)
       findings.push(...classifyStoredSecrets(await countStoredSecrets(pool.db), listKeyIds(secrets, fixture.random)))
@@ -239,38 +244,6 @@ async function examineMachine(
       ),
     }),
   ]
-}
-
-const DEFAULT_PORTS: Readonly<Record<string, number>> = {
-  'postgres:': 5432,
-  'postgresql:': 5432,
-  'smtp:': 587,
-  'smtps:': 465,
-  'https:': 443,
-  'http:': 80,
-}
-
-/** The configured servers. */
-function listServers(config: Config): { setting: string; host: string; port: number }[] {
-  const given = {
-    DATABASE_URL: config.databaseUrl,
-    DATABASE_LISTEN_URL: config.databaseListenUrl,
-    SMTP_URL: config.smtp?.url,
-    SUPABASE_URL: config.supabaseUrl,
-    ALERT_WEBHOOK_URL: config.alertWebhookUrl,
-    OTEL_EXPORTER_OTLP_ENDPOINT: config.otlpEndpoint,
-  }
-  return Object.entries(given).flatMap(([setting, value]) => {
-    const url = value === undefined ? null : URL.parse(value)
-    // Without a host it is a socket of this machine.
-    if (!url?.hostname) return []
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    return [{ setting, host, port: Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 443) }]
-  })
-}
-
-function isName(host: string): boolean {
-  return isIP(host) === 0 && host !== 'localhost'
 }
 
 async function findLookUpError({ lookUp }: DoctorFixture, host: string): Promise<string | undefined> {

@@ -23,8 +23,14 @@ export interface NatsLogSettings extends StreamSettings {
   nats: NatsSettings
 }
 
+/** Options of a log. */
+export interface NatsLogOptions extends NatsLinkOptions {
+  /** Whether it leaves the stream as it is, also when there is none. */
+  isReader?: boolean
+}
+
 /** Connects, and creates or checks the stream. Throws a `LogError`. */
-export async function openNatsLog(settings: NatsLogSettings, options: NatsLinkOptions): Promise<EventLog> {
+export async function openNatsLog(settings: NatsLogSettings, options: NatsLogOptions): Promise<EventLog> {
   const { jetstreamManager } = await import('@nats-io/jetstream')
   const link = await connectNats(settings.nats, options).catch((error: unknown) => {
     throw toLogError(error)
@@ -32,8 +38,9 @@ export async function openNatsLog(settings: NatsLogSettings, options: NatsLinkOp
   try {
     // Without `checkAPI` it asks nothing of a server that may be without a leader.
     const manager = await jetstreamManager(link.connection, { checkAPI: false, timeout: ANSWER_LIMIT_MS })
-    await ensureStream(manager, link, settings)
-    return await buildNatsLog({ link, manager, settings })
+    const { isReader = false } = options
+    if (!isReader) await ensureStream(manager, link, settings)
+    return await buildNatsLog({ link, manager, settings, isReader })
   } catch (error) {
     await link.close()
     throw toLogError(error)
@@ -44,9 +51,10 @@ interface Parts {
   link: NatsLink
   manager: JetStreamManager
   settings: NatsLogSettings
+  isReader: boolean
 }
 
-async function buildNatsLog({ link, manager, settings }: Parts): Promise<EventLog> {
+async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promise<EventLog> {
   const { headers, nuid } = await import('@nats-io/transport-node')
   const { stream } = settings
 
@@ -80,7 +88,7 @@ async function buildNatsLog({ link, manager, settings }: Parts): Promise<EventLo
       return stateOf(await manager.streams.info(stream))
     } catch (error) {
       // A stream that was deleted is created anew: another incarnation.
-      if (toLogError(error).code !== 'unsuitable') throw error
+      if (isReader || toLogError(error).code !== 'unsuitable') throw error
       return stateOf(await ensureStream(manager, link, settings))
     }
   }

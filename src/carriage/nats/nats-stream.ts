@@ -17,7 +17,7 @@ const REPLICAS_IN_CLUSTER = 3
 const NANOSECONDS_OF_MS = 1_000_000
 
 /** The code of JetStream for a stream that does not exist. */
-const STREAM_NOT_FOUND = 10_059
+export const STREAM_NOT_FOUND = 10_059
 
 /** The first version that stores batches as a whole. */
 const MIN_VERSION = [2, 12] as const
