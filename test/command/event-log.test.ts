@@ -68,7 +68,10 @@ test('log status and log read show what the log holds, and change nothing', asyn
   expect(status.log).toMatchObject({ incarnation: status.confirmed.incarnation, sequence: status.confirmed.sequence })
   const typed = ['--account', fixture.account, '--type', 'contract.create']
   const { stdout } = await run(['log', 'read', '--since', since, ...typed, '--limit', '2'])
-  const envelopes = stdout.trim().split('\n').map((line) => JSON.parse(line))
+  const envelopes = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
   expect(envelopes.map(({ type, data }) => [type, data.account])).toEqual([
     ['contract.create', fixture.account],
     ['contract.create', fixture.account],
@@ -77,8 +80,16 @@ test('log status and log read show what the log holds, and change nothing', asyn
   expect(none).toMatchObject({ stdout: '', code: 0 })
   const elsewhere = { EVENT_LOG_URL: servers.url, EVENT_LOG_STREAM: 'OTHER' }
   expect((await run(['log', 'status'], elsewhere)).code).toBe(1)
-  expect(await manageStreams(servers.url, async ({ streams }) => (await streams.list().next()).map(({ config }) => config.name))).toEqual([STREAM])
-  for (const wrong of [['--since', 'yesterday'], ['--since', since, '--type', 'ev.>'], ['--since', since, '--account', '*']])
+  expect(
+    await manageStreams(servers.url, async ({ streams }) =>
+      (await streams.list().next()).map(({ config }) => config.name),
+    ),
+  ).toEqual([STREAM])
+  for (const wrong of [
+    ['--since', 'yesterday'],
+    ['--since', since, '--type', 'ev.>'],
+    ['--since', since, '--account', '*'],
+  ])
     expect((await run(['log', 'read', ...wrong])).code).toBe(1)
 }, 120_000)
 
@@ -108,7 +119,8 @@ test('a stream that an operator deleted is created anew, alarms, and has every e
   await settle()
   const entries = await readWholeLog(servers.url)
   for (const account of [fixture.account, 'none']) {
-    const of = (list: typeof known) => new Set(list.filter(({ subject }) => subject.split('.')[1] === account).map(({ id }) => id))
+    const of = (list: typeof known) =>
+      new Set(list.filter(({ subject }) => subject.split('.')[1] === account).map(({ id }) => id))
     expect(of(known).difference(of(entries))).toEqual(new Set())
   }
   expect(entries.some(({ body }) => body.includes(own))).toBe(true)

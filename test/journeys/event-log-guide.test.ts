@@ -146,7 +146,9 @@ test('a tenant reads its events from the first on by its one consumer, and can d
     const create = `$JS.API.CONSUMER.CREATE.${STREAM}.acme.${filter}`
     const config = { durable_name: 'acme', filter_subject: 'ev.>', ack_policy: 'explicit' }
     const forged = { stream_name: STREAM, config: { ...config, name: 'acme' }, action: '' }
-    const answer = (await connection.request(create, JSON.stringify(forged), { timeout: 5_000 })).json<{ error?: object }>()
+    const answer = (await connection.request(create, JSON.stringify(forged), { timeout: 5_000 })).json<{
+      error?: object
+    }>()
     expect(answer.error).toBeDefined()
   } finally {
     await connection.close()

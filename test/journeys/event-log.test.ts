@@ -4,9 +4,9 @@ import {
   findLeader,
   firstOf,
   manageStreams,
+  type Publisher,
   readWholeLog,
   registerEventType,
-  type Publisher,
   STREAM,
   startPublisher,
 } from '../harness/carriage/event-log-service.ts'
@@ -78,7 +78,9 @@ test('what the API accepted while brokers die, hang and come back is in the log,
 
   const entries = await readWholeLog(servers.url)
   for (const { account, accepted } of publishers) expect(firstOf(entries, account)).toEqual(accepted)
-  expect(await manageStreams(servers.url, async ({ streams }) => (await streams.info(STREAM)).config.num_replicas)).toBe(3)
+  expect(
+    await manageStreams(servers.url, async ({ streams }) => (await streams.info(STREAM)).config.num_replicas),
+  ).toBe(3)
   // No message was lost, so no event was published again.
   const { rows } = await database.pool.query('select loss, republish_after from event_log')
   expect(rows).toEqual([{ loss: null, republish_after: null }])

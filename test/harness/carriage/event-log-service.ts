@@ -1,7 +1,7 @@
+import type { LogEntry } from '../../../src/carriage/log.ts'
 import { connectNats } from '../../../src/carriage/nats/nats-connection.ts'
 import { openNatsLog } from '../../../src/carriage/nats/nats-log.ts'
 import { parseNatsUrl } from '../../../src/carriage/nats/nats-url.ts'
-import type { LogEntry } from '../../../src/carriage/log.ts'
 import type { ServiceProcess } from '../process/service-process.ts'
 
 export const STREAM = 'SIGNALBOX_EVENTS'
@@ -60,7 +60,10 @@ export interface Publisher {
 
 /** Registers the event type that publishers use. */
 export async function registerEventType(service: Pick<ServiceProcess, 'call'>): Promise<void> {
-  const made = await service.call('POST', '/api/v3/webhook/event', { internal: 'invoice.create', account_scope: 'account' })
+  const made = await service.call('POST', '/api/v3/webhook/event', {
+    internal: 'invoice.create',
+    account_scope: 'account',
+  })
   if (made.status !== 201) throw new Error(JSON.stringify(made.body))
 }
 
@@ -72,7 +75,11 @@ export async function startPublisher(service: Pick<ServiceProcess, 'call'>, name
   let isStopped = false
   const running = (async () => {
     while (!isStopped) {
-      const answer = await service.call('POST', '/api/v3/webhook/publish', { event: 'invoice.create', account, id: `${accepted.length}` })
+      const answer = await service.call('POST', '/api/v3/webhook/publish', {
+        event: 'invoice.create',
+        account,
+        id: `${accepted.length}`,
+      })
       if (answer.status !== 202) throw new Error(`a publication was refused: ${JSON.stringify(answer.body)}`)
       accepted.push(answer.body.data.events[0].event_id)
     }
