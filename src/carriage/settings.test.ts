@@ -16,7 +16,7 @@ test('there is no log without servers, and one with the defaults with servers al
   expect(readEventLogSettings(NONE)).toBeUndefined()
   expect(readEventLogSettings({ ...NONE, EVENT_LOG_URL })).toMatchObject({
     nats: { servers: ['a:4222'], auth: { kind: 'none' } },
-    ...{ stream: 'SIGNALBOX_EVENTS', replicas: undefined, maxAgeMs: 7 * 86_400_000, maxBytes: undefined },
+    ...{ stream: 'signalbox-events', replicas: undefined, maxAgeMs: 7 * 86_400_000, maxBytes: undefined },
   })
 })
 

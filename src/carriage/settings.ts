@@ -24,7 +24,7 @@ export interface EventLogSettings extends NatsLogSettings {
 }
 
 const DAY_MS = 24 * 3_600_000
-const DEFAULT_STREAM = 'SIGNALBOX_EVENTS'
+const DEFAULT_STREAM = 'signalbox-events'
 const DEFAULT_DAYS = 7
 
 /** Reads the settings; undefined without `EVENT_LOG_URL`. Pure. */

@@ -4,7 +4,7 @@ import { FatalError } from '../app/log/fatal.ts'
 import { systemClock } from '../base/clock.ts'
 import { buildIdMaker } from '../base/id.ts'
 import { systemRandom } from '../base/random.ts'
-import type { EventLog, LogPosition } from '../carriage/log.ts'
+import type { EventLog, LogPosition } from '../carriage/log/log.ts'
 import type { EventLogSettings } from '../carriage/settings.ts'
 import type { Database } from '../postgres/statement/database.ts'
 import { print, printJson } from './print/print.ts'
@@ -79,7 +79,7 @@ async function withLog<Result>(settings: EventLogSettings, use: (log: EventLog) 
 
 async function readLog({ eventLog }: Config, { since, account = '*', type, limit }: ReadOptions): Promise<void> {
   if (!eventLog) throw new FatalError('EVENT_LOG_URL is not set: it names the servers of the log.')
-  const { SUBJECT_PREFIX } = await import('../carriage/event-message.ts')
+  const { SUBJECT_PREFIX } = await import('../carriage/log/event-message.ts')
   const subject = `${SUBJECT_PREFIX}.${account}.${type ?? '>'}`
   await withLog(eventLog, async (log) => {
     const { incarnation } = await log.readState()

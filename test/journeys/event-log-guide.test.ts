@@ -89,7 +89,7 @@ test('a tenant gets its events as they come, and none of another one', async () 
     [Symbol.asyncDispose]: () => connection.close(),
   }))
   const subjects: string[] = []
-  live.connection.subscribe('>', { callback: (_error, { subject }) => subjects.push(subject) })
+  live.connection.subscribe('>', { callback: (_error, { subject }) => void subjects.push(subject) })
   await live.connection.flush()
   await makeContract(other, 'Of another one')
   await makeContract(fixture.account, 'Of its own')

@@ -30,7 +30,7 @@ export const EVENT_VARIABLES = {
   ),
   EVENT_LOG_TLS_CERT: variable(text, 'none', 'A PEM file with the certificate that NATS asks clients for.'),
   EVENT_LOG_TLS_KEY: variable(text, 'none', 'A PEM file with its key.'),
-  EVENT_LOG_STREAM: variable(streamName, 'SIGNALBOX_EVENTS', 'The name of the stream.'),
+  EVENT_LOG_STREAM: variable(streamName, 'signalbox-events', 'The name of the stream.'),
   EVENT_LOG_REPLICAS: variable(copies, '3 in a cluster, else 1', 'Copies of the stream: 1, 3 or 5.'),
   EVENT_LOG_MAX_AGE_DAYS: variable(integer(1, 3650), '7', 'Days that the log keeps an event.'),
   EVENT_LOG_MAX_BYTES: variable(

@@ -1,4 +1,4 @@
-import { LogError } from '../../carriage/log.ts'
+import { LogError } from '../../carriage/log/log.ts'
 import type { EventLogSettings } from '../../carriage/settings.ts'
 import { classifyNats, classifySync } from '../../operations/doctor/event-log-findings.ts'
 import type { Finding } from '../../operations/doctor/finding.ts'

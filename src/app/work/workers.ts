@@ -134,15 +134,11 @@ export function buildWorkers(parts: WorkerParts): Workers {
     provisioningJobs,
     ...{ replayWorker, maintenance, ...mailing, alertWorker, metrics, relay },
     ...pulling,
-    notify: () => {
-      notifier.notify()
-      relay?.notify()
-    },
+    notify: () => void [notifier, relay].map((item) => item?.notify()),
     isLive: (withinMs) => notifier.isLive(withinMs),
     start: () => {
-      running.push(notifier.run(), ...(clockWatch ? [clockWatch.run()] : []))
+      running.push(notifier.run(), ...[clockWatch, relay].map((item) => item?.run() ?? Promise.resolve()))
       if (isWorker) running.push(lease.run())
-      if (relay) running.push(relay.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
       // Subscriptions are authorized where the API is served.
       if (realtime.guard && config.roles.includes('api')) running.push(realtime.guard.run())

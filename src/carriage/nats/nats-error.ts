@@ -1,4 +1,4 @@
-import { LogError, type LogErrorCode } from '../log.ts'
+import { LogError, type LogErrorCode } from '../log/log.ts'
 
 /** Codes of the errors of JetStream (`server/errors.json` of nats-server). */
 const CODES: Readonly<Record<number, LogErrorCode>> = {

@@ -1,4 +1,4 @@
-import { LogError } from '../log.ts'
+import { LogError } from '../log/log.ts'
 import { connectNats } from './nats-connection.ts'
 import { toLogError } from './nats-error.ts'
 import type { NatsLogSettings } from './nats-log.ts'

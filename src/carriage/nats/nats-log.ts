@@ -1,6 +1,6 @@
 import type { JetStreamManager, StoredMsg } from '@nats-io/jetstream'
 import type { Msg } from '@nats-io/transport-node'
-import { APPEND_LIMIT, checkPosition, type EventLog, type LogEntry, type LogMessage } from '../log.ts'
+import { APPEND_LIMIT, checkPosition, type EventLog, type LogEntry, type LogMessage } from '../log/log.ts'
 import { connectNats, type NatsLink, type NatsLinkOptions, type NatsSettings } from './nats-connection.ts'
 import { toLogError } from './nats-error.ts'
 import { ensureStream, type StreamSettings, stateOf } from './nats-stream.ts'

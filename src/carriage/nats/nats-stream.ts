@@ -1,6 +1,6 @@
 import type { JetStreamManager, StreamConfig, StreamInfo } from '@nats-io/jetstream'
-import { SUBJECT_PREFIX } from '../event-message.ts'
-import { LogError, type LogState } from '../log.ts'
+import { SUBJECT_PREFIX } from '../log/event-message.ts'
+import { LogError, type LogState } from '../log/log.ts'
 import type { NatsLink } from './nats-connection.ts'
 
 /** The stream of the log, as the settings want it. */
@@ -53,7 +53,7 @@ function isRecent(version: string): boolean {
 }
 
 /** The configuration of the stream: on disk, limited by age and size, the oldest messages are removed first. Pure. */
-export function buildStreamConfig(settings: StreamSettings, { isCluster }: { isCluster: boolean }) {
+function buildStreamConfig(settings: StreamSettings, { isCluster }: { isCluster: boolean }) {
   return {
     name: settings.stream,
     description: 'Events of Signalbox (docs/contract/event-log.md)',

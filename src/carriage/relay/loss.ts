@@ -1,4 +1,4 @@
-import type { LogEntry, LogState } from '../log.ts'
+import type { LogEntry, LogState } from '../log/log.ts'
 import type { RelayState } from './outbox.store.ts'
 
 /** What is wrong with a log beside what it confirmed. */

@@ -1,13 +1,17 @@
-import { EVENT_COLUMNS } from '../../event/occurrence/event.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
-import type { LoggedEvent } from '../event-message.ts'
-import type { LogPosition } from '../log.ts'
+import type { LoggedEvent } from '../log/event-message.ts'
+import type { LogPosition } from '../log/log.ts'
 
-const LOGGED = EVENT_COLUMNS.map(([name]) => name).filter((name) => !['is_purge', 'excluded_webhook'].includes(name))
-
-const event = defineRecord('event_occurrence', LOGGED, { event: 'type', trace_context: 'trace' })
+const event = defineRecord(
+  'event_occurrence',
+  [
+    ...(['document_id', 'event', 'account', 'resource', 'action'] as const),
+    ...(['resource_id', 'url', 'trace_context', 'created_at'] as const),
+  ],
+  { event: 'type', trace_context: 'trace' },
+)
 
 /** An event to append. `position` is its place in the outbox, of a republished one its ordinal. */
 export type WaitingEvent = LoggedEvent & { position: string }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { buildRelayUnderTest, MAX_AGE_MS } from '../../../test/harness/carriage/relay-under-test.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
-import { LogError } from '../log.ts'
+import { LogError } from '../log/log.ts'
 import { beginRepublication, closeOutbox } from './outbox.store.ts'
 
 test('events are appended in the order of their recording, and leave the outbox', async () => {

@@ -1,4 +1,4 @@
-import type { LogErrorCode } from '../../carriage/log.ts'
+import type { LogErrorCode } from '../../carriage/log/log.ts'
 import type { NatsFacts, SyncFact } from '../../carriage/nats/nats-inspection.ts'
 import { decideEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { OutboxFacts } from '../../carriage/relay/outbox.store.ts'

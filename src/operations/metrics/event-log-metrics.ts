@@ -1,5 +1,5 @@
 import type { EventLogFacts } from '../../carriage/relay/log-facts.ts'
-import type { RelayCounts } from '../../carriage/relay/relay.ts'
+import type { RelayCounts } from '../../carriage/relay/relay-turn.ts'
 import type { Instruments } from './instruments.ts'
 
 /** Facts of this process, where it appends. */

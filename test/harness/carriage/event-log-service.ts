@@ -1,10 +1,10 @@
-import type { LogEntry } from '../../../src/carriage/log.ts'
+import type { LogEntry } from '../../../src/carriage/log/log.ts'
 import { connectNats } from '../../../src/carriage/nats/nats-connection.ts'
 import { openNatsLog } from '../../../src/carriage/nats/nats-log.ts'
 import { parseNatsUrl } from '../../../src/carriage/nats/nats-url.ts'
 import type { ServiceProcess } from '../process/service-process.ts'
 
-export const STREAM = 'SIGNALBOX_EVENTS'
+export const STREAM = 'signalbox-events'
 
 /** The settings of a service with a log on these servers. */
 export const buildLogEnvironment = (url: string) => ({ EVENT_LOG_URL: url, EVENT_LOG_STREAM: STREAM })

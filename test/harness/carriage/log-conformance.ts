@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { EventLog, LogEntry, LogMessage, LogPosition } from '../../../src/carriage/log.ts'
+import type { EventLog, LogEntry, LogMessage, LogPosition } from '../../../src/carriage/log/log.ts'
 
 /** A log under test. */
 export interface LogUnderTest extends AsyncDisposable {

@@ -5,7 +5,7 @@ import {
   type LogEntry,
   LogError,
   type LogMessage,
-} from '../../../src/carriage/log.ts'
+} from '../../../src/carriage/log/log.ts'
 
 /** A log in the memory of a test, with the faults of a broker. */
 export interface MemoryLog extends EventLog {

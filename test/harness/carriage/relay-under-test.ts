@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import type { AccountId, EventId } from '../../../src/base/id.ts'
-import type { EventLog } from '../../../src/carriage/log.ts'
+import type { EventLog } from '../../../src/carriage/log/log.ts'
 import { openOutbox, readOutboxFacts } from '../../../src/carriage/relay/outbox.store.ts'
 import { buildRelay, type Relay } from '../../../src/carriage/relay/relay.ts'
 import { recordEvents } from '../../../src/event/occurrence/event.ts'
@@ -10,7 +10,7 @@ import { createTestDatabase } from '../database/database.ts'
 import { buildManualClock } from '../run/manual-clock.ts'
 import { buildMemoryLog } from './memory-log.ts'
 
-export const ACCOUNT = '0190a5c0-0000-7000-8000-00000000000a' as AccountId
+const ACCOUNT = '0190a5c0-0000-7000-8000-00000000000a' as AccountId
 export const MAX_AGE_MS = 86_400_000
 
 /** A relay between a database with an open outbox and a log in memory. */

@@ -1,11 +1,11 @@
-import type { EventRecord } from '../event/occurrence/event.store.ts'
+import type { EventRecord } from '../../event/occurrence/event.store.ts'
 import type { LogMessage } from './log.ts'
 
 /** First token of the subjects of events. */
 export const SUBJECT_PREFIX = 'ev'
 
 /** The token in place of an account, for events that no account owns. */
-export const NO_ACCOUNT = 'none'
+const NO_ACCOUNT = 'none'
 
 /** An event of the outbox. */
 export type LoggedEvent = Pick<

@@ -1,5 +1,5 @@
-import { describeLog } from '../../test/harness/carriage/log-conformance.ts'
-import { buildMemoryLog } from '../../test/harness/carriage/memory-log.ts'
+import { describeLog } from '../../../test/harness/carriage/log-conformance.ts'
+import { buildMemoryLog } from '../../../test/harness/carriage/memory-log.ts'
 
 describeLog('in memory', async () => {
   const log = buildMemoryLog()
