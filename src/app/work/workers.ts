@@ -73,11 +73,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const isPublisher = config.roles.includes('realtime')
   const isProvisioner = config.roles.includes('provisioning')
   const isWorker = isDispatcher || isPublisher || isProvisioner
-  const metrics = buildAppMetrics(parts, {
-    inFlight: () => dispatcher.inFlight(),
-    countListenReconnects: () => notifier.countReconnects(),
-    isLogConnected: () => relay?.isConnected(),
-  })
+  const counts = { inFlight: () => dispatcher.inFlight(), countListenReconnects: () => notifier.countReconnects() }
+  const metrics = buildAppMetrics(parts, { ...counts, isLogConnected: () => relay?.isConnected() })
   const relay = buildAppRelay(parts, metrics)
   const lease = buildKeptLease(parts, () => notifier.isListening())
   const { isTrusted } = lease
@@ -149,8 +146,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     stop: async () => {
       clockWatch?.stop()
       for (const worker of [router, replayWorker, provisioningJobs, waits, ...housekeeping]) worker.stop()
-      realtime.guard?.stop()
-      relay?.stop()
+      for (const worker of [realtime.guard, relay]) worker?.stop()
       await Promise.all([
         ...dispatchers.map((dispatcher) => dispatcher.stop()),
         provisioner.stop(),
