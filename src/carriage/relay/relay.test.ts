@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { buildRelayUnderTest, MAX_AGE_MS } from '../../../test/harness/carriage/relay-under-test.ts'
+import { deleteOldEvents } from '../../event/recording/event-removal.store.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { LogError } from '../log/log.ts'
 import { beginRepublication, closeOutbox } from './outbox.store.ts'
@@ -242,6 +243,20 @@ test('events that retention removed before they were appended are told of', asyn
   expect(under.stored()).toEqual(kept)
   expect((await under.facts()).waiting).toBe(0)
   expect(under.told.lines).toEqual([expect.stringContaining('removed by retention')])
+})
+
+test('the retention of events bounds what waits', async () => {
+  await using under = await buildRelayUnderTest()
+  await under.record(3)
+  await under.pool.query('update event_occurrence set routed_at = created_at')
+  under.passMs(60_000)
+  const [kept] = await under.record()
+  await under.pool.query('update event_occurrence set routed_at = created_at where document_id = $1', [kept])
+  const before = new Date(under.clock.now() - 30_000)
+  expect(await deleteOldEvents(under.db, { before, auditBefore: before, limit: 100 })).toBe(3)
+  expect(await under.facts()).toMatchObject({ waiting: 1, oldestAt: new Date(under.clock.now()) })
+  await under.settle()
+  expect(under.stored()).toEqual([kept])
 })
 
 test('without an open log no event fills the outbox, and no relay appends', async () => {
