@@ -282,6 +282,23 @@ create table "event" (
   constraint event_source_check CHECK ((source = ANY (ARRAY['route'::text, 'synthetic'::text, 'external'::text])))
 );
 
+create table "event_log" (
+  name text not null,
+  relay text,
+  lease_until timestamp(3) with time zone,
+  incarnation text,
+  last_sequence bigint not null default 0,
+  appended_at timestamp(3) with time zone,
+  republish_after timestamp(3) with time zone,
+  republish_ordinal bigint,
+  republish_until timestamp(3) with time zone,
+  loss text,
+  loss_at timestamp(3) with time zone,
+  constraint event_log_loss_check CHECK ((loss = ANY (ARRAY['replaced'::text, 'behind'::text]))),
+  constraint event_log_name_check CHECK ((name = 'events'::text)),
+  constraint event_log_pkey PRIMARY KEY (name)
+);
+
 create table "event_occurrence" (
   document_id uuid not null,
   event text not null,
@@ -310,6 +327,13 @@ CREATE INDEX event_occurrence_created_idx ON public.event_occurrence USING btree
 CREATE INDEX event_occurrence_published_idx ON public.event_occurrence USING btree (created_at) WHERE (publish_request IS NOT NULL);
 CREATE INDEX event_occurrence_publisher_idx ON public.event_occurrence USING btree (published_by, created_at) WHERE ((published_by IS NOT NULL) AND (publish_request IS NOT NULL));
 CREATE INDEX event_occurrence_resource_idx ON public.event_occurrence USING btree (resource_id, account, created_at) WHERE (resource_id IS NOT NULL);
+
+create table "event_outbox" (
+  "position" bigint not null,
+  event_id uuid not null,
+  constraint event_outbox_pkey PRIMARY KEY ("position")
+);
+CREATE INDEX event_outbox_event_idx ON public.event_outbox USING btree (event_id);
 
 create table "event_queue" (
   event_id uuid not null,

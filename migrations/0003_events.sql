@@ -105,6 +105,63 @@ create table event_queue (
   event_id uuid primary key
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 
+-- The event log -------------------------------------------------------------------------------------------------------
+
+-- The events that wait for the event log, in the order in which their statements ended: a transaction that waited for
+-- another has the later positions. Filled by a trigger that exists while the log is on.
+create table event_outbox (
+  position bigint generated always as identity primary key,
+  event_id uuid not null
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+create index event_outbox_event_idx on event_outbox (event_id);
+
+-- One row, from the first start with a log on.
+create table event_log (
+  name text primary key check (name = 'events'),
+  -- The process that appends, until its lease ends by the clock of the database.
+  relay text,
+  lease_until timestamptz(3),
+  -- What the log confirmed last: its incarnation, the sequence in it, and when.
+  incarnation text,
+  last_sequence bigint not null default 0,
+  appended_at timestamptz(3),
+  -- The events that are published again, before those of the outbox: after this instant and ordinal, until this instant.
+  republish_after timestamptz(3),
+  republish_ordinal bigint,
+  republish_until timestamptz(3),
+  -- The last loss that was found in the log.
+  loss text check (loss in ('replaced', 'behind')),
+  loss_at timestamptz(3)
+);
+
+create function record_outbox() returns trigger language plpgsql as $$
+begin
+  insert into event_outbox (event_id) select document_id from recorded order by ordinal;
+  return null;
+end $$;
+
+-- Turns the log on: the trigger waits for the statements that insert events, and all later ones fill the outbox.
+create function open_event_log() returns void language plpgsql as $$
+begin
+  insert into event_log (name) values ('events') on conflict (name) do nothing;
+  if not exists (
+    select from pg_trigger where tgrelid = 'event_occurrence'::regclass and tgname = 'record_outbox'
+  ) then
+    perform set_config('lock_timeout', '5s', true);
+    create or replace trigger record_outbox after insert on event_occurrence
+      referencing new table as recorded for each statement execute function record_outbox();
+  end if;
+end $$;
+
+-- Turns the log off: what waits for it is removed.
+create function close_event_log() returns void language plpgsql as $$
+begin
+  perform set_config('lock_timeout', '5s', true);
+  drop trigger if exists record_outbox on event_occurrence;
+  delete from event_outbox;
+  delete from event_log;
+end $$;
+
 -- Workers -------------------------------------------------------------------------------------------------------------
 
 -- Workers that post, each with its lease; claims of a worker that is gone, or whose lease ended, are made again.

@@ -112,7 +112,7 @@ describe('docs/operations.md', () => {
 
 test('docs/guides/doctor.md has a section for each finding under its area, and for nothing else', () => {
   const { text } = load('docs/guides/doctor.md')
-  const areas = { names: 'Name service' } as Partial<Record<Area, string>>
+  const areas = { names: 'Name service', event_log: 'Event log' } as Partial<Record<Area, string>>
   for (const area of AREAS) {
     const codes = Object.keys(FINDING_AREAS).filter((code) => FINDING_AREAS[code as FindingCode] === area)
     const title = areas[area] ?? `${area[0]!.toUpperCase()}${area.slice(1)}`
@@ -196,6 +196,7 @@ describe('names in documents exist:', () => {
   test('settings', () => {
     const others = [
       'TEST_DATABASE_URL',
+      'NATS_SERVER_PATH',
       'SIMULATION_',
       'CHROMIUM_PATH',
       'OTEL_',
@@ -246,7 +247,7 @@ describe('names in documents exist:', () => {
       /^docs\/(?:deployment|operations|contract\/\w+)\.md$/.test(path)
         ? [
             ...text.matchAll(
-              /(?<![\w.])(?:webhook_out|http|database|signalbox|stored_secrets|provisioning|realtime|clock_skew|maintenance_rows|log_lines)_\w+/g,
+              /(?<![\w.])(?:webhook_out|http|database|signalbox|stored_secrets|provisioning|realtime|clock_skew|maintenance_rows|log_lines|event_log)_\w+/g,
             ),
           ]
         : [],

@@ -1,4 +1,5 @@
 import { DATABASE_PANELS } from './grafana-database-panels.ts'
+import { EVENT_LOG } from './grafana-event-log.ts'
 import {
   course,
   ONLY,
@@ -278,4 +279,4 @@ const PROCESSES: Row = {
 }
 
 /** The rows of the dashboard. */
-export const ROWS: readonly Row[] = [OVERVIEW, WEBHOOKS, PROVISIONING, REALTIME, REQUESTS, PROCESSES]
+export const ROWS: readonly Row[] = [OVERVIEW, WEBHOOKS, PROVISIONING, REALTIME, EVENT_LOG, REQUESTS, PROCESSES]

@@ -4,6 +4,7 @@ import { VERSION } from '../base/version.ts'
 import { addAdminCommands } from './admin.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addDoctorCommand } from './doctor.ts'
+import { addEventLogCommands } from './event-log.ts'
 import { addImportCommand } from './import/import.ts'
 import type { Launcher } from './launcher.ts'
 import { addAccountCommands } from './manage/account.ts'
@@ -59,6 +60,7 @@ function buildProgram(launcher: Launcher | undefined): Command {
     add(program, { withFixture, buildRecorder })
   addOauthCommands(program)
   addSecretsCommands(program)
+  addEventLogCommands(program)
   addListenCommand(program)
   addTriggerCommand(program)
   addVerifyCommand(program)

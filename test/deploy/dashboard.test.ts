@@ -37,7 +37,8 @@ let app: TestApp
 const types = new Map<string, string>()
 
 beforeAll(async () => {
-  app = await createTestApp()
+  // With a log, so that its metrics exist; nothing connects to it.
+  app = await createTestApp({ env: { EVENT_LOG_URL: 'nats://127.0.0.1:1' } })
   const { body } = await app.scrape()
   for (const [, name = '', type = ''] of body.matchAll(/^# TYPE (\S+) (\S+)$/gm)) types.set(name, type)
 })

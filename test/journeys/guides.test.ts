@@ -129,7 +129,7 @@ async function makeRow(kind: string, body: object): Promise<string> {
   return data.document_id
 }
 
-const OWN_TEST = ['webhooks.md', 'generate-a-client.md', 'sso.md']
+const OWN_TEST = ['webhooks.md', 'generate-a-client.md', 'sso.md', 'event-log.md']
 
 let shell: GuideShell
 let receiver: Receiver

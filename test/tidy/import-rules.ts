@@ -16,6 +16,7 @@ const AREAS = [
   'provisioning',
   'oauth',
   'identity',
+  'carriage',
   'event',
   'delivery',
   'outbound',

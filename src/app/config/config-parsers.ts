@@ -221,3 +221,20 @@ export function metricsToken(value: string): string {
   if (value.length < 16) throw new Error('must have at least 16 characters; make one with: openssl rand -base64 32')
   return bearerToken(value)
 }
+
+/** The name of a stream of NATS. */
+export function streamName(value: string): string {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(value)) throw new Error('must be 1 to 64 letters, digits, underscores and hyphens')
+  return value
+}
+
+/** Copies of a stream: an odd number, so that a majority exists. */
+export function copies(value: string): 1 | 3 | 5 {
+  return Number(oneOf('1', '3', '5')(value)) as 1 | 3 | 5
+}
+
+/** The seed of an nkey of a user of NATS. */
+export function nkeySeed(value: string): string {
+  if (!/^SU[A-Z2-7]{56}$/.test(value)) throw new Error('must be the seed of a user of NATS: SU and 56 characters')
+  return value
+}

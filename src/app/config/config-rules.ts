@@ -1,9 +1,18 @@
+import { findEventLogFaults } from '../../carriage/settings.ts'
 import { describeRefused, findRefusedSettings } from '../../operations/doctor/setting-rules.ts'
 import { type AppEnv, ROLES, VARIABLES, type Values } from './config-variables.ts'
+import { EVENT_VARIABLES } from './event-variables.ts'
 import { findCheapHash } from './password-settings.ts'
 
 /** Prefixes reserved by this program: an unknown variable with one of them is an error. */
-const OWN_PREFIXES = ['SIGNALBOX_', 'INTEGRATION_REALTIME_', 'REALTIME_', 'ALERT_WEBHOOK_', 'SSO_HANDSHAKE_']
+const OWN_PREFIXES = [
+  'SIGNALBOX_',
+  'INTEGRATION_REALTIME_',
+  'REALTIME_',
+  'ALERT_WEBHOOK_',
+  'SSO_HANDSHAKE_',
+  'EVENT_LOG_',
+]
 
 /**
  * Variables that Kubernetes sets in every container for a Service named `signalbox` or `signalbox-...` (its service links): not
@@ -34,6 +43,7 @@ export function findContradictions(values: Values, nodeEnv: string | undefined):
     ...findCheapHash(values, appEnv),
     ...findIdleSettings(values, appEnv),
     ...findMismatches(values),
+    ...findEventLogFaults(values),
   ]
 }
 
@@ -80,6 +90,11 @@ function findForbidden(values: Values, appEnv: AppEnv): string[] {
   return faults
 }
 
+/** The settings of the event log beside its servers. */
+const EVENT_LOG_OTHERS = Object.keys(EVENT_VARIABLES).filter(
+  (name) => name.startsWith('EVENT_LOG_') && name !== 'EVENT_LOG_URL',
+) as (keyof Values)[]
+
 const REALTIME_REQUIRED = ['APP_ID', 'KEY', 'SECRET', 'CLUSTER'].map(
   (name) => `INTEGRATION_REALTIME_${name}` as 'INTEGRATION_REALTIME_KEY',
 )
@@ -95,6 +110,7 @@ function findIdleSettings(values: Values, appEnv: AppEnv): string[] {
           .filter((name) => values[name] !== undefined)
           .map((name) => `${name} has no effect ${remedy}, or remove it.`)
   return [
+    ...idle(EVENT_LOG_OTHERS, values.EVENT_LOG_URL !== undefined, 'alone. Set EVENT_LOG_URL'),
     ...idle(['ALERT_WEBHOOK_SECRET'], values.ALERT_WEBHOOK_URL !== undefined, 'alone. Set ALERT_WEBHOOK_URL'),
     ...idle(['SIGN_UP_EMAIL_DOMAINS'], !['closed', undefined].includes(values.SIGN_UP), 'alone. Set SIGN_UP to open'),
     ...idle(['DATABASE_LISTEN_URL', 'DATABASE_READ_URL'], values.DATABASE_URL !== undefined, 'alone. Set DATABASE_URL'),

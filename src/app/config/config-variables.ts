@@ -27,6 +27,7 @@ import {
   text,
 } from './config-parsers.ts'
 import { DATABASE_VARIABLES } from './database-variables.ts'
+import { EVENT_VARIABLES } from './event-variables.ts'
 import { REALTIME_VARIABLES } from './realtime-variables.ts'
 import { secretVariable, variable } from './variable.ts'
 
@@ -157,7 +158,7 @@ export const VARIABLES = {
     'The mail server: smtp://user:password@host:587 (with TLS, unless it is this machine or has ?ignoreTLS=true) or smtps://host. Without it no mail is sent.',
   ),
   MAIL_FROM: variable(mailbox, 'none', 'The sender of mails: name@example.com or Name <name@example.com>.'),
-  ENABLE_API_EVENT_QUEUE: variable(flag, 'true', 'When false, no event is recorded or sent.'),
+  ...EVENT_VARIABLES,
   WEBHOOK_SINK_SECRET: secretVariable(
     sinkSecret,
     "development: the demo webhook's",
@@ -169,11 +170,6 @@ export const VARIABLES = {
     'Private callback targets that are allowed: host[:port] or CIDR[:port], comma-separated. Refused in production.',
   ),
   WEBHOOK_LEDGER_RETENTION_DAYS: variable(integer(1, 3650), '30', 'Retention of ledger rows, in days.'),
-  AUDIT_RETENTION_DAYS: variable(
-    integer(0, 3650),
-    '365',
-    'Retention of the audit log, in days. 0: entries are never deleted.',
-  ),
   WEBHOOK_CONCURRENCY: variable(
     integer(1, 10000),
     '256',

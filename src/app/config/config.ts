@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import { type EventLogSettings, readEventLogSettings } from '../../carriage/settings.ts'
 import type { TrustProxy } from '../../http/request/client-address.ts'
 import type { AccountLimits } from '../../identity/account/limit/account-limit.store.ts'
 import type { EnabledProvider } from '../../identity/engine/embedded/provider/provider-declaration.ts'
@@ -80,6 +81,8 @@ export interface Config extends RealtimeConfig, SignUpConfig {
   ssoHandshakeIssuer: string | undefined
   ssoAcceptSessionJwt: boolean
   enableApiEventQueue: boolean
+  /** The log that every event is appended to. */
+  eventLog: EventLogSettings | undefined
   webhookSinkSecret: string | undefined
   webhookAllowedPrivateTargets: AllowedTarget[]
   webhookLedgerRetentionDays: number
@@ -240,6 +243,7 @@ function buildConfig(values: Values, directory: string): Omit<Config, 'socialPro
     smtp: values.SMTP_URL && values.MAIL_FROM ? { url: values.SMTP_URL, from: values.MAIL_FROM } : undefined,
     ...readSignUp(values),
     enableApiEventQueue: values.ENABLE_API_EVENT_QUEUE ?? true,
+    eventLog: readEventLogSettings(values),
     webhookSinkSecret: values.WEBHOOK_SINK_SECRET,
     webhookAllowedPrivateTargets: values.WEBHOOK_ALLOWED_PRIVATE_TARGETS ?? [],
     webhookLedgerRetentionDays: values.WEBHOOK_LEDGER_RETENTION_DAYS ?? 30,

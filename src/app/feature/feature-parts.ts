@@ -14,9 +14,9 @@ import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { EMBEDDED_CLUSTER, type ProviderApp } from '../../realtime/provider/provider-settings.ts'
 import { buildRealtimeHealth } from '../../realtime/realtime-health.ts'
-import { buildHandshakeRules } from '../config/handshake-rules.ts'
 import type { AppOptions } from '../part/app-options.ts'
 import { decideMailWay } from '../part/mail-transport.ts'
+import { buildHandshakeRules } from '../secret/handshake-rules.ts'
 import type { Workers } from '../work/workers.ts'
 import type { FeatureParts } from './feature.ts'
 import { buildIdentityParts } from './identity-engine.ts'
@@ -73,6 +73,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
       onRecorded: (isQueued) => {
         options.onCrashPoint?.('after-change')
         if (isQueued) workers.notify()
+        else workers.relay?.notify()
       },
       onEvents: workers.realtime.noteUnpublished,
     }),
@@ -93,7 +94,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     },
     health: buildHealthDeps({
       db: database.db,
-      ...{ clock, keyIds: built.keyring.keyIds },
+      ...{ clock, keyIds: built.keyring.keyIds, hasEventLog: config.eventLog !== undefined },
       readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing: workers.realtime.missing }),
     }),
     readServiceFacts: buildServiceFacts(database.db, {

@@ -1,8 +1,24 @@
 import { buildIdMaker } from '../../base/id.ts'
 import { alignClock } from '../../postgres/database-time.store.ts'
 import { migrateSchema } from '../../postgres/migration/migrate.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { FatalError } from '../log/fatal.ts'
 import { waitForDatabase } from './database-wait.ts'
 import type { Resources, ResourcesOptions } from './resources.ts'
+
+/** SQLSTATE of PostgreSQL. */
+const INSUFFICIENT_PRIVILEGE = '42501'
+
+/** Events reach the outbox of the event log from here on. Throws a `FatalError` without the right to create a trigger. */
+async function openEventLog(db: Database): Promise<void> {
+  const { openOutbox } = await import('../../carriage/relay/outbox.store.ts')
+  await openOutbox(db).catch((error: { code?: string }) => {
+    if (error.code !== INSUFFICIENT_PRIVILEGE) throw error
+    throw new FatalError(
+      'The user of DATABASE_URL may not create the trigger of the event log: see docs/operations/event-log.md, turning it on.',
+    )
+  })
+}
 
 /** Result of the preparation of a database. */
 export interface Prepared {
@@ -38,6 +54,7 @@ export async function prepareDatabase(
   if (ahead.length > 0 || stop?.aborted) return { migrations: ran, ahead }
   // Loaded on demand: every route comes with it, which a database that refuses the migrations needs not wait for.
   const { writeDeclaredRows } = await import('../feature/declared-rows.ts')
+  if (config.eventLog) await openEventLog(resources.database.db)
   await writeDeclaredRows(resources.database.db, { ids: buildIdMaker(clock, random), now: new Date(clock.now()) })
   return { migrations: ran, ahead }
 }

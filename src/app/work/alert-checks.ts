@@ -1,3 +1,4 @@
+import { readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { IncidentCheck, NewIncident } from '../../delivery/incident/alert.ts'
 import { readClockFacts } from '../../operations/health/clock-health.ts'
 import { checkWebhookOut } from '../../operations/health/health.ts'
@@ -21,6 +22,8 @@ type State = NewIncident & { isOn: boolean | undefined }
 export function listIncidentChecks(deps: {
   keyIds: readonly string[]
   readRealtimeHealth: () => Promise<RealtimeHealth>
+  /** Whether events are appended to a log. */
+  hasEventLog: boolean
 }): readonly IncidentCheck[] {
   return [
     ...WEBHOOK_INCIDENT_CHECKS,
@@ -52,6 +55,7 @@ export function listIncidentChecks(deps: {
         },
       ]
     }),
+    ...(deps.hasEventLog ? EVENT_LOG_CHECKS : []),
     checkState('realtime-down', async () => {
       const { status, isWanted } = await deps.readRealtimeHealth()
       return [
@@ -68,14 +72,47 @@ export function listIncidentChecks(deps: {
   ]
 }
 
-function describeBacklog(component: 'webhook-out' | 'provisioning', oldestSeconds: number): State {
+/** The incidents of the event log. */
+const EVENT_LOG_CHECKS: readonly IncidentCheck[] = [
+  checkState('event-log-behind', async (db, now) => {
+    const { oldest_waiting_s: seconds } = await readEventLogFacts(db, now)
+    return [
+      {
+        incident: 'event-log-behind',
+        subject: 'event-log',
+        summary: `Events have waited for the event log for ${seconds} seconds.`,
+        url: '/api/v3/health',
+        isOn: isBehind(seconds),
+      },
+    ]
+  }),
+  checkState('event-log-lost', async (db, now) => {
+    const { loss, republishing_from: from } = await readEventLogFacts(db, now)
+    return [
+      {
+        incident: 'event-log-lost',
+        subject: 'event-log',
+        summary: `The event log ${loss === 'replaced' ? 'was replaced' : 'lost its last events'}; events from ${from} on are published again.`,
+        url: '/api/v3/health',
+        isOn: loss !== null && from !== null,
+      },
+    ]
+  }),
+]
+
+/** Undefined: no change. */
+function isBehind(oldestSeconds: number): boolean | undefined {
   const { begins, ends } = BACKLOG_SECONDS
+  return oldestSeconds >= begins ? true : oldestSeconds < ends ? false : undefined
+}
+
+function describeBacklog(component: 'webhook-out' | 'provisioning', oldestSeconds: number): State {
   return {
     incident: 'backlog',
     subject: component,
     summary: `Due work of ${component} has waited for ${oldestSeconds} seconds.`,
     url: `/api/v3/health/component/integration/${component}`,
-    isOn: oldestSeconds >= begins ? true : oldestSeconds < ends ? false : undefined,
+    isOn: isBehind(oldestSeconds),
   }
 }
 

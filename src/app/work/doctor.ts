@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
+import { readOutboxFacts } from '../../carriage/relay/outbox.store.ts'
 import {
   classifyClock,
   classifyDatabase,
@@ -12,6 +13,7 @@ import {
   type SchemaFacts,
 } from '../../operations/doctor/database-findings.ts'
 import { countStoredSecrets, readDatabaseFacts } from '../../operations/doctor/doctor.store.ts'
+import { classifyOutbox } from '../../operations/doctor/event-log-findings.ts'
 import {
   AREAS,
   type Area,
@@ -55,6 +57,7 @@ import { VARIABLES } from '../config/config-variables.ts'
 import { describeFatal } from '../log/fatal.ts'
 import { loadServiceSecrets } from '../secret/service-secrets.ts'
 import { findDiskSource } from './disk-source.ts'
+import { examineEventLog } from './doctor-event-log.ts'
 import { findPortFacts, isName, listServers, tryConnect } from './doctor-network.ts'
 import { examineReplica } from './doctor-replica.ts'
 import { findOpenFiles } from './open-files.ts'
@@ -98,6 +101,7 @@ export async function examine(fixture: DoctorFixture): Promise<AreaReport[]> {
     }),
     ...(await examineKeysAndDatabase(fixture, config, { skipped, notes })),
     ...(await examineMachine(fixture, { config, environment })),
+    ...(await examineEventLog(config)),
     ...classifyRuntime(process.versions.node, findOpenFiles(config)),
   ]
   return buildReport(findings, skipped, notes)
@@ -140,6 +144,8 @@ async function examineKeysAndDatabase(
       const storage = await readStorageForecast(pool.db, { now, disk: findDiskSource(config), retention: config })
       notes.disk.push(describeStorage(storage, facts.now))
       findings.push(...classifyStorage(storage, facts.now))
+      const outbox = await readOutboxFacts(pool.db, 10_000)
+      findings.push(...classifyOutbox(outbox, { isOn: config.eventLog !== undefined, now }))
     }
     if (isCurrent && secrets)
       findings.push(...classifyStoredSecrets(await countStoredSecrets(pool.db), listKeyIds(secrets, fixture.random)))

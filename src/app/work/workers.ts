@@ -1,5 +1,6 @@
 import { systemClock } from '../../base/clock.ts'
 import { mayDelete } from '../../base/database-clock.ts'
+import type { Relay } from '../../carriage/relay/relay.ts'
 import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
 import type { JobRunner } from '../../delivery/job/job-runner.ts'
 import { type KeptLease, keepRenewed } from '../../delivery/lease-timer.ts'
@@ -30,6 +31,7 @@ import { buildRealtimeParts, type RealtimeParts } from '../part/realtime-parts.t
 import { buildAppAlertWorker } from './alerts.ts'
 import { buildClockWatch } from './clock-watch.ts'
 import { findDiskSource } from './disk-source.ts'
+import { buildAppRelay, hasRelay } from './event-log-relay.ts'
 import { buildMaintenance, type Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
 import { buildAppDelivery } from './webhook-workers.ts'
@@ -50,6 +52,8 @@ export interface Workers {
   noticeWorker: NoticeWorker
   alertWorker: AlertWorker
   metrics: Metrics
+  /** Appends events to the event log; undefined without one, and without the role dispatcher. */
+  relay: Relay | undefined
   pulls: PullDeps
   leaseEnder: LeaseEnder
   /** Notifies this process and the others of work. Never throws. */
@@ -70,10 +74,9 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const isPublisher = config.roles.includes('realtime')
   const isProvisioner = config.roles.includes('provisioning')
   const isWorker = isDispatcher || isPublisher || isProvisioner
-  const metrics = buildAppMetrics(parts, {
-    inFlight: () => dispatcher.inFlight(),
-    countListenReconnects: () => notifier.countReconnects(),
-  })
+  const counts = { inFlight: () => dispatcher.inFlight(), countListenReconnects: () => notifier.countReconnects() }
+  const metrics = buildAppMetrics(parts, { ...counts, isLogConnected: () => relay?.isConnected() })
+  const relay = buildAppRelay(parts, metrics)
   const lease = buildKeptLease(parts, () => notifier.isListening())
   const { isTrusted } = lease
   const own = { lease, onOwnFault: metrics.countOwnFault }
@@ -127,12 +130,12 @@ export function buildWorkers(parts: WorkerParts): Workers {
     router,
     provisioner,
     provisioningJobs,
-    ...{ replayWorker, maintenance, ...mailing, alertWorker, metrics },
+    ...{ replayWorker, maintenance, ...mailing, alertWorker, metrics, relay },
     ...pulling,
-    notify: () => notifier.notify(),
+    notify: () => void [notifier, relay].map((item) => item?.notify()),
     isLive: (withinMs) => notifier.isLive(withinMs),
     start: () => {
-      running.push(notifier.run(), ...(clockWatch ? [clockWatch.run()] : []))
+      running.push(notifier.run(), ...[clockWatch, relay].map((item) => item?.run() ?? Promise.resolve()))
       if (isWorker) running.push(lease.run())
       if (isDispatcher) running.push(router.run(), dispatcher.run(), replayWorker.run())
       // Subscriptions are authorized where the API is served.
@@ -144,7 +147,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
     stop: async () => {
       clockWatch?.stop()
       for (const worker of [router, replayWorker, provisioningJobs, waits, ...housekeeping]) worker.stop()
-      realtime.guard?.stop()
+      for (const worker of [realtime.guard, relay]) worker?.stop()
       await Promise.all([
         ...dispatchers.map((dispatcher) => dispatcher.stop()),
         provisioner.stop(),
@@ -206,13 +209,18 @@ function buildChangeListener(to: {
 
 function buildAppMetrics(
   { config, clock, time, keyring, logCounts, ...databases }: WorkerParts,
-  counts: Pick<MetricsDeps, 'inFlight' | 'countListenReconnects'>,
+  {
+    isLogConnected,
+    ...counts
+  }: Pick<MetricsDeps, 'inFlight' | 'countListenReconnects'> & { isLogConnected: () => boolean | undefined },
 ): Metrics {
   const { database, requestDatabase, readDatabase, leaseDatabase, maintenanceDatabase } = databases
   const { replicaDatabase, connectionString } = databases
   return buildMetrics({
     ...{ db: database.db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts },
     storage: { disk: findDiskSource(config), retention: config },
+    hasEventLog: config.eventLog !== undefined,
+    ...(hasRelay(config) && { relay: { isConnected: isLogConnected } }),
     pools: {
       requests: requestDatabase.state,
       workers: database.state,

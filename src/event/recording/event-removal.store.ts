@@ -15,6 +15,8 @@ const deleteEvents = statement<{ deleted: number }, { before: Date; limit: numbe
     insert into audit_log (${AUDIT_NAMES})
     select ${AUDIT_NAMES} from audit_publication
     where document_id = any(array(select document_id from old)) and created_at >= $auditBefore
+  ), forgotten as (
+    delete from event_outbox where event_id = any(array(select document_id from old))
   ), gone as (
     delete from event_occurrence where document_id = any(array(select document_id from old)) returning 1
   )
@@ -22,8 +24,8 @@ const deleteEvents = statement<{ deleted: number }, { before: Date; limit: numbe
 
 /**
  * Deletes up to `limit` events older than `before` that no ledger row refers to (docs/contract/delivery.md#retention).
- * The audit entries in their rows that are not older than `auditBefore` become rows of `audit_log`. Returns the number
- * of deleted events.
+ * The audit entries in their rows that are not older than `auditBefore` become rows of `audit_log`. Those that the event log
+ * did not take until then leave its outbox, which is so bounded by the retention. Returns the number of deleted events.
  */
 export async function deleteOldEvents(
   db: Database,

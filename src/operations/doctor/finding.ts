@@ -9,6 +9,7 @@ export const AREAS = [
   'disk',
   'ports',
   'egress',
+  'event_log',
   'runtime',
 ] as const
 export type Area = (typeof AREAS)[number]
@@ -57,6 +58,13 @@ export const FINDING_AREAS = {
   proxy_ignored: 'egress',
   private_targets_allowed: 'egress',
   server_unreachable: 'egress',
+  event_log_unreachable: 'event_log',
+  event_log_unsuitable: 'event_log',
+  event_log_not_durable: 'event_log',
+  event_log_durability_unknown: 'event_log',
+  event_log_one_copy: 'event_log',
+  event_log_behind: 'event_log',
+  event_log_left_on: 'event_log',
   node_outdated: 'runtime',
   open_files_low: 'runtime',
 } as const satisfies Record<string, Area>

@@ -89,7 +89,8 @@ export const healthRoutes: Routes<HealthDeps> = [
           await deps.readSecretHealth(),
           await deps.readClockHealth(),
         ]
-        const components = [...always, ...ofRealtime].map(toComponentRow)
+        const ofLog = deps.readEventLogHealth ? [await deps.readEventLogHealth()] : []
+        const components = [...always, ...ofLog, ...ofRealtime].map(toComponentRow)
         const status = components.some((component) => component.status !== 'operational') ? 'degraded' : 'operational'
         return { data: { status, components } as const, message: 'Health of all components.' }
       },

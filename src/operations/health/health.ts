@@ -1,5 +1,6 @@
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
+import { decideEventLogHealth, readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { decideProvisioningHealth, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
@@ -10,7 +11,7 @@ import { decideWebhookOutHealth, FACTS_LIFETIME_MS } from './webhook-out.ts'
 
 /** The health of one component, with its facts. */
 export interface ComponentHealth {
-  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock'
+  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock' | 'event-log'
   status: 'operational' | 'degraded'
   checkedAt: Date
   details: object
@@ -28,6 +29,8 @@ export interface HealthDeps {
   readSecretHealth: () => Promise<ComponentHealth>
   /** The health of the clocks of all processes, at most 5 s old. */
   readClockHealth: () => Promise<ComponentHealth>
+  /** The health of the event log, at most 5 s old; undefined without one. */
+  readEventLogHealth: (() => Promise<ComponentHealth>) | undefined
 }
 
 /** Checks outbound webhooks at `now`. */
@@ -54,12 +57,20 @@ async function checkClock(db: Database, now: Date): Promise<ComponentHealth> {
   return { component: 'clock', status: decideClockHealth(details), checkedAt: now, details }
 }
 
+/** Checks the event log at `now`. */
+async function checkEventLog(db: Database, now: Date): Promise<ComponentHealth> {
+  const details = await readEventLogFacts(db, now)
+  return { component: 'event-log', status: decideEventLogHealth(details), checkedAt: now, details }
+}
+
 /** Builds the dependencies of the health routes. The routes are public, so all callers of a process share one check in 5 s. */
 export function buildHealthDeps(deps: {
   db: Database
   clock: Pick<Clock, 'now'>
   /** The key ids of SECRET_KEY. */
   keyIds: readonly string[]
+  /** Whether events are appended to a log. */
+  hasEventLog: boolean
   readRealtimeHealth: HealthDeps['readRealtimeHealth']
 }): HealthDeps {
   const { db, clock, keyIds, readRealtimeHealth } = deps
@@ -71,5 +82,6 @@ export function buildHealthDeps(deps: {
     readProvisioningHealth: cache((now) => checkProvisioning(db, now)),
     readSecretHealth: cache((now) => checkSecrets(db, keyIds, now)),
     readClockHealth: cache((now) => checkClock(db, now)),
+    readEventLogHealth: deps.hasEventLog ? cache((now) => checkEventLog(db, now)) : undefined,
   }
 }

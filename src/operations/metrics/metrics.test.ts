@@ -147,7 +147,14 @@ test('without a database a process shows its own metrics and leaves out the rest
     onError: () => {},
   })
   const metrics = buildMetrics({
-    ...{ db: unreachable.db, clock: app.clock, inFlight: () => 3, keyIds: [], time: { skewMs: () => 3_500 } },
+    ...{
+      db: unreachable.db,
+      clock: app.clock,
+      inFlight: () => 3,
+      keyIds: [],
+      hasEventLog: false,
+      time: { skewMs: () => 3_500 },
+    },
     logCounts: () => ({ dropped: 2, summed: 5 }),
     ...{ roles: ['api'], allRoles: ['api', 'dispatcher'] },
     storage: {

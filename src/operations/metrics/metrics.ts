@@ -2,6 +2,7 @@ import { Registry } from '@prometheus-io/client'
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
 import { VERSION } from '../../base/version.ts'
+import type { RelayCounts } from '../../carriage/relay/relay-turn.ts'
 import { ERROR_CLASSES, isOwnAttempt } from '../../delivery/post/attempt-result.ts'
 import { OWN_FAULT_CODES, type OwnFault } from '../../outbound/own-fault/own-fault.ts'
 import { type Database, isDatabaseReady } from '../../postgres/statement/database.ts'
@@ -9,6 +10,7 @@ import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
 import type { RecordedAttempt, WebhookNotice } from '../../webhook/delivery/outcome.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
+import { buildRelayMetrics, type EventLogMetricsDeps } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
 import { buildProcessMetrics, type ProcessMetrics, type ProcessMetricsDeps } from './process-metrics.ts'
 import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
@@ -36,6 +38,8 @@ export interface Metrics extends ProcessMetrics {
   /** Counts an answered request. */
   countRequest(request: { route: string; method: string; status: number; durationMs: number }): void
   realtime: RealtimeMetrics
+  /** Counts of the relay of the event log; undefined without one in this process. */
+  relay: RelayCounts | undefined
 }
 
 export interface MetricsDeps extends ProcessMetricsDeps, DatabaseMetricsDeps {
@@ -44,6 +48,10 @@ export interface MetricsDeps extends ProcessMetricsDeps, DatabaseMetricsDeps {
   /** The key ids of SECRET_KEY. */
   keyIds: readonly string[]
   storage: StorageMetricsDeps
+  /** Whether events are appended to a log. */
+  hasEventLog: boolean
+  /** The relay of the event log in this process. */
+  relay?: EventLogMetricsDeps | undefined
   /** POSTs in flight. */
   inFlight: () => number
   /** The roles of this process. */
@@ -122,6 +130,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
       responses.inc({ class: `${Math.floor(status / 100)}xx` })
     },
     ...{ realtime: buildRealtimeMetrics(metrics), ...buildProcessMetrics(deps, metrics) },
+    relay: deps.relay && buildRelayMetrics(deps.relay, metrics),
   }
 }
 

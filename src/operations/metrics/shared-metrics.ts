@@ -1,10 +1,12 @@
 import { Registry } from '@prometheus-io/client'
 import type { Clock } from '../../base/clock.ts'
+import { readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readEndedDeliveries, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import { readTotals } from '../../webhook/delivery/delivery-count.store.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
 import { readSecretFacts } from '../stored-secret/secret-health.ts'
+import { buildEventLogMetrics } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
 import { buildStorageMetrics, type StorageMetricsDeps } from './storage-metrics.ts'
 
@@ -17,6 +19,8 @@ export function buildSharedMetrics(deps: {
   clock: Clock
   keyIds: readonly string[]
   storage: StorageMetricsDeps
+  /** Whether events are appended to a log. */
+  hasEventLog: boolean
 }): () => Promise<string> {
   const registry = new Registry()
   const metrics = buildInstruments(registry)
@@ -47,6 +51,7 @@ export function buildSharedMetrics(deps: {
     'Stored secrets that no key of SECRET_KEY of this process decrypts; 10000 of a table stands for that many or more.',
   )
   const provisioning = buildProvisioningMetrics(metrics)
+  const eventLog = deps.hasEventLog ? buildEventLogMetrics(metrics) : undefined
   const storage = buildStorageMetrics(deps.db, deps.clock, deps.storage)
   return async () => {
     const totals = await readTotals(deps.db)
@@ -59,6 +64,7 @@ export function buildSharedMetrics(deps: {
     oldestThrottled.set(facts.oldest_throttled_s)
     disabled.set(facts.auto_disabled)
     unreadable.set((await readSecretFacts(deps.db, deps.keyIds)).unreadable)
+    if (eventLog) eventLog(await readEventLogFacts(deps.db, new Date(deps.clock.now())))
     return toCounter(await registry.metrics()) + (await storage())
   }
 }

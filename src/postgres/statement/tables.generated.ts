@@ -263,6 +263,20 @@ export interface Event {
   updated_at: Timestamp;
 }
 
+export interface EventLog {
+  appended_at: Timestamp | null;
+  incarnation: string | null;
+  last_sequence: Generated<number>;
+  lease_until: Timestamp | null;
+  loss: string | null;
+  loss_at: Timestamp | null;
+  name: string;
+  relay: string | null;
+  republish_after: Timestamp | null;
+  republish_ordinal: number | null;
+  republish_until: Timestamp | null;
+}
+
 export interface EventOccurrence {
   account: string | null;
   action: string;
@@ -284,6 +298,11 @@ export interface EventOccurrence {
   routed_at: Timestamp | null;
   trace_context: string | null;
   url: string | null;
+}
+
+export interface EventOutbox {
+  event_id: string;
+  position: Generated<number>;
 }
 
 export interface EventQueue {
@@ -1186,7 +1205,9 @@ export interface DB {
   engine_grant: EngineGrant;
   engine_session: EngineSession;
   event: Event;
+  event_log: EventLog;
   event_occurrence: EventOccurrence;
+  event_outbox: EventOutbox;
   event_queue: EventQueue;
   factor_challenge: FactorChallenge;
   idempotency_key: IdempotencyKey;
@@ -1327,6 +1348,9 @@ export interface Narrowed {
     account_scope: "account" | "none";
     document_id: Id<"event type">;
     source: "route" | "synthetic" | "external";
+  };
+  event_log: {
+    loss: "replaced" | "behind";
   };
   event_occurrence: {
     document_id: Id<"event">;

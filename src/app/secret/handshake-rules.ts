@@ -1,5 +1,5 @@
 import type { HandshakeRules } from '../../identity/sso/handshake-token.ts'
-import type { Config, ServiceSecrets } from './config.ts'
+import type { Config, ServiceSecrets } from '../config/config.ts'
 
 /** The rules of handshakes from the settings (docs/contract/sso.md#targets). */
 export function buildHandshakeRules(

@@ -1,0 +1,23 @@
+import { LogError } from '../../carriage/log/log.ts'
+import type { EventLogSettings } from '../../carriage/settings.ts'
+import { classifyNats, classifySync } from '../../operations/doctor/event-log-findings.ts'
+import type { Finding } from '../../operations/doctor/finding.ts'
+import type { AppEnv } from '../config/config-variables.ts'
+
+/** Asks the servers of the event log; nothing without a log. */
+export async function examineEventLog(given: {
+  eventLog: EventLogSettings | undefined
+  appEnv: AppEnv
+}): Promise<Finding[]> {
+  const { eventLog, appEnv } = given
+  if (!eventLog) return []
+  const { inspectNats, readSync } = await import('../../carriage/nats/nats-inspection.ts')
+  const [facts, sync] = await Promise.all([
+    inspectNats(eventLog).catch((error: unknown) => {
+      if (!(error instanceof LogError)) throw error
+      return { error: error.code, message: `${error.message}.` }
+    }),
+    readSync(eventLog.monitorUrls),
+  ])
+  return [...classifyNats(facts, { isProduction: appEnv === 'production' }), ...classifySync(sync)]
+}

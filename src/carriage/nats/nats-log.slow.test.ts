@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildTestMessage, describeLog } from '../../../test/harness/carriage/log-conformance.ts'
+import { findNatsServer } from '../../../test/harness/nats/nats-program.ts'
+import { type NatsServers, startNatsServers } from '../../../test/harness/nats/nats-servers.ts'
+import { connectNats } from './nats-connection.ts'
+import { type NatsLogSettings, openNatsLog } from './nats-log.ts'
+import { parseNatsUrl } from './nats-url.ts'
+
+const program = await findNatsServer('the log in memory passes the same tests')
+
+let servers: NatsServers | undefined
+let streams = 0
+
+beforeAll(async () => {
+  servers = program ? await startNatsServers({ program }) : undefined
+})
+afterAll(() => servers?.[Symbol.asyncDispose]())
+
+function settingsOf(change: Partial<NatsLogSettings> = {}): NatsLogSettings {
+  const nats = { ...parseNatsUrl(servers?.url ?? ''), tls: {} }
+  return { nats, stream: 'EVENTS', replicas: undefined, maxAgeMs: 86_400_000, maxBytes: undefined, ...change }
+}
+
+async function manage<Result>(run: (manager: import('@nats-io/jetstream').JetStreamManager) => Promise<Result>) {
+  const { jetstreamManager } = await import('@nats-io/jetstream')
+  const link = await connectNats(settingsOf().nats, { name: 'test' })
+  try {
+    return await run(await jetstreamManager(link.connection))
+  } finally {
+    await link.close()
+  }
+}
+
+async function openEmpty() {
+  streams += 1
+  const settings = settingsOf({ stream: `EVENTS_${streams}` })
+  const log = await openNatsLog(settings, { name: 'test' })
+  return {
+    log,
+    replace: async () => {
+      await manage(({ streams: all }) => all.delete(settings.stream))
+    },
+    expire: async (upTo: number) => {
+      await manage(({ streams: all }) => all.purge(settings.stream, { seq: upTo + 1 }))
+    },
+    open: () => openNatsLog(settings, { name: 'test' }),
+    [Symbol.asyncDispose]: async () => {
+      await log.close()
+      await manage(({ streams: all }) => all.delete(settings.stream)).catch(() => {})
+    },
+  }
+}
+
+describeLog('in NATS', program ? openEmpty : undefined)
+
+test('the stream is created with the settings, and changed when they change', async () => {
+  if (!program) return
+  const read = () => manage(async ({ streams: all }) => (await all.info('EVENTS')).config)
+  await (await openNatsLog(settingsOf(), { name: 'test' })).close()
+  const made = { subjects: ['ev.>'], storage: 'file', discard: 'old', num_replicas: 1, max_age: 86_400_000_000_000 }
+  expect(await read()).toMatchObject({ ...made, max_bytes: -1, allow_atomic: true })
+  await (await openNatsLog(settingsOf({ maxAgeMs: 3_600_000, maxBytes: 1_000_000 }), { name: 'test' })).close()
+  expect(await read()).toMatchObject({ max_age: 3_600_000_000_000, max_bytes: 1_000_000 })
+  await manage(({ streams: all }) => all.delete('EVENTS'))
+})
+
+test('a stream that would lose events or has other subjects is refused, with its faults', async () => {
+  if (!program) return
+  await manage(({ streams: all }) =>
+    all.add({ name: 'EVENTS', subjects: ['ev.none.>'], storage: 'memory', discard: 'new', retention: 'workqueue' }),
+  )
+  const refused = await openNatsLog(settingsOf(), { name: 'test' }).catch((error: unknown) => error)
+  expect(refused).toMatchObject({
+    code: 'unsuitable',
+    message:
+      'The stream EVENTS cannot hold the log: its subjects are not ev.>; it is not stored in files; it removes messages that were read; it refuses messages when it is full.',
+  })
+  await manage(({ streams: all }) => all.delete('EVENTS'))
+})
+
+test('more replicas than servers, a full account and a server that is gone are told apart', async () => {
+  if (!program) return
+  const open = (change: Partial<NatsLogSettings>) =>
+    openNatsLog(settingsOf(change), { name: 'test', timeoutMs: 1_000 }).catch((error: unknown) => error)
+  expect(await open({ replicas: 3 })).toMatchObject({ code: 'unreachable', message: /replicas/ })
+  const nats = { ...parseNatsUrl('nats://127.0.0.1:1'), tls: {} }
+  expect(await open({ nats })).toMatchObject({ code: 'unreachable' })
+})
+
+test('a batch with one message that the server refuses stores none of them', async () => {
+  if (!program) return
+  const { log, ...under } = await openEmpty()
+  const start = await log.readState()
+  const messages = [buildTestMessage(1), { ...buildTestMessage(2), body: 'x'.repeat(2 ** 20) }, buildTestMessage(3)]
+  await expect(log.append(messages, start)).rejects.toMatchObject({ name: 'LogError' })
+  expect(await log.readState()).toMatchObject({ sequence: 0 })
+  await under[Symbol.asyncDispose]()
+})

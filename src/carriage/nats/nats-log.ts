@@ -1,0 +1,164 @@
+import type { JetStreamManager, StoredMsg } from '@nats-io/jetstream'
+import type { Msg } from '@nats-io/transport-node'
+import { APPEND_LIMIT, checkPosition, type EventLog, type LogEntry, type LogMessage } from '../log/log.ts'
+import { connectNats, type NatsLink, type NatsLinkOptions, type NatsSettings } from './nats-connection.ts'
+import { toLogError } from './nats-error.ts'
+import { ensureStream, type StreamSettings, stateOf } from './nats-stream.ts'
+
+/** Headers of a message (docs/contract/event-log.md#messages). */
+const ID = 'Event-Id'
+const RECORDED_AT = 'Event-Time'
+
+/**
+ * Wait for an answer: what was sent to a leader that died is never answered. Its successor is elected in 4 to 6 s, and the
+ * relay asks it next.
+ */
+const ANSWER_LIMIT_MS = 5_000
+
+/** The status of a read without a result. */
+const NOTHING_FOUND = 404
+
+/** Settings of the log in NATS. */
+export interface NatsLogSettings extends StreamSettings {
+  nats: NatsSettings
+}
+
+/** Options of a log. */
+export interface NatsLogOptions extends NatsLinkOptions {
+  /** Whether it leaves the stream as it is, also when there is none. */
+  isReader?: boolean
+}
+
+/** Connects, and creates or checks the stream. Throws a `LogError`. */
+export async function openNatsLog(settings: NatsLogSettings, options: NatsLogOptions): Promise<EventLog> {
+  const { jetstreamManager } = await import('@nats-io/jetstream')
+  const link = await connectNats(settings.nats, options).catch((error: unknown) => {
+    throw toLogError(error)
+  })
+  try {
+    // Without `checkAPI` it asks nothing of a server that may be without a leader.
+    const manager = await jetstreamManager(link.connection, { checkAPI: false, timeout: ANSWER_LIMIT_MS })
+    const { isReader = false } = options
+    if (!isReader) await ensureStream(manager, link, settings)
+    return await buildNatsLog({ link, manager, settings, isReader })
+  } catch (error) {
+    await link.close()
+    throw toLogError(error)
+  }
+}
+
+interface Parts {
+  link: NatsLink
+  manager: JetStreamManager
+  settings: NatsLogSettings
+  isReader: boolean
+}
+
+async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promise<EventLog> {
+  const { headers, nuid } = await import('@nats-io/transport-node')
+  const { stream } = settings
+
+  /** The messages of a batch are stored together, at its last one (NATS 2.12, atomic batches). */
+  async function publish(messages: readonly LogMessage[], afterSequence: number): Promise<Msg> {
+    const batch = nuid.next()
+    let answer: Promise<Msg> | undefined
+    for (const [index, { subject, id, recordedAt, headers: given, body }] of messages.entries()) {
+      const head = headers()
+      for (const [name, value] of Object.entries(given)) head.set(name, value)
+      head.set(ID, id)
+      head.set(RECORDED_AT, recordedAt.toISOString())
+      if (index === 0) {
+        head.set('Nats-Expected-Stream', stream)
+        head.set('Nats-Expected-Last-Sequence', String(afterSequence))
+      }
+      if (messages.length > 1) {
+        head.set('Nats-Batch-Id', batch)
+        head.set('Nats-Batch-Sequence', String(index + 1))
+      }
+      const isLast = index === messages.length - 1
+      if (isLast && messages.length > 1) head.set('Nats-Batch-Commit', '1')
+      if (isLast) answer = link.connection.request(subject, body, { headers: head, timeout: ANSWER_LIMIT_MS })
+      else link.connection.publish(subject, body, { headers: head })
+    }
+    return answer as Promise<Msg>
+  }
+
+  const readState = async () => {
+    try {
+      return stateOf(await manager.streams.info(stream))
+    } catch (error) {
+      // A stream that was deleted is created anew: another incarnation.
+      if (isReader || toLogError(error).code !== 'unsuitable') throw error
+      return stateOf(await ensureStream(manager, link, settings))
+    }
+  }
+
+  const log: EventLog = {
+    readState,
+    append: async (messages, after) => {
+      if (messages.length === 0 || messages.length > APPEND_LIMIT) throw new RangeError('1 to 1,000 messages')
+      const answer = (await publish(messages, after.sequence)).json<PublishAnswer>()
+      if (answer.error) throw toLogError(answer.error)
+      return { incarnation: after.incarnation, sequence: answer.seq }
+    },
+    read: async ({ from, subject = '>', limit }) => {
+      const state = await readState()
+      if (!(from instanceof Date)) checkPosition(from, state)
+      if (state.messages === 0) return []
+      const start = from instanceof Date ? { start_time: from } : { seq: from.sequence + 1 }
+      if ('seq' in start && start.seq > state.sequence) return []
+      const found = await manager.direct.getBatch(stream, { ...start, next_by_subj: subject, batch: limit })
+      const entries: LogEntry[] = []
+      try {
+        for await (const message of found) entries.push(toEntry(message))
+      } catch (error) {
+        // None matches.
+        if ((error as { code?: number }).code !== NOTHING_FOUND) throw error
+      }
+      return entries
+    },
+    readLast: async () => {
+      const state = await readState()
+      if (state.messages === 0) return undefined
+      const message = await manager.streams.getMessage(stream, { seq: state.sequence })
+      return message ? toEntry(message) : undefined
+    },
+    isConnected: () => link.isConnected(),
+    close: () => link.close(),
+  }
+  return { ...log, ...wrapErrors(log, ['readState', 'append', 'read', 'readLast']) }
+}
+
+/** The answer to a published message. */
+interface PublishAnswer {
+  seq: number
+  error?: { code: number; err_code: number; description: string }
+}
+
+function toEntry({ subject, seq, header, data, time }: StoredMsg): LogEntry {
+  const own = [ID, RECORDED_AT]
+  const given = header.keys().filter((name) => !own.includes(name) && !name.startsWith('Nats-'))
+  return {
+    subject,
+    id: header.get(ID),
+    recordedAt: new Date(header.get(RECORDED_AT)),
+    headers: Object.fromEntries(given.map((name) => [name, header.get(name)])),
+    body: new TextDecoder().decode(data),
+    sequence: seq,
+    storedAt: time,
+  }
+}
+
+/** The same functions, whose errors are `LogError`. */
+function wrapErrors<Name extends keyof EventLog>(log: EventLog, names: readonly Name[]): Pick<EventLog, Name> {
+  const wrap =
+    (name: Name) =>
+    async (...given: unknown[]) => {
+      try {
+        return await (log[name] as (...given: unknown[]) => unknown)(...given)
+      } catch (error) {
+        throw error instanceof RangeError ? error : toLogError(error)
+      }
+    }
+  return Object.fromEntries(names.map((name) => [name, wrap(name)])) as unknown as Pick<EventLog, Name>
+}

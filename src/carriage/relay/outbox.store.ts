@@ -1,0 +1,253 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { defineRecord } from '../../postgres/statement/record.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import type { LoggedEvent } from '../log/event-message.ts'
+import type { LogPosition } from '../log/log.ts'
+
+const event = defineRecord(
+  'event_occurrence',
+  [
+    ...(['document_id', 'event', 'account', 'resource', 'action'] as const),
+    ...(['resource_id', 'url', 'trace_context', 'created_at'] as const),
+  ],
+  { event: 'type', trace_context: 'trace' },
+)
+
+/** An event to append. `position` is its place in the outbox, of a republished one its ordinal. */
+export type WaitingEvent = LoggedEvent & { position: string }
+
+/** What is being published again: events after an instant and an ordinal, until an instant. */
+export interface Republication {
+  after: Date
+  ordinal: string
+  until: Date
+}
+
+/** What the database knows of the log. */
+export interface RelayState {
+  /** The last confirmed position; `incarnation` is null before the first one. */
+  incarnation: string | null
+  sequence: number
+  republishAfter: Date | null
+  republishOrdinal: string | null
+  republishUntil: Date | null
+}
+
+/** Each process compares its lease with the clock of the database alone. */
+const LEASE = `relay = $relay, lease_until = clock_timestamp() + $leaseMs::int * interval '1 millisecond'`
+
+const STATE = `incarnation, last_sequence::float8 as sequence, republish_after as "republishAfter",
+  republish_ordinal::text as "republishOrdinal", republish_until as "republishUntil"`
+
+const MAY_LEASE = `(relay is null or relay = $relay or lease_until < clock_timestamp())`
+
+const lease = statement<RelayState, { relay: string; leaseMs: number }>(
+  `update event_log set ${LEASE} where name = 'events' and ${MAY_LEASE} returning ${STATE}`,
+)
+
+/** Takes or renews the right to append; undefined while another process has it, or the log is off. */
+export async function leaseRelay(
+  db: Database,
+  given: { relay: string; leaseMs: number },
+): Promise<RelayState | undefined> {
+  const [state] = await lease(db, given)
+  return state
+}
+
+const release = changeStatement<{ relay: string }>(
+  `update event_log set relay = null, lease_until = null where name = 'events' and relay = $relay`,
+)
+
+/** Gives the right back. */
+export async function releaseRelay(db: Database, relay: string): Promise<void> {
+  await release(db, { relay })
+}
+
+/** What the log confirmed since the last statement. */
+export interface Confirmed {
+  /** Positions in the outbox. */
+  positions: readonly string[]
+  /** The end of the log. */
+  end: LogPosition
+}
+
+/**
+ * Deletes what is confirmed, renews the lease, and reads what waits, in one statement. `event_log` is looked up by its
+ * key, the events each by its own.
+ */
+const take = statement<
+  WaitingEvent & { id: WaitingEvent['id'] | null },
+  {
+    relay: string
+    leaseMs: number
+    positions: readonly string[]
+    incarnation: string
+    sequence: number
+    limit: number
+  }
+>(`
+  with leased as (
+    update event_log set ${LEASE}, incarnation = $incarnation, last_sequence = $sequence::float8::bigint,
+      appended_at = case when cardinality($positions::bigint[]) > 0 then clock_timestamp() else appended_at end
+    where name = 'events' and ${MAY_LEASE} returning republish_until
+  ), confirmed as (
+    delete from event_outbox where position = any($positions::bigint[])
+  )
+  select o.position::text as position, e.*
+  from (
+    select q.position, q.event_id from event_outbox q
+    where q.position <> all($positions::bigint[]) order by q.position limit $limit
+  ) o left join lateral (
+    select ${event.members('e')} from event_occurrence e where e.document_id = o.event_id offset 0
+  ) e on true
+  where exists (select from leased where republish_until is null)
+  order by o.position`)
+
+/** The events that wait, in the order of the outbox, and the positions of those that retention removed. */
+export interface Taken {
+  events: WaitingEvent[]
+  removed: string[]
+}
+
+/** Confirms, and takes the next events; none while another process has the lease or events are published again. */
+export async function takeWaiting(
+  db: Database,
+  given: { relay: string; leaseMs: number; confirmed: Confirmed; limit: number },
+): Promise<Taken> {
+  const { relay, leaseMs, confirmed, limit } = given
+  const { incarnation, sequence } = confirmed.end
+  const rows = await take(db, { relay, leaseMs, positions: confirmed.positions, incarnation, sequence, limit })
+  return {
+    events: rows.filter((row) => row.id !== null),
+    removed: rows.filter((row) => row.id === null).map(({ position }) => position),
+  }
+}
+
+/** Every event that may have been lost is visible to this statement, also one of a process whose clock is ahead. */
+const UNTIL = `greatest($now::timestamptz,
+  (select created_at from event_occurrence order by created_at desc limit 1))`
+
+const BEGIN = `
+  republish_ordinal = case when republish_after < $after then republish_ordinal else 0 end,
+  republish_after = least(republish_after, $after), republish_until = ${UNTIL}`
+
+const begin = changeStatement<{ after: Date; now: Date }>(`update event_log set ${BEGIN} where name = 'events'`)
+
+/**
+ * Begins to publish again what was recorded after an instant; of two such requests the earlier instant counts. False while
+ * the log is off.
+ */
+export async function beginRepublication(db: Database, given: { after: Date; now: Date }): Promise<boolean> {
+  return (await begin(db, given)) > 0
+}
+
+const note = statement<
+  RelayState,
+  { after: Date; now: Date; loss: string; incarnation: string; sequence: number; relay: string }
+>(`
+  update event_log set ${BEGIN}, loss = $loss, loss_at = $now, incarnation = $incarnation,
+    last_sequence = $sequence::float8::bigint
+  where name = 'events' and relay = $relay returning ${STATE}`)
+
+/** Does so after a loss, with the log that is there now. Undefined when another process has the lease. */
+export async function noteLoss(
+  db: Database,
+  given: { relay: string; loss: string; after: Date; now: Date; end: LogPosition },
+): Promise<RelayState | undefined> {
+  const { end, ...rest } = given
+  const [state] = await note(db, { ...rest, incarnation: end.incarnation, sequence: end.sequence })
+  return state
+}
+
+const readAgain = statement<WaitingEvent, Republication & { limit: number }>(`
+  select e.ordinal::text as position, ${event.members('e')} from event_occurrence e
+  where (e.created_at, e.ordinal) > ($after, $ordinal::bigint) and e.created_at <= $until
+  order by e.created_at, e.ordinal limit $limit`)
+
+/** The next events to publish again, in the order of their recording. */
+export function readRepublished(db: Database, from: Republication, limit: number): Promise<WaitingEvent[]> {
+  return readAgain(db, { ...from, limit })
+}
+
+const advance = changeStatement<{
+  relay: string
+  leaseMs: number
+  incarnation: string
+  sequence: number
+  seen: Date
+  after: Date | null
+  ordinal: string | null
+}>(`
+  update event_log set ${LEASE}, incarnation = $incarnation, last_sequence = $sequence::float8::bigint,
+    appended_at = clock_timestamp(), republish_after = $after, republish_ordinal = $ordinal::bigint,
+    republish_until = case when $after::timestamptz is null then null else republish_until end
+  where name = 'events' and ${MAY_LEASE} and republish_after is not distinct from $seen::timestamptz`)
+
+/**
+ * Confirms republished events: `next` is the last of them, null at the end. False when another process has the lease, or
+ * an earlier instant was asked for in between.
+ */
+export async function advanceRepublication(
+  db: Database,
+  given: {
+    relay: string
+    leaseMs: number
+    end: LogPosition
+    seen: Date
+    next: { after: Date; ordinal: string } | null
+  },
+): Promise<boolean> {
+  const { relay, leaseMs, end, seen, next } = given
+  const after = next?.after ?? null
+  const { incarnation, sequence } = end
+  const ordinal = next?.ordinal ?? null
+  return (await advance(db, { relay, leaseMs, incarnation, sequence, seen, after, ordinal })) > 0
+}
+
+const open = statement(`select open_event_log()`)
+const close = statement(`select close_event_log()`)
+
+/** Turns the log on: from now on every committed event is in the outbox. Idempotent. */
+export async function openOutbox(db: Database): Promise<void> {
+  await open(db)
+}
+
+/** Turns the log off, and removes what waits. */
+export async function closeOutbox(db: Database): Promise<void> {
+  await close(db)
+}
+
+/** Facts of the log for health, metrics and the command. */
+export interface OutboxFacts {
+  /** Whether events fill the outbox. */
+  isOpen: boolean
+  /** Events that wait, up to the limit. */
+  waiting: number
+  /** When the oldest of them was recorded. */
+  oldestAt: Date | null
+  relay: string | null
+  incarnation: string | null
+  sequence: number | null
+  appendedAt: Date | null
+  republishAfter: Date | null
+  republishUntil: Date | null
+  loss: 'replaced' | 'behind' | null
+  lossAt: Date | null
+}
+
+const readFacts = statement<OutboxFacts, { limit: number }>(`
+  select exists (
+      select from pg_trigger where tgrelid = 'event_occurrence'::regclass and tgname = 'record_outbox') as "isOpen",
+    (select count(*)::int from (select from event_outbox limit $limit) q) as waiting,
+    (select (select e.created_at from event_occurrence e where e.document_id = q.event_id)
+      from event_outbox q order by q.position limit 1) as "oldestAt",
+    case when l.lease_until > clock_timestamp() then l.relay end as relay, l.incarnation,
+    l.last_sequence::float8 as sequence, l.appended_at as "appendedAt", l.republish_after as "republishAfter",
+    l.republish_until as "republishUntil", l.loss, l.loss_at as "lossAt"
+  from (values (1)) one (n) left join event_log l on l.name = 'events'`)
+
+/** Reads the facts. Counts end at `limit`. */
+export async function readOutboxFacts(db: Database, limit: number): Promise<OutboxFacts> {
+  const [facts] = await readFacts(db, { limit })
+  return facts as OutboxFacts
+}

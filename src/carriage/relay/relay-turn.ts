@@ -1,0 +1,216 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { buildEventMessage, type LoggedEvent } from '../log/event-message.ts'
+import type { EventLog, LogPosition } from '../log/log.ts'
+import { decideLoss, decideRepublishFrom, type Loss } from './loss.ts'
+import {
+  advanceRepublication,
+  leaseRelay,
+  noteLoss,
+  type RelayState,
+  type Republication,
+  readRepublished,
+  takeWaiting,
+  type WaitingEvent,
+} from './outbox.store.ts'
+
+/** Events of a batch: the log waits for the disks of its servers once a batch. */
+const BATCH_SIZE = 250
+
+/** Longer than the log may take to answer, so that a slow answer does not change the relay. */
+const LEASE_MS = 20_000
+
+/** Wait for new events, for the lease of another process, and after a failure. */
+const POLL_MS = 200
+const LEASE_POLL_MS = 1_000
+export const RETRY_MS = 1_000
+
+/** Interval at which an idle relay looks whether the log still is what it was. */
+const CHECK_EVERY_MS = 10_000
+
+/** Time for which a log must end too early: a new leader may not have read all of its own log. */
+const BEHIND_CONFIRMED_MS = 5_000
+
+/** What a relay counts. */
+export interface RelayCounts {
+  onAppended: (count: number) => void
+  onFailed: () => void
+  onLoss: (loss: Loss) => void
+}
+
+export interface RelayDeps extends RelayCounts {
+  db: Database
+  clock: Clock
+  logger: Logger
+  /** The process. */
+  relayId: string
+  /** Connects to the log; called again after it failed. Throws a `LogError`. */
+  open: () => Promise<EventLog>
+  /** The body of a message. */
+  buildBody: (event: LoggedEvent) => string
+  /** How long the log keeps a message. */
+  maxAgeMs: number
+  /** Monotonic milliseconds. */
+  monotonicMs?: () => number
+  /** Pauses in real time. */
+  rest?: Clock['sleep']
+}
+
+/** What this process has verified of the log, and has to tell the database. */
+interface Standing {
+  end: LogPosition
+  /** Positions in the outbox that the log has confirmed. */
+  confirmed: string[]
+  republication: Republication | undefined
+  checkedAtMs: number
+}
+
+/** The state of a relay. */
+export interface RelayContext {
+  deps: RelayDeps & { monotonicMs: () => number }
+  log: EventLog | undefined
+  /** Undefined until the lease and the log are verified, and after each failure. */
+  standing: Standing | undefined
+  /** The batch whose answer did not come. */
+  unanswered: { after: LogPosition; events: readonly WaitingEvent[] } | undefined
+  behindSinceMs: number | undefined
+}
+
+/** The lease of a process in the statements of the outbox. */
+export const leaseOf = ({ deps }: RelayContext) => ({ relay: deps.relayId, leaseMs: LEASE_MS })
+
+/** One step: verifies, or appends a batch. Returns the pause until the next one, in ms. */
+export async function takeTurn(context: RelayContext): Promise<number> {
+  if (!context.standing) {
+    const wait = await stand(context)
+    if (wait !== undefined) return wait
+  }
+  const { log, standing } = context
+  if (!log || !standing) return 0
+  const { republication } = standing
+  return republication
+    ? relayAgain(context, { log, standing, from: republication })
+    : relayWaiting(context, { log, standing })
+}
+
+/** Takes the lease, and compares the log with what it confirmed. Undefined, or the pause until the next look. */
+async function stand(context: RelayContext): Promise<number | undefined> {
+  const { deps } = context
+  const known = await leaseRelay(deps.db, leaseOf(context))
+  if (!known) return LEASE_POLL_MS
+  context.log ??= await deps.open()
+  const state = await context.log.readState()
+  const loss = decideLoss(known, state)
+  if (loss === 'behind' && !isConfirmedBehind(context)) return RETRY_MS
+  context.behindSinceMs = undefined
+  const confirmed = await findStored(context, context.log, state)
+  const end = { incarnation: state.incarnation, sequence: state.sequence }
+  context.standing = { end, confirmed, republication: readRepublication(known), checkedAtMs: deps.monotonicMs() }
+  if (loss) await reportLoss(context, { log: context.log, standing: context.standing, loss, known })
+  return undefined
+}
+
+function isConfirmedBehind(context: RelayContext): boolean {
+  const nowMs = context.deps.monotonicMs()
+  context.behindSinceMs ??= nowMs
+  return nowMs - context.behindSinceMs >= BEHIND_CONFIRMED_MS
+}
+
+/** The events of the batch without an answer, when the log ends with exactly them. */
+async function findStored(context: RelayContext, log: EventLog, state: LogPosition): Promise<string[]> {
+  const batch = context.unanswered
+  context.unanswered = undefined
+  if (!batch || batch.after.incarnation !== state.incarnation) return []
+  if (state.sequence !== batch.after.sequence + batch.events.length) return []
+  const last = await log.readLast()
+  return last?.id === batch.events.at(-1)?.id ? batch.events.map(({ position }) => position) : []
+}
+
+async function reportLoss(
+  { deps }: RelayContext,
+  found: { log: EventLog; standing: Standing; loss: Loss; known: RelayState },
+): Promise<void> {
+  const { log, standing, loss, known } = found
+  const { end } = standing
+  const now = new Date(deps.clock.now())
+  const after = decideRepublishFrom(loss, { last: await log.readLast(), now, maxAgeMs: deps.maxAgeMs })
+  const noted = await noteLoss(deps.db, { relay: deps.relayId, loss, after, now, end })
+  standing.republication = noted && readRepublication(noted)
+  deps.onLoss(loss)
+  deps.logger.error(
+    { loss, confirmed_sequence: known.sequence, log_sequence: end.sequence, republish_after: after.toISOString() },
+    'event log lost events, publishing them again: see docs/operations/event-log.md, lost events',
+  )
+}
+
+interface Verified {
+  log: EventLog
+  standing: Standing
+}
+
+async function relayWaiting(context: RelayContext, { log, standing }: Verified): Promise<number> {
+  const { deps } = context
+  const confirmed = { positions: standing.confirmed, end: standing.end }
+  const { events, removed } = await takeWaiting(deps.db, { ...leaseOf(context), confirmed, limit: BATCH_SIZE })
+  standing.confirmed = removed
+  if (removed.length > 0)
+    deps.logger.error(
+      { events: removed.length },
+      'events were removed by retention before they reached the event log: see docs/operations/event-log.md, backlog',
+    )
+  if (events.length === 0) return removed.length > 0 ? 0 : idle(context, { log, standing })
+  context.unanswered = { after: standing.end, events }
+  standing.end = await append(context, log, { events, after: standing.end })
+  context.unanswered = undefined
+  standing.confirmed.push(...events.map(({ position }) => position))
+  return 0
+}
+
+async function relayAgain(
+  context: RelayContext,
+  { log, standing, from }: Verified & { from: Republication },
+): Promise<number> {
+  const { deps } = context
+  const events = await readRepublished(deps.db, from, BATCH_SIZE)
+  const last = events.at(-1)
+  if (last) standing.end = await append(context, log, { events, after: standing.end })
+  const next = last ? { after: last.createdAt, ordinal: last.position } : null
+  const { end } = standing
+  const isAhead = await advanceRepublication(deps.db, { ...leaseOf(context), end, seen: from.after, next })
+  if (!isAhead) context.standing = undefined
+  else standing.republication = next ? { ...from, ...next } : undefined
+  if (isAhead && !next) deps.logger.info('event log: all events are published again')
+  return 0
+}
+
+async function append(
+  { deps }: RelayContext,
+  log: EventLog,
+  { events, after }: { events: readonly WaitingEvent[]; after: LogPosition },
+): Promise<LogPosition> {
+  const messages = events.map((event) => buildEventMessage(event, deps.buildBody))
+  const end = await log.append(messages, after)
+  deps.onAppended(events.length)
+  return end
+}
+
+/** Nothing waits. A republication that a command began, a lost lease and a replaced log are seen by the next check. */
+async function idle(context: RelayContext, { log, standing }: Verified): Promise<number> {
+  const { deps } = context
+  if (deps.monotonicMs() - standing.checkedAtMs < CHECK_EVERY_MS) return POLL_MS
+  const [known, state] = [await leaseRelay(deps.db, leaseOf(context)), await log.readState()]
+  standing.checkedAtMs = deps.monotonicMs()
+  if (known && !known.republishUntil && !decideLoss(known, state)) return POLL_MS
+  context.standing = undefined
+  return 0
+}
+
+function readRepublication({
+  republishAfter,
+  republishOrdinal,
+  republishUntil,
+}: RelayState): Republication | undefined {
+  if (!republishAfter || !republishUntil) return undefined
+  return { after: republishAfter, ordinal: republishOrdinal ?? '0', until: republishUntil }
+}

@@ -1,0 +1,106 @@
+import { readMonotonicMs, systemClock } from '../../base/clock.ts'
+import { LogError } from '../log/log.ts'
+import { releaseRelay, takeWaiting } from './outbox.store.ts'
+import { leaseOf, RETRY_MS, type RelayContext, type RelayDeps, takeTurn } from './relay-turn.ts'
+
+/** Wait of a stop for an answer of the log. */
+const STOP_LIMIT_MS = 2_000
+
+/**
+ * Appends the events of the outbox to the log, in its order, at least once (docs/decisions/0058-event-log.md). One process
+ * at a time does so, by a lease; a second one beside it would append twice, and never out of order or less.
+ */
+export interface Relay {
+  /** One round: the pause until the next one, in ms. Never throws. */
+  round(): Promise<number>
+  /** Ends a pause: an event was recorded. */
+  notify(): void
+  /** Whether the log is reachable from this process; undefined while it does not use it. */
+  isConnected(): boolean | undefined
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Builds the relay of a process. */
+export function buildRelay(given: RelayDeps): Relay {
+  const deps = { monotonicMs: readMonotonicMs, ...given }
+  const { rest = systemClock.sleep, logger, db } = deps
+  const context: RelayContext = {
+    deps,
+    ...{ log: undefined, standing: undefined, unanswered: undefined, behindSinceMs: undefined },
+  }
+  const stopping = new AbortController()
+  const stopped = new AbortController()
+  let pause = new AbortController()
+  let isFailing = false
+
+  async function fail(error: unknown): Promise<number> {
+    context.standing = undefined
+    const code = error instanceof LogError ? error.code : undefined
+    // Another writer, or a loss: the next round finds out.
+    if (code === 'conflict') {
+      context.unanswered = undefined
+      return 0
+    }
+    deps.onFailed()
+    if (!isFailing)
+      logger.warn(
+        { err: error, ...(code && { log_error: code }) },
+        'event log not written, events wait in the database: see docs/operations/event-log.md, codes',
+      )
+    isFailing = true
+    // Another process may reach the log.
+    await releaseRelay(db, deps.relayId).catch(() => {})
+    if (code !== undefined && code !== 'unreachable') await closeLog(context)
+    return RETRY_MS
+  }
+
+  async function round(): Promise<number> {
+    try {
+      const wait = await takeTurn(context)
+      if (isFailing && context.standing) {
+        isFailing = false
+        logger.info('event log is written again')
+      }
+      return wait
+    } catch (error) {
+      return fail(error)
+    }
+  }
+
+  return {
+    round,
+    notify: () => pause.abort(),
+    isConnected: () => context.log?.isConnected(),
+    run: async () => {
+      while (!stopping.signal.aborted) {
+        pause = new AbortController()
+        const wait = await round()
+        if (wait > 0) await rest(wait, AbortSignal.any([stopping.signal, pause.signal]))
+      }
+      stopped.abort()
+      await confirmLast(context)
+      await releaseRelay(db, deps.relayId).catch(() => {})
+      await closeLog(context)
+    },
+    stop: () => {
+      stopping.abort()
+      // What waits for an answer of the log ends with its connection.
+      void rest(STOP_LIMIT_MS, stopped.signal).then(() => closeLog(context))
+    },
+  }
+}
+
+async function closeLog(context: RelayContext): Promise<void> {
+  const { log } = context
+  context.log = undefined
+  await log?.close()
+}
+
+/** What is stored is not sent again by the next relay. */
+async function confirmLast(context: RelayContext): Promise<void> {
+  const { standing, deps } = context
+  if (!standing || standing.republication || standing.confirmed.length === 0) return
+  const confirmed = { positions: standing.confirmed, end: standing.end }
+  await takeWaiting(deps.db, { ...leaseOf(context), confirmed, limit: 0 }).catch(() => {})
+}

@@ -1,0 +1,25 @@
+import { course, ONLY, RATE, type Row, shared } from './grafana-panel.ts'
+
+/** The row of the event log; empty without one. */
+export const EVENT_LOG: Row = {
+  title: 'Event log',
+  panels: [
+    course('Events that wait for the event log', 'Beside the age of the oldest; 10,000 stands for that many or more.', {
+      unit: 'short',
+      queries: [
+        shared('event_log_waiting', 'waiting'),
+        shared('event_log_oldest_waiting_seconds', 'oldest, in seconds'),
+        shared('event_log_republishing', 'published again'),
+      ],
+    }),
+    course('Events appended', 'By the one process that appends; its failures, its connection, and losses of the log.', {
+      unit: 'short',
+      queries: [
+        { expr: `sum(rate(event_log_events_total${ONLY}${RATE}))`, legend: 'events a second' },
+        { expr: `sum(increase(event_log_failures_total${ONLY}[1m]))`, legend: 'failures' },
+        { expr: `sum by (loss) (increase(event_log_losses_total${ONLY}[1m]))`, legend: 'lost: {{loss}}' },
+        { expr: `sum(event_log_connected${ONLY})`, legend: 'connected' },
+      ],
+    }),
+  ],
+}
