@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import { buildService } from './release/build-service.ts'
+import { describeChecksum, pack, type Tarball } from './release/pack.ts'
+import { listPackages } from './release/packages.ts'
+
+/**
+ * Makes everything of a release in `dist/release`: a tarball of the service and of each package, the bill of materials and
+ * the checksums. Publishes nothing. docs/operations/releasing.md has the steps around it.
+ *
+ *   npm run release -- [--service] [--out folder] [--repository git+https://...]
+ *
+ * `--service` makes the service alone, unpacked into the folder of `--out`: the image is made of it.
+ */
+
+const { values } = parseArgs({
+  options: {
+    service: { type: 'boolean', default: false },
+    out: { type: 'string' },
+    repository: { type: 'string' },
+  },
+})
+const ROOT = join(import.meta.dirname, '..')
+const out = values.out ?? join(ROOT, 'dist', 'release')
+const repository = values.repository === undefined ? undefined : { type: 'git' as const, url: values.repository }
+
+if (values.service) await buildService(out, repository)
+else await release()
+
+async function release(): Promise<void> {
+  await rm(out, { recursive: true, force: true })
+  await mkdir(out, { recursive: true })
+  const service = join(out, 'service')
+  await buildService(service, repository)
+  const tarballs = await pack([service, ...(await listPackages()).map(({ folder }) => folder)], out)
+  await rm(service, { recursive: true, force: true })
+  const materials = join(out, 'sbom.cdx.json')
+  await writeFile(materials, await describeMaterials())
+  const paths = [...tarballs.map(({ path }) => path), materials]
+  const checksums = await Promise.all(paths.map(describeChecksum))
+  await writeFile(join(out, 'SHA512SUMS'), `${checksums.join('\n')}\n`)
+  for (const tarball of tarballs) process.stdout.write(`${describe(tarball)}\n`)
+  if (repository === undefined)
+    process.stdout.write('No --repository: npm publish --provenance needs the one that has the source.\n')
+}
+
+function describe({ path, size, unpackedSize, files }: Tarball): string {
+  const name = path.slice(out.length + 1).padEnd(32)
+  return `${name} ${(size / 1e6).toFixed(2)} MB, ${(unpackedSize / 1e6).toFixed(1)} MB unpacked, ${files.length} files`
+}
+
+async function describeMaterials(): Promise<string> {
+  const args = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev']
+  const { stdout } = await promisify(execFile)('npm', args, { cwd: ROOT, maxBuffer: 64 * 1_048_576 })
+  return stdout
+}
