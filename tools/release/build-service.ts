@@ -2,19 +2,31 @@ import { chmod, cp, glob, mkdir, readFile, rm, writeFile } from 'node:fs/promise
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join } from 'node:path'
 import { parseSync } from 'rolldown/utils'
-import { buildConsole } from '../../src/operations/console/build-console.ts'
+import { buildConsole, CONSOLE_SOURCES } from '../../src/operations/console/build-console.ts'
 import { buildServiceManifest, buildShrinkwrap, type Lockfile, type Manifest, type Repository } from './service-manifest.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
+/** Files that npm needs to install the packages that build a release: those of the console. `packages` holds workspaces. */
+export const INSTALL_FILES = ['package.json', 'package-lock.json', '.npmrc', 'packages'] as const
+
 /** Files of the launcher; those that install a checkout are left out. */
 const LAUNCHER = ['find-node.mjs', 'node-arguments.json', 'run-to-end.mjs', 'signalbox.mjs'].map((name) => `bin/${name}`)
 
-/** What the release has as it lies in the checkout. `docs/errors.md` is what the service's pages of errors are made of. */
+/** What the release has as it lies in the checkout. The service's pages of errors are made of `docs/errors.md`. */
 const COPIED = [...LAUNCHER, 'CHANGELOG.md', 'LICENSE', 'catalogue.json', 'docs/errors.md', 'migrations', 'openapi.json']
 
 /** Sources that the service imports beside its own: the receiver's commands use what receivers use. */
 const SOURCES = ['src/**/*', 'packages/webhooks/src/**/*']
+
+/** What a release is built of, beside `INSTALL_FILES`. */
+export const BUILD_FILES = [
+  ...COPIED.filter((path) => !path.startsWith('bin/')),
+  ...['bin', 'src', 'tsconfig.json', 'tools/release.ts', 'tools/release'],
+  ...CONSOLE_SOURCES.map((path) => (path.startsWith('console/') ? 'console' : path)).filter(
+    (path, index, all) => !path.startsWith('packages/') && all.indexOf(path) === index,
+  ),
+]
 
 /** The program itself needs neither tests nor the adapters for frameworks of receivers. */
 const LEFT_OUT = /\.test\.ts$|^packages\/webhooks\/src\/(?:express|fastify|fetch|hono|next|provisioning|pull|testing)\.ts$/

@@ -12,6 +12,7 @@ export interface Manifest {
   bin: Record<string, string>
   dependencies: Record<string, string>
   optionalDependencies: Record<string, string>
+  overrides: Record<string, string>
 }
 
 /** An entry of a lock file. */
@@ -60,7 +61,7 @@ function listOptional({ optionalDependencies }: Manifest): Record<string, string
  * published. `npm publish --provenance` refuses one without `repository`.
  */
 export function buildServiceManifest(checkout: Manifest, repository: Repository | undefined) {
-  const { name, version, description, license, type, engines, config, bin, dependencies } = checkout
+  const { name, version, description, license, type, engines, config, bin, dependencies, overrides } = checkout
   return {
     ...{ name, version, description, license, type, engines, config, bin },
     ...(repository && { repository }),
@@ -68,6 +69,8 @@ export function buildServiceManifest(checkout: Manifest, repository: Repository 
     exports: Object.fromEntries(EXPORTS.map((file) => [`./${file}`, `./${file}`])),
     dependencies,
     optionalDependencies: listOptional(checkout),
+    // For `npm ci` in the folder of the release, as the image does it; npm reads none of a dependency.
+    overrides,
   }
 }
 

@@ -12,7 +12,7 @@ import { buildConsoleReader, CONSOLE_FOLDER } from './console-build.ts'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
 /** Sources of the console. */
-const SOURCES = [
+export const CONSOLE_SOURCES = [
   'console/src',
   'console/package.json',
   'console/vite.config.ts',
@@ -67,7 +67,7 @@ export function warnWithoutConsole(logger: Logger, folder = CONSOLE_FOLDER): voi
 
 async function hashSources(): Promise<string> {
   const hash = createHash('sha256')
-  for (const source of SOURCES) {
+  for (const source of CONSOLE_SOURCES) {
     const path = join(ROOT, source)
     const names = source.includes('.') ? [''] : (await readdir(path, { recursive: true })).sort()
     for (const name of names) {
