@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
+import { readMigrations } from '../src/postgres/migration/migrate.ts'
 import { buildService } from './release/build-service.ts'
+import { freeze } from './release/frozen-release.ts'
 import { describeChecksum, pack, type Tarball } from './release/pack.ts'
 import { listPackages } from './release/packages.ts'
 
@@ -10,13 +12,14 @@ import { listPackages } from './release/packages.ts'
  * Makes everything of a release in `dist/release`: a tarball of the service and of each package, the bill of materials and
  * the checksums. Publishes nothing. docs/operations/releasing.md has the steps around it.
  *
- *   npm run release -- [--service] [--out folder] [--repository git+https://...]
+ *   npm run release -- [--freeze] [--service] [--out folder] [--repository git+https://...]
  *
- * `--service` makes the service alone, unpacked into the folder of `--out`: the image is made of it.
+ * `--freeze` keeps the tarball of the service in `releases/`, for the test of the next upgrade. `--service` makes the service alone, unpacked into the folder of `--out`: the image is made of it.
  */
 
 const { values } = parseArgs({
   options: {
+    freeze: { type: 'boolean', default: false },
     service: { type: 'boolean', default: false },
     out: { type: 'string' },
     repository: { type: 'string' },
@@ -33,7 +36,7 @@ async function release(): Promise<void> {
   await rm(out, { recursive: true, force: true })
   await mkdir(out, { recursive: true })
   const service = join(out, 'service')
-  await buildService(service, repository)
+  const { version } = await buildService(service, repository)
   const tarballs = await pack([service, ...(await listPackages()).map(({ folder }) => folder)], out)
   await rm(service, { recursive: true, force: true })
   const materials = join(out, 'sbom.cdx.json')
@@ -41,6 +44,10 @@ async function release(): Promise<void> {
   const paths = [...tarballs.map(({ path }) => path), materials]
   const checksums = await Promise.all(paths.map(describeChecksum))
   await writeFile(join(out, 'SHA512SUMS'), `${checksums.join('\n')}\n`)
+  if (values.freeze && tarballs[0]) {
+    const changelog = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8')
+    await freeze(tarballs[0], { version, changelog, migrations: await readMigrations() })
+  }
   for (const tarball of tarballs) process.stdout.write(`${describe(tarball)}\n`)
   if (repository === undefined)
     process.stdout.write('No --repository: npm publish --provenance needs the one that has the source.\n')
