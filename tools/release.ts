@@ -12,15 +12,14 @@ import { listPackages } from './release/packages.ts'
  * Makes everything of a release in `dist/release`: a tarball of the service and of each package, the bill of materials and
  * the checksums. Publishes nothing. docs/operations/releasing.md has the steps around it.
  *
- *   npm run release -- [--freeze] [--service] [--out folder] [--repository git+https://...]
+ *   npm run release -- [--freeze] [--out folder] [--repository git+https://...]
  *
- * `--freeze` keeps the tarball of the service in `releases/`, for the test of the next upgrade. `--service` makes the service alone, unpacked into the folder of `--out`: the image is made of it.
+ * `--freeze` keeps the tarball of the service in `releases/`, for the test of the next upgrade.
  */
 
 const { values } = parseArgs({
   options: {
     freeze: { type: 'boolean', default: false },
-    service: { type: 'boolean', default: false },
     out: { type: 'string' },
     repository: { type: 'string' },
   },
@@ -29,29 +28,24 @@ const ROOT = join(import.meta.dirname, '..')
 const out = values.out ?? join(ROOT, 'dist', 'release')
 const repository = values.repository === undefined ? undefined : { type: 'git' as const, url: values.repository }
 
-if (values.service) await buildService(out, repository)
-else await release()
-
-async function release(): Promise<void> {
-  await rm(out, { recursive: true, force: true })
-  await mkdir(out, { recursive: true })
-  const service = join(out, 'service')
-  const { version } = await buildService(service, repository)
-  const tarballs = await pack([service, ...(await listPackages()).map(({ folder }) => folder)], out)
-  await rm(service, { recursive: true, force: true })
-  const materials = join(out, 'sbom.cdx.json')
-  await writeFile(materials, await describeMaterials())
-  const paths = [...tarballs.map(({ path }) => path), materials]
-  const checksums = await Promise.all(paths.map(describeChecksum))
-  await writeFile(join(out, 'SHA512SUMS'), `${checksums.join('\n')}\n`)
-  if (values.freeze && tarballs[0]) {
-    const changelog = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8')
-    await freeze(tarballs[0], { version, changelog, migrations: await readMigrations() })
-  }
-  for (const tarball of tarballs) process.stdout.write(`${describe(tarball)}\n`)
-  if (repository === undefined)
-    process.stdout.write('No --repository: npm publish --provenance needs the one that has the source.\n')
+await rm(out, { recursive: true, force: true })
+await mkdir(out, { recursive: true })
+const service = join(out, 'service')
+const { version } = await buildService(service, repository)
+const tarballs = await pack([service, ...(await listPackages()).map(({ folder }) => folder)], out)
+await rm(service, { recursive: true, force: true })
+const materials = join(out, 'sbom.cdx.json')
+await writeFile(materials, await describeMaterials())
+const paths = [...tarballs.map(({ path }) => path), materials]
+const checksums = await Promise.all(paths.map(describeChecksum))
+await writeFile(join(out, 'SHA512SUMS'), `${checksums.join('\n')}\n`)
+if (values.freeze && tarballs[0]) {
+  const changelog = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8')
+  await freeze(tarballs[0], { version, changelog, migrations: await readMigrations() })
 }
+for (const tarball of tarballs) process.stdout.write(`${describe(tarball)}\n`)
+if (repository === undefined)
+  process.stdout.write('No --repository: npm publish --provenance needs the one that has the source.\n')
 
 function describe({ path, size, unpackedSize, files }: Tarball): string {
   const name = path.slice(out.length + 1).padEnd(32)

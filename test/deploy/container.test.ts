@@ -57,7 +57,7 @@ describe('the Dockerfile', () => {
     expect(copies).toEqual(['--from=release /app /app', '--from=packages /app /app'])
     const [install = '', build = ''] = listRests(instructions, 'RUN')
     expect(install).toMatch(/npm ci --workspace console --ignore-scripts/)
-    expect(build).toMatch(/^node .*tools\/release\.ts --service --out \/app$/)
+    expect(build).toMatch(/^node .*tools\/release\/unpacked\.ts \/app$/)
   })
 
   test('takes the Node release line that the project pins', () => {
@@ -76,8 +76,8 @@ describe('the Dockerfile', () => {
     const copied = instructions
       .filter(({ word, rest }) => word === 'COPY' && !rest.startsWith('--from'))
       .flatMap(({ rest }) => rest.split(' ').slice(0, -1))
-    // The .dockerignore admits of these folders what a release needs.
-    const topmost = FILES.map((path) => path.replace(/^(docs|tools)\/.*/, '$1'))
+    // The .dockerignore admits of this folder what a release needs.
+    const topmost = FILES.map((path) => path.replace(/^docs\/.*/, 'docs'))
     expect(copied.sort()).toEqual([...new Set(topmost)].sort())
     expect(listRests(instructions, 'ADD')).toEqual([])
   })

@@ -22,7 +22,7 @@ const SOURCES = ['src/**/*', 'packages/webhooks/src/**/*']
 /** What a release is built of, beside `INSTALL_FILES`. */
 export const BUILD_FILES = [
   ...COPIED.filter((path) => !path.startsWith('bin/')),
-  ...['bin', 'src', 'tsconfig.json', 'tools/release.ts', 'tools/release'],
+  ...['bin', 'src', 'tsconfig.json', 'tools/release'],
   ...CONSOLE_SOURCES.map((path) => (path.startsWith('console/') ? 'console' : path)).filter(
     (path, index, all) => !path.startsWith('packages/') && all.indexOf(path) === index,
   ),
