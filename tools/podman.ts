@@ -53,7 +53,8 @@ export function openPodman(options: {
   const pass = (environment: Record<string, string>) => Object.keys(environment).map((name) => `--env=${name}`)
   return {
     run: (args, environment) => call([...locked, '--rm', ...pass(environment), image, ...args], environment),
-    runShell: (line) => insist([...locked, '--rm', '--entrypoint=sh', image, '-c', line]),
+    // Without a systemd podman says on standard error that it schedules no health checks.
+    runShell: (line) => insist([...locked, '--rm', '--no-healthcheck', '--entrypoint=sh', image, '-c', line]),
     start: (name, environment, { args, runOptions: own } = { args: [], runOptions: [] }) => {
       insist([...locked, ...own, '--detach', `--name=${name}`, ...pass(environment), image, ...args], environment)
     },

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { readMigrations } from '../src/postgres/migration/migrate.ts'
 import { buildService } from './release/build-service.ts'
 import { freeze } from './release/frozen-release.ts'
 import { describeChecksum, pack, type Tarball } from './release/pack.ts'
 import { listPackages } from './release/packages.ts'
+import { stagePackage } from './release/stage-package.ts'
 
 /**
  * Makes everything of a release in `dist/release`: a tarball of the service and of each package, the bill of materials and
@@ -32,8 +33,11 @@ await rm(out, { recursive: true, force: true })
 await mkdir(out, { recursive: true })
 const service = join(out, 'service')
 const { version } = await buildService(service, repository)
-const tarballs = await pack([service, ...(await listPackages()).map(({ folder }) => folder)], out)
-await rm(service, { recursive: true, force: true })
+const packages = (await listPackages()).map(({ folder }) => ({ folder, to: join(out, basename(folder)) }))
+for (const { folder, to } of packages) await stagePackage(folder, to, repository)
+const staged = [service, ...packages.map(({ to }) => to)]
+const tarballs = await pack(staged, out)
+for (const folder of staged) await rm(folder, { recursive: true })
 const materials = join(out, 'sbom.cdx.json')
 await writeFile(materials, await describeMaterials())
 const paths = [...tarballs.map(({ path }) => path), materials]

@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findTemplate, TEMPLATES } from './templates.ts'
+import { findTemplate, TEMPLATES, type Template } from './templates.ts'
 
 const FOLDER = fileURLToPath(new URL('../templates/', import.meta.url))
 
@@ -15,6 +15,8 @@ export interface CreateOptions {
   template: string
   /** A folder with the tarballs of a release, in the place of the packages on npm: to try a release before it is published. */
   packages?: string | undefined
+  /** Folder that the paths are relative to. */
+  directory: string
 }
 
 /** npm leaves these out of a package, or reads them as its own. */
@@ -27,19 +29,24 @@ interface Manifest {
 }
 
 /** Makes the project. Returns its folder. Throws a `CreateError` for an unknown template and a folder that is in use. */
-export async function createProject({ folder, template: name, packages }: CreateOptions): Promise<string> {
+export async function createProject({ folder, template: name, packages, directory }: CreateOptions): Promise<string> {
   const template = findTemplate(name)
   if (!template) throw new CreateError(`There is no template "${name}". Choose one of ${Object.keys(TEMPLATES).join(', ')}.`)
-  const root = resolve(folder)
+  const root = resolve(directory, folder)
+  // Before anything is written: what refuses leaves nothing behind.
+  const manifest = await readManifest(template)
+  manifest.name = namePackage(basename(root))
+  if (packages !== undefined) manifest.dependencies = await useTarballs(manifest.dependencies, resolve(directory, packages))
   await makeFolder(root)
   for (const layer of template.layers) await cp(join(FOLDER, layer), root, { recursive: true })
   for (const [from, to] of Object.entries(RENAMED)) await rename(join(root, from), join(root, to))
-  const path = join(root, 'package.json')
-  const manifest = JSON.parse(await readFile(path, 'utf8')) as Manifest
-  manifest.name = namePackage(basename(root))
-  if (packages !== undefined) manifest.dependencies = await useTarballs(manifest.dependencies, resolve(packages))
-  await writeFile(path, `${JSON.stringify(manifest, null, 2)}\n`)
+  await writeFile(join(root, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
   return root
+}
+
+/** The last layer has the manifest. */
+async function readManifest({ layers }: Template): Promise<Manifest> {
+  return JSON.parse(await readFile(join(FOLDER, layers.at(-1) ?? '', 'package.json'), 'utf8')) as Manifest
 }
 
 async function makeFolder(root: string): Promise<void> {

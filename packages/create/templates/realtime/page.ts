@@ -43,7 +43,8 @@ function show(line: string): void {
 
 function follow(account: string): void {
   const channel = createRealtime({ service: '', token: () => token }).join(accountChannel(account))
-  channel.onState((state) => {
+  channel.onState(() => {
+    const state = channel.read()
     status.textContent = state.kind === 'denied' ? `no access: ${state.reason}` : state.kind
   })
   for (const type of ['contract.create', 'contract.update'] as const)
