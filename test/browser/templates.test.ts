@@ -126,7 +126,10 @@ test('realtime shows an event as it happens, and builds', async () => {
   const [contract] = ((await listed.json()) as { data: { document_id: string }[] }).data
   const body = JSON.stringify({ name: 'Changed' })
   await fetch(`${url}/api/v3/contract/contract/${contract?.document_id}`, { method: 'PATCH', headers, body })
-  await page.getByRole('listitem').filter({ hasText: `contract.update  ${contract?.document_id}` }).waitFor()
+  await page
+    .getByRole('listitem')
+    .filter({ hasText: `contract.update  ${contract?.document_id}` })
+    .waitFor()
   await page.context().close()
   await project.run('build')
   expect((await stat(join(project.root, 'dist', 'index.html'))).size).toBeGreaterThan(100)

@@ -8,7 +8,14 @@ import { describeAudit, judgeAudit } from '../../tools/release/audit-report.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 
 const ADVISORY = {
-  ...{ id: 1, title: 'Anything can happen', severity: 'critical', vulnerable_versions: '*', cwe: [], cvss: { score: 9.8 } },
+  ...{
+    id: 1,
+    title: 'Anything can happen',
+    severity: 'critical',
+    vulnerable_versions: '*',
+    cwe: [],
+    cvss: { score: 9.8 },
+  },
   url: 'https://github.com/advisories/GHSA-aaaa-bbbb-cccc',
 }
 
@@ -16,7 +23,9 @@ const ADVISORY = {
 async function auditAt(status: number, advisories: object): Promise<{ code: number; printed: string }> {
   const server = createServer((request, response) => {
     const isAudit = request.method === 'POST'
-    request.resume().on('end', () => response.writeHead(isAudit ? status : 404).end(isAudit ? JSON.stringify(advisories) : '{}'))
+    request
+      .resume()
+      .on('end', () => response.writeHead(isAudit ? status : 404).end(isAudit ? JSON.stringify(advisories) : '{}'))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const registry = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
@@ -36,7 +45,9 @@ describe('npm run audit', () => {
   test('says that nothing was checked where the registry answers no audit, and does not pass', async () => {
     const { code, printed } = await auditAt(405, {})
     expect(code).toBe(2)
-    expect(printed).toMatch(/^audit: not checked, because the registry gave no report \(405 .*\)\. Run it before a release\.\n$/)
+    expect(printed).toMatch(
+      /^audit: not checked, because the registry gave no report \(405 .*\)\. Run it before a release\.\n$/,
+    )
   })
 
   test('fails with the advisories of severity high or critical', async () => {
@@ -46,7 +57,10 @@ describe('npm run audit', () => {
   })
 
   test('passes without one', async () => {
-    expect(await auditAt(200, {})).toEqual({ code: 0, printed: 'audit: no open advisory of severity high or critical.\n' })
+    expect(await auditAt(200, {})).toEqual({
+      code: 0,
+      printed: 'audit: no open advisory of severity high or critical.\n',
+    })
   })
 })
 
@@ -55,10 +69,13 @@ describe('the judgement of an audit', () => {
     auditReportVersion: 2,
     vulnerabilities: {
       pg: { via: [{ ...ADVISORY, name: 'pg' }] },
-      kysely: { via: ['pg', { ...ADVISORY, name: 'pg' }, { ...ADVISORY, name: 'kysely', url: 'https://example.com/1' }] },
+      kysely: {
+        via: ['pg', { ...ADVISORY, name: 'pg' }, { ...ADVISORY, name: 'kysely', url: 'https://example.com/1' }],
+      },
     },
   })
-  const changelog = (entry: string) => `# Changelog\n\n## [Unreleased]\n\n### Security\n\n- ${entry}\n\n## [0.1.0] - 2026-11-27\n\n`
+  const changelog = (entry: string) =>
+    `# Changelog\n\n## [Unreleased]\n\n### Security\n\n- ${entry}\n\n## [0.1.0] - 2026-11-27\n\n`
 
   test('takes an advisory as settled once the section of the next version names it', () => {
     const result = judgeAudit(report, changelog('GHSA-aaaa-bbbb-cccc needs a server that we do not run.'))

@@ -2,13 +2,13 @@ import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { startProcess } from '../harness/process/process.ts'
 import {
   type InstalledRelease,
   installRelease,
   type PackedRelease,
   packRelease,
 } from '../harness/release/installed-release.ts'
-import { startProcess } from '../harness/process/process.ts'
 import { describeDifferences, listForeignImports } from './release-files.ts'
 
 /** The service as a stranger has it: packed, and installed where no checkout is. */
@@ -89,7 +89,13 @@ test('signalbox start in an empty folder reaches a verified delivery with a bare
   await service.waitForOutput(/ledger +[0-9a-f-]{36} +success +attempts = 1\n/)
   const [, url = ''] = await service.waitForOutput(/listens on (\S+)/)
   await service.waitForOutput(/Stop with Ctrl-C\./)
-  for (const path of ['/console', '/portal', '/docs', '/auth/sign-in', '/api/v3/health/component/integration/webhook-out'])
+  for (const path of [
+    '/console',
+    '/portal',
+    '/docs',
+    '/auth/sign-in',
+    '/api/v3/health/component/integration/webhook-out',
+  ])
     expect([path, (await fetch(new URL(path, url))).status]).toEqual([path, 200])
   expect(service.stderr()).toBe('')
   service.signal('SIGTERM')

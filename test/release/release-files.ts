@@ -43,7 +43,9 @@ export async function describeDifferences(root: string): Promise<string[]> {
   const { packages } = (await read(join(root, 'npm-shrinkwrap.json'))) as Lockfile
   const manifest = await read(join(root, 'package.json'))
   const pinned = { ...manifest.dependencies, ...manifest.optionalDependencies } as Record<string, string>
-  const unpinned = Object.entries(pinned).filter(([name, version]) => packages[`node_modules/${name}`]?.version !== version)
+  const unpinned = Object.entries(pinned).filter(
+    ([name, version]) => packages[`node_modules/${name}`]?.version !== version,
+  )
   const node = locked.packages['node_modules/node']?.version
   const other = Object.entries(packages).filter(([path, { version, integrity }]) => {
     if (path === '') return false

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import type { UserId } from '../../src/base/id.ts'
 import { readMigrations } from '../../src/postgres/migration/migrate.ts'
-import { readFrozen, RELEASES } from '../../tools/release/frozen-release.ts'
+import { RELEASES, readFrozen } from '../../tools/release/frozen-release.ts'
 import { SMALL_HASH_ENVIRONMENT } from '../harness/app/small-hash.ts'
 import { buildSecretEnvironment } from '../harness/app/test-secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
@@ -101,7 +101,9 @@ test('a database of the last release with sample data is migrated by this one, w
   await fixture.subscribe(fleet[0]!, receiver)
   for (const service of fleet) {
     const id = await fixture.change(service)
-    await waitFor('the delivery', () => receiver.requests.some(({ body }) => JSON.parse(body.toString()).data.id === id))
+    await waitFor('the delivery', () =>
+      receiver.requests.some(({ body }) => JSON.parse(body.toString()).data.id === id),
+    )
   }
   for (const service of fleet) expect(await service.stop()).toEqual({ code: 0, signal: null })
   if (fleet[1] && pending.length > 0) expect(fleet[1].stderr()).toContain('the schema is that of a newer release')

@@ -22,7 +22,10 @@ interface Report {
   auditReportVersion?: number
   message?: string
   error?: { summary?: string; code?: string }
-  vulnerabilities?: Record<string, { via: (string | { url?: string; name: string; severity: string; title: string })[] }>
+  vulnerabilities?: Record<
+    string,
+    { via: (string | { url?: string; name: string; severity: string; title: string })[] }
+  >
 }
 
 /** Asks npm about the packages of `root` that a release installs; `env` has the settings of npm. */
@@ -69,11 +72,9 @@ export function describeAudit(result: AuditResult): { lines: string[]; code: 0 |
       code: 2,
     }
   const describe = ({ id, package: name, severity, title }: Advisory) => `${severity}  ${name}  ${id}  ${title}`
-  const lines = [
-    ...result.open.map(describe),
-    ...result.named.map((one) => `${describe(one)} (named in CHANGELOG.md)`),
-  ]
-  if (result.open.length === 0) return { lines: [...lines, 'audit: no open advisory of severity high or critical.'], code: 0 }
+  const lines = [...result.open.map(describe), ...result.named.map((one) => `${describe(one)} (named in CHANGELOG.md)`)]
+  if (result.open.length === 0)
+    return { lines: [...lines, 'audit: no open advisory of severity high or critical.'], code: 0 }
   const remedy = 'update the package, or name the advisory in CHANGELOG.md with the reason why it does not apply'
   return { lines: [...lines, `audit: ${result.open.length} open: ${remedy}.`], code: 1 }
 }

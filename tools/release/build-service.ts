@@ -3,7 +3,13 @@ import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join } from 'node:path'
 import { parseSync } from 'rolldown/utils'
 import { buildConsole, CONSOLE_SOURCES } from '../../src/operations/console/build-console.ts'
-import { buildServiceManifest, buildShrinkwrap, type Lockfile, type Manifest, type Repository } from './service-manifest.ts'
+import {
+  buildServiceManifest,
+  buildShrinkwrap,
+  type Lockfile,
+  type Manifest,
+  type Repository,
+} from './service-manifest.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
@@ -11,10 +17,20 @@ const ROOT = join(import.meta.dirname, '..', '..')
 export const INSTALL_FILES = ['package.json', 'package-lock.json', '.npmrc', 'packages'] as const
 
 /** Files of the launcher; those that install a checkout are left out. */
-const LAUNCHER = ['find-node.mjs', 'node-arguments.json', 'run-to-end.mjs', 'signalbox.mjs'].map((name) => `bin/${name}`)
+const LAUNCHER = ['find-node.mjs', 'node-arguments.json', 'run-to-end.mjs', 'signalbox.mjs'].map(
+  (name) => `bin/${name}`,
+)
 
 /** What the release has as it lies in the checkout. The service's pages of errors are made of `docs/errors.md`. */
-const COPIED = [...LAUNCHER, 'CHANGELOG.md', 'LICENSE', 'catalogue.json', 'docs/errors.md', 'migrations', 'openapi.json']
+const COPIED = [
+  ...LAUNCHER,
+  'CHANGELOG.md',
+  'LICENSE',
+  'catalogue.json',
+  'docs/errors.md',
+  'migrations',
+  'openapi.json',
+]
 
 /** Sources that the service imports beside its own: the receiver's commands use what receivers use. */
 const SOURCES = ['src/**/*', 'packages/webhooks/src/**/*']
@@ -29,7 +45,8 @@ export const BUILD_FILES = [
 ]
 
 /** The program itself needs neither tests nor the adapters for frameworks of receivers. */
-const LEFT_OUT = /\.test\.ts$|^packages\/webhooks\/src\/(?:express|fastify|fetch|hono|next|provisioning|pull|testing)\.ts$/
+const LEFT_OUT =
+  /\.test\.ts$|^packages\/webhooks\/src\/(?:express|fastify|fetch|hono|next|provisioning|pull|testing)\.ts$/
 
 /**
  * Makes the published service in `directory`: JavaScript in the tree of the sources, because Node runs no TypeScript below
@@ -72,7 +89,7 @@ async function copySource(directory: string, path: string): Promise<void> {
  * The same program without types, which Node removes as it does when it runs the sources: blanks take their place, so lines
  * and columns stay those of the sources. Imports name the compiled files. Pure.
  */
-export function compile(path: string, source: string): string {
+function compile(path: string, source: string): string {
   const { module, errors } = parseSync(path, source, { lang: 'ts', sourceType: 'module' })
   if (errors[0]) throw new Error(`${path}: ${errors[0].message}`)
   const named = [

@@ -21,7 +21,7 @@ export interface FrozenRelease {
 
 /** Reads the last release; undefined before the first. */
 export async function readFrozen(folder = RELEASES): Promise<FrozenRelease | undefined> {
-  const names = await readdir(folder).catch(() => [])
+  const names: string[] = await readdir(folder).catch(() => [])
   if (!names.includes(RECORD)) return undefined
   return JSON.parse(await readFile(join(folder, RECORD), 'utf8')) as FrozenRelease
 }

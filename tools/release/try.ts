@@ -41,7 +41,9 @@ try {
 
 function isRegistryReachable(): boolean {
   const args = ['view', 'commander', 'version', '--prefer-online', '--fetch-retries=0', '--fetch-timeout=10000']
-  return spawnSync('npm', args, { cwd: directory, env: { ...process.env, ...npmSettings }, stdio: 'ignore' }).status === 0
+  return (
+    spawnSync('npm', args, { cwd: directory, env: { ...process.env, ...npmSettings }, stdio: 'ignore' }).status === 0
+  )
 }
 
 async function tryRelease(): Promise<void> {

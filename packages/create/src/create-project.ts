@@ -31,12 +31,14 @@ interface Manifest {
 /** Makes the project. Returns its folder. Throws a `CreateError` for an unknown template and a folder that is in use. */
 export async function createProject({ folder, template: name, packages, directory }: CreateOptions): Promise<string> {
   const template = findTemplate(name)
-  if (!template) throw new CreateError(`There is no template "${name}". Choose one of ${Object.keys(TEMPLATES).join(', ')}.`)
+  if (!template)
+    throw new CreateError(`There is no template "${name}". Choose one of ${Object.keys(TEMPLATES).join(', ')}.`)
   const root = resolve(directory, folder)
   // Before anything is written: what refuses leaves nothing behind.
   const manifest = await readManifest(template)
   manifest.name = namePackage(basename(root))
-  if (packages !== undefined) manifest.dependencies = await useTarballs(manifest.dependencies, resolve(directory, packages))
+  if (packages !== undefined)
+    manifest.dependencies = await useTarballs(manifest.dependencies, resolve(directory, packages))
   await makeFolder(root)
   for (const layer of template.layers) await cp(join(FOLDER, layer), root, { recursive: true })
   for (const [from, to] of Object.entries(RENAMED)) await rename(join(root, from), join(root, to))
@@ -61,7 +63,10 @@ async function makeFolder(root: string): Promise<void> {
 
 /** A name that npm takes, of the name of the folder. Pure. */
 export function namePackage(folder: string): string {
-  const name = folder.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').slice(0, 100)
+  const name = folder
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, 100)
   return name.replaceAll(/^-|-$/g, '') || 'app'
 }
 
@@ -71,7 +76,8 @@ async function useTarballs(dependencies: Record<string, string>, folder: string)
   const entries = Object.entries(dependencies).map(([name, version]) => {
     if (!name.startsWith('@signalbox/')) return [name, version]
     const file = `${name.slice(1).replace('/', '-')}-${version}.tgz`
-    if (!files.includes(file)) throw new CreateError(`${folder} has no ${file}: run npm run release in the checkout first.`)
+    if (!files.includes(file))
+      throw new CreateError(`${folder} has no ${file}: run npm run release in the checkout first.`)
     return [name, `file:${join(folder, file)}`]
   })
   return Object.fromEntries(entries)

@@ -27,14 +27,23 @@ async function run(args: string[], answers?: string[]): Promise<{ printed: strin
   return { printed, questions }
 }
 
-const readManifest = async (folder: string) => JSON.parse(await readFile(join(directory, folder, 'package.json'), 'utf8'))
+const readManifest = async (folder: string) =>
+  JSON.parse(await readFile(join(directory, folder, 'package.json'), 'utf8'))
 
 describe('the program', () => {
   test('makes the project that its arguments name, and says the next steps', async () => {
     const { printed, questions } = await run(['My first receiver', '--template', 'receiver-express'], [])
     expect(questions).toEqual([])
     expect(printed).toContain("  cd 'My first receiver'\n  npm install\n")
-    const names = ['.gitignore', 'README.md', 'connect.ts', 'main.ts', 'on-delivery.ts', 'package.json', 'tsconfig.json']
+    const names = [
+      '.gitignore',
+      'README.md',
+      'connect.ts',
+      'main.ts',
+      'on-delivery.ts',
+      'package.json',
+      'tsconfig.json',
+    ]
     expect((await readdir(join(directory, 'My first receiver'))).sort()).toEqual(names)
     expect(await readManifest('My first receiver')).toMatchObject({ name: 'my-first-receiver', private: true })
   })
@@ -79,24 +88,29 @@ describe('the program', () => {
     await writeFile(join(directory, 'release', 'signalbox-webhooks-0.1.0.tgz'), '')
     await run(args)
     const { dependencies } = await readManifest('unpublished')
-    expect(dependencies['@signalbox/webhooks']).toBe(`file:${join(directory, 'release', 'signalbox-webhooks-0.1.0.tgz')}`)
+    expect(dependencies['@signalbox/webhooks']).toBe(
+      `file:${join(directory, 'release', 'signalbox-webhooks-0.1.0.tgz')}`,
+    )
     expect(dependencies.fastify).toMatch(/^\d/)
   })
 })
 
 describe('a template', () => {
-  test.each(Object.entries(TEMPLATES))('%s pins exact versions, has a README, a start and a check of its types', async (name) => {
-    await run([`of ${name}`, '--template', name])
-    const { scripts, dependencies, devDependencies } = await readManifest(`of ${name}`)
-    expect(scripts).toMatchObject({ start: expect.any(String), types: 'tsc' })
-    const { version } = JSON.parse(await readFile(join(import.meta.dirname, '..', 'package.json'), 'utf8'))
-    for (const [dependency, pinned] of Object.entries({ ...dependencies, ...devDependencies })) {
-      expect([dependency, pinned]).toEqual([dependency, expect.stringMatching(/^\d+\.\d+\.\d+$/)])
-      if (dependency.startsWith('@signalbox/')) expect(pinned).toBe(version)
-    }
-    expect(await readFile(join(directory, `of ${name}`, 'README.md'), 'utf8')).toContain('npm start')
-    expect(await readFile(join(directory, `of ${name}`, '.gitignore'), 'utf8')).toContain('node_modules/')
-  })
+  test.each(Object.entries(TEMPLATES))(
+    '%s pins exact versions, has a README, a start and a check of its types',
+    async (name) => {
+      await run([`of ${name}`, '--template', name])
+      const { scripts, dependencies, devDependencies } = await readManifest(`of ${name}`)
+      expect(scripts).toMatchObject({ start: expect.any(String), types: 'tsc' })
+      const { version } = JSON.parse(await readFile(join(import.meta.dirname, '..', 'package.json'), 'utf8'))
+      for (const [dependency, pinned] of Object.entries({ ...dependencies, ...devDependencies })) {
+        expect([dependency, pinned]).toEqual([dependency, expect.stringMatching(/^\d+\.\d+\.\d+$/)])
+        if (dependency.startsWith('@signalbox/')) expect(pinned).toBe(version)
+      }
+      expect(await readFile(join(directory, `of ${name}`, 'README.md'), 'utf8')).toContain('npm start')
+      expect(await readFile(join(directory, `of ${name}`, '.gitignore'), 'utf8')).toContain('node_modules/')
+    },
+  )
 })
 
 test.each([

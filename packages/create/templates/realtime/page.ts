@@ -9,7 +9,12 @@ const LIMIT = 50
 let token: string | undefined
 
 const find = <Found extends Element>(selector: string) => document.querySelector<Found>(selector)!
-const [status, form, problem, list] = [find('[role=status]'), find<HTMLFormElement>('form'), find('[role=alert]'), find('ul')]
+const [status, form, problem, list] = [
+  find('[role=status]'),
+  find<HTMLFormElement>('form'),
+  find('[role=alert]'),
+  find('ul'),
+]
 
 async function call<Data>(path: string, body?: object): Promise<Data> {
   const response = await fetch(path, {

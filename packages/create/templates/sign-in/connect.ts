@@ -19,6 +19,11 @@ const response = await fetch(`${SIGNALBOX_URL}/api/v3/oauth/client`, {
 const answer = (await response.json()) as { data: { client_id: string; client_secret: string }; detail?: string }
 if (!response.ok) throw new Error(`Signalbox answered ${response.status}: ${answer.detail}`)
 const { client_id, client_secret } = answer.data
-const lines = [`SIGNALBOX_URL=${SIGNALBOX_URL}`, `OAUTH_CLIENT_ID=${client_id}`, `OAUTH_CLIENT_SECRET=${client_secret}`, `PORT=${PORT}`]
+const lines = [
+  `SIGNALBOX_URL=${SIGNALBOX_URL}`,
+  `OAUTH_CLIENT_ID=${client_id}`,
+  `OAUTH_CLIENT_SECRET=${client_secret}`,
+  `PORT=${PORT}`,
+]
 await writeFile('.env', `${lines.join('\n')}\n`, { mode: 0o600 })
 console.log(`The app ${client_id} is registered. Its secret is in .env: start the app now.`)

@@ -3,10 +3,16 @@ import { createServer } from 'node:http'
 import * as openid from 'openid-client'
 
 /** An app whose users sign in with Signalbox: authorization code flow with PKCE, sessions in memory. */
-const { SIGNALBOX_URL = 'http://localhost:3000', OAUTH_CLIENT_ID = '', OAUTH_CLIENT_SECRET, PORT = '4711' } = process.env
+const {
+  SIGNALBOX_URL = 'http://localhost:3000',
+  OAUTH_CLIENT_ID = '',
+  OAUTH_CLIENT_SECRET,
+  PORT = '4711',
+} = process.env
 const origin = `http://127.0.0.1:${PORT}`
 const redirectUri = `${origin}/callback`
-if (OAUTH_CLIENT_ID === '') throw new Error('Run npm run connect first: it writes the id and the secret of this app to .env.')
+if (OAUTH_CLIENT_ID === '')
+  throw new Error('Run npm run connect first: it writes the id and the secret of this app to .env.')
 
 // Only Signalbox on this machine is reached without TLS.
 const isLocal = ['localhost', '127.0.0.1'].includes(new URL(SIGNALBOX_URL).hostname)
@@ -25,7 +31,11 @@ const users = new Map<string, User>()
 type Step = { cookie: string; location: string }
 
 async function begin(): Promise<Step> {
-  const [cookie, pkceCodeVerifier, expectedState] = [randomUUID(), openid.randomPKCECodeVerifier(), openid.randomState()]
+  const [cookie, pkceCodeVerifier, expectedState] = [
+    randomUUID(),
+    openid.randomPKCECodeVerifier(),
+    openid.randomState(),
+  ]
   // Sign-ins that nobody finishes are forgotten, the oldest first.
   if (begun.size >= 1_000) begun.delete(begun.keys().next().value ?? '')
   begun.set(cookie, { pkceCodeVerifier, expectedState })
