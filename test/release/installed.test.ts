@@ -47,7 +47,8 @@ describe('the tarball of the service', () => {
     const imports = await listForeignImports(installed.root)
     // What installs a checkout is imported in a checkout alone.
     expect(imports.missing).toEqual(['bin/signalbox.mjs: ./bootstrap.mjs'])
-    expect([...imports.packages].sort()).toEqual(Object.keys(manifest.dependencies).sort())
+    expect(imports.packages).toContain('fastify')
+    expect([...imports.packages].filter((name) => !(name in manifest.dependencies))).toEqual([])
   })
 
   test('is the same to the byte when it is built and packed again', async () => {
