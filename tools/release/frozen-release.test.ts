@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +22,7 @@ async function makeTarball(version: string, content: string) {
   await mkdir(join(folder, 'packed'), { recursive: true })
   const path = join(folder, 'packed', `signalbox-${version}.tgz`)
   await writeFile(path, content)
-  return { path, integrity: `sha512-${content}` }
+  return { path, integrity: `sha512-${createHash('sha512').update(content).digest('base64')}` }
 }
 
 describe('the last release', () => {
@@ -37,7 +38,7 @@ describe('the last release', () => {
     expect(await readFrozen(options('').folder)).toBeUndefined()
     const frozen = await freeze(first, options('0.1.0'))
     expect(frozen).toEqual({
-      ...{ version: '0.1.0', tarball: 'signalbox-0.1.0.tgz', integrity: 'sha512-first' },
+      ...{ version: '0.1.0', tarball: 'signalbox-0.1.0.tgz', integrity: first.integrity },
       migrations: { '0001_a': 'one', '0002_b': 'two' },
     })
     expect(await readFrozen(options('').folder)).toEqual(frozen)
@@ -49,6 +50,8 @@ describe('the last release', () => {
     await freeze(await makeTarball('0.2.0', 'second'), options('0.2.0'))
     expect((await readdir(options('').folder)).sort()).toEqual(['release.json', 'signalbox-0.2.0.tgz'])
     expect(await readFile(join(options('').folder, 'signalbox-0.2.0.tgz'), 'utf8')).toBe('second')
+    await writeFile(join(options('').folder, 'signalbox-0.2.0.tgz'), 'changed')
+    await expect(readFrozen(options('').folder)).rejects.toThrow('differs from the one that was published')
   })
 })
 

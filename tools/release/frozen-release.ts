@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Migration } from '../../src/postgres/migration/migrate.ts'
@@ -19,11 +20,16 @@ export interface FrozenRelease {
   migrations: Record<string, string>
 }
 
-/** Reads the last release; undefined before the first. */
+/** Reads the last release; undefined before the first. Throws when its tarball is not the one that was published. */
 export async function readFrozen(folder = RELEASES): Promise<FrozenRelease | undefined> {
   const names: string[] = await readdir(folder).catch(() => [])
   if (!names.includes(RECORD)) return undefined
-  return JSON.parse(await readFile(join(folder, RECORD), 'utf8')) as FrozenRelease
+  const frozen = JSON.parse(await readFile(join(folder, RECORD), 'utf8')) as FrozenRelease
+  const content = await readFile(join(folder, frozen.tarball))
+  const integrity = `sha512-${createHash('sha512').update(content).digest('base64')}`
+  if (integrity !== frozen.integrity)
+    throw new Error(`${frozen.tarball} differs from the one that was published: restore it from the registry.`)
+  return frozen
 }
 
 /**
