@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
+import { glob, mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
@@ -41,6 +41,16 @@ describe('the tarball of the service', () => {
     ])
     expect(packed.tarball.files.filter((path) => /\.test\.|\.ts$|\.map$|bootstrap|\/test\//.test(path))).toEqual([])
     expect(packed.tarball.files).toEqual(expect.arrayContaining(['console/dist/manifest.json', 'docs/errors.md']))
+  })
+
+  test('has every document that its errors and log lines refer to', async () => {
+    const named = new Set<string>()
+    for await (const path of glob('src/**/*.js', { cwd: installed.root })) {
+      const text = await readFile(join(installed.root, path), 'utf8')
+      for (const [, document = ''] of text.matchAll(/\bsee (docs\/[\w/-]+\.md)/g)) named.add(document)
+    }
+    expect(named.size).toBeGreaterThan(2)
+    expect([...named].filter((document) => !packed.tarball.files.includes(document))).toEqual([])
   })
 
   test('imports its own files and the packages that its manifest names, and nothing else', async () => {

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { toPrintableLine } from '../../src/command/print/printable.ts'
 import { findSection } from './changelog.ts'
 
 /** A known vulnerability in a package of a release. */
@@ -68,10 +69,15 @@ function parseReport(printed: string): Report {
 export function describeAudit(result: AuditResult): { lines: string[]; code: 0 | 1 | 2 } {
   if (result.kind === 'not checked')
     return {
-      lines: [`audit: not checked, because the registry gave no report (${result.reason}). Run it before a release.`],
+      lines: [
+        toPrintableLine(
+          `audit: not checked, because the registry gave no report (${result.reason}). Run it before a release.`,
+        ),
+      ],
       code: 2,
     }
-  const describe = ({ id, package: name, severity, title }: Advisory) => `${severity}  ${name}  ${id}  ${title}`
+  const describe = ({ id, package: name, severity, title }: Advisory) =>
+    toPrintableLine(`${severity}  ${name}  ${id}  ${title}`)
   const lines = [...result.open.map(describe), ...result.named.map((one) => `${describe(one)} (named in CHANGELOG.md)`)]
   if (result.open.length === 0)
     return { lines: [...lines, 'audit: no open advisory of severity high or critical.'], code: 0 }

@@ -21,27 +21,26 @@ const LAUNCHER = ['find-node.mjs', 'node-arguments.json', 'run-to-end.mjs', 'sig
   (name) => `bin/${name}`,
 )
 
-/** What the release has as it lies in the checkout. The service's pages of errors are made of `docs/errors.md`. */
-const COPIED = [
-  ...LAUNCHER,
-  'CHANGELOG.md',
-  'LICENSE',
-  'catalogue.json',
-  'docs/errors.md',
-  'migrations',
-  'openapi.json',
-]
+/** Documents that errors and log lines refer to. The service's pages of errors are made of the first. */
+const DOCUMENTS = ['errors', 'operations', 'configuration', 'guides/social-login', 'guides/tracing'].map(
+  (name) => `docs/${name}.md`,
+)
+
+/** What the release has as it lies in the checkout. */
+const COPIED = [...LAUNCHER, ...DOCUMENTS, 'CHANGELOG.md', 'LICENSE', 'catalogue.json', 'migrations', 'openapi.json']
 
 /** Sources that the service imports beside its own: the receiver's commands use what receivers use. */
 const SOURCES = ['src/**/*', 'packages/webhooks/src/**/*']
 
 /** What a release is built of, beside `INSTALL_FILES`. */
 export const BUILD_FILES = [
-  ...COPIED.filter((path) => !path.startsWith('bin/')),
-  ...['bin', 'src', 'tsconfig.json', 'tools/release'],
-  ...CONSOLE_SOURCES.map((path) => (path.startsWith('console/') ? 'console' : path)).filter(
-    (path, index, all) => !path.startsWith('packages/') && all.indexOf(path) === index,
-  ),
+  ...new Set([
+    ...COPIED.filter((path) => !path.startsWith('bin/')),
+    ...['bin', 'src', 'tsconfig.json', 'tools/release'],
+    ...CONSOLE_SOURCES.filter((path) => !path.startsWith('packages/')).map((path) =>
+      path.replace(/^console\/.*/, 'console'),
+    ),
+  ]),
 ]
 
 /** The program itself needs neither tests nor the adapters for frameworks of receivers. */

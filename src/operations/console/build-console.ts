@@ -37,14 +37,20 @@ export type ConsoleBuildResult = 'built' | 'unchanged' | 'no sources'
 export async function buildConsole({ stop }: { stop?: AbortSignal } = {}): Promise<ConsoleBuildResult> {
   if (!existsSync(join(ROOT, 'console', 'src')) || !existsSync(BUILDER)) return 'no sources'
   const mark = await hashSources()
-  if ((await readFile(join(CONSOLE_FOLDER, MARK), 'utf8').catch(() => '')) === mark) return 'unchanged'
+  if ((await readMark()) === mark) return 'unchanged'
   const made = `${CONSOLE_FOLDER}-${process.pid}`
   const old = `${made}-old`
   try {
     await runBuilder(made, stop)
     await writeFile(join(made, MARK), mark)
-    await rename(CONSOLE_FOLDER, old).catch(() => {})
+    // A rename onto a folder with files fails, so of several first builds one is put there, and stays for its readers.
+    const isFirst = await rename(made, CONSOLE_FOLDER).then(
+      () => true,
+      () => false,
+    )
     // Another process may have put the same build there meanwhile.
+    if (isFirst || (await readMark()) === mark) return 'built'
+    await rename(CONSOLE_FOLDER, old).catch(() => {})
     await rename(made, CONSOLE_FOLDER).catch(() => {})
     return 'built'
   } finally {
@@ -63,6 +69,10 @@ export async function buildConsoleInBackground(logger: Logger, stop: AbortSignal
 export function warnWithoutConsole(logger: Logger, folder = CONSOLE_FOLDER): void {
   if (buildConsoleReader(folder)() === undefined)
     logger.warn({ folder }, 'console not installed: see docs/operations.md, console')
+}
+
+function readMark(): Promise<string> {
+  return readFile(join(CONSOLE_FOLDER, MARK), 'utf8').catch(() => '')
 }
 
 async function hashSources(): Promise<string> {
