@@ -2,46 +2,21 @@
  * What stands between `npm start` on any machine and the service: it brings in what package-lock.json asks for when something is missing,
  * then hands over to the Node this project pins, or to a later release of it that the machine has. Plain JavaScript that any Node from 20 on runs, without a dependency.
  */
-import { spawnSync } from 'node:child_process'
-import { closeSync, existsSync, openSync, readFileSync, realpathSync, rmSync, writeSync } from 'node:fs'
-import { basename, delimiter, dirname, join, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import {
+  BootstrapError,
+  buildInstallEnvironment,
+  findNewerNode,
+  findNode,
+  isInstalledHere,
+  isOwnNodeEnough,
+  projectRoot,
+} from './find-node.mjs'
 import { runToEnd } from './run-to-end.mjs'
-
-/** The project's folder, wherever it was put. */
-export const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)))
-
-/**
- * The environment of a program of this project. With a cache of the compiled sources a start takes a quarter of the time; where it
- * cannot be written, Node goes without.
- * @returns {NodeJS.ProcessEnv}
- */
-export function buildEnvironment() {
-  return { NODE_COMPILE_CACHE: join(projectRoot, 'node_modules', '.cache', 'node-compile'), ...process.env }
-}
-
-/** Whether the Node that runs this file also runs TypeScript. */
-const isOwnNodeEnough = Number(process.versions.node.split('.')[0]) >= 24
 
 /** Quiet about engines: packages ask for the Node this project brings along, whatever Node npm itself runs on. */
 const INSTALL = ['ci', '--no-audit', '--no-fund', '--loglevel=error', '--engine-strict=false']
-
-/** A failure with a sentence for the user at the terminal. */
-class BootstrapError extends Error {}
-
-/**
- * Runs `main` and ends this process with the exit code it gives. A failure we foresaw prints its one sentence and exits 1.
- * @param {() => Promise<number>} main
- */
-export async function exitWith(main) {
-  try {
-    process.exitCode = await main()
-  } catch (error) {
-    if (!(error instanceof BootstrapError)) throw error
-    console.error(`signalbox: ${error.message}`)
-    process.exitCode = 1
-  }
-}
 
 /**
  * Makes sure everything is installed and gives the path of the pinned Node, or of a later one of its line. Offline, and without a write, when nothing is missing.
@@ -55,53 +30,6 @@ export async function prepareNode({ root, needsDev }) {
   if (listMissing({ root, wanted, needsDev }).length > 0) await installLocked({ root, wanted, needsDev })
   const pinned = findNode(root) ?? (await installNode(root, wanted['node_modules/node']?.version))
   return findNewerNode(wanted['node_modules/node']?.version) ?? pinned
-}
-
-/**
- * The Node of this machine, when it is a later release of the pinned line: it has the security fixes that the pin may lack. The first
- * `node` on the path counts, outside the packages of this project, which npm puts before it.
- * @param {string | undefined} pinned the version in package-lock.json
- */
-function findNewerNode(pinned) {
-  const path = findOnPath(process.platform === 'win32' ? 'node.exe' : 'node')
-  if (path === undefined || pinned === undefined) return undefined
-  return isLaterRelease(readNodeVersion(path), pinned) ? path : undefined
-}
-
-function findOnPath(program) {
-  const { PATH } = buildInstallEnvironment(process.env)
-  return PATH.split(delimiter)
-    .filter((directory) => directory !== '')
-    .map((directory) => join(directory, program))
-    .find((path) => existsSync(path))
-}
-
-/** The version of a Node, asked of the program itself where neither this process nor npm has it. Undefined when it does not run. */
-function readNodeVersion(path) {
-  if (isSameFile(path, process.execPath)) return process.versions.node
-  const version = /\bnode\/v(\S+)/.exec(process.env.npm_config_user_agent ?? '')?.[1]
-  if (version !== undefined && isSameFile(path, process.env.npm_node_execpath)) return version
-  const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
-  return status === 0 ? stdout.trim().slice(1) : undefined
-}
-
-function isSameFile(path, other) {
-  try {
-    return other !== undefined && realpathSync(path) === realpathSync(other)
-  } catch {
-    return false
-  }
-}
-
-/**
- * Whether `version` has the major version of `pinned` and is later. A version with a suffix (a nightly build) is not.
- * @param {string | undefined} version
- * @param {string} pinned
- */
-function isLaterRelease(version, pinned) {
-  if (!/^\d+\.\d+\.\d+$/.test(version ?? '')) return false
-  const [own, other] = [version, pinned].map((text) => text.split('.').map(Number))
-  return own[0] === other[0] && (own[1] - other[1] || own[2] - other[2]) > 0
 }
 
 /** The `packages` of a lock file, or undefined when the file is missing or unreadable. */
@@ -229,42 +157,6 @@ async function runNpm(cwd, args) {
     throw new BootstrapError(
       `npm could not be started (${error.code ?? error.message}): install npm, or run \`npm ci\` in ${projectRoot}.`,
     )
-  }
-}
-
-function isInstalledHere(path) {
-  return path.startsWith(join(projectRoot, 'node_modules') + sep)
-}
-
-/** Our environment without the project's own programs on the path: they vanish while npm replaces node_modules. */
-function buildInstallEnvironment(env) {
-  const kept = (env.PATH ?? '').split(delimiter).filter((entry) => !isInstalledHere(entry + sep))
-  return { ...env, PATH: kept.join(delimiter) }
-}
-
-/** The pinned Node, once it has shown that it runs here; undefined when it is missing or made for another machine. */
-function findNode(root) {
-  const program = process.platform === 'win32' ? 'node.exe' : 'node'
-  const packageDir = join(root, 'node_modules', 'node')
-  const platform = process.platform === 'win32' ? 'win' : process.platform
-  const inner = `${platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'}-${platform}-${process.arch}`
-  const version = readVersion(join(packageDir, 'package.json'))
-  return [
-    join(packageDir, 'bin', program),
-    join(packageDir, 'node_modules', inner, 'bin', program),
-    join(root, 'node_modules', inner, 'bin', program),
-  ].find((path) => {
-    if (!existsSync(path)) return false
-    const { status, stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })
-    return status === 0 && stdout.trim() === `v${version}`
-  })
-}
-
-function readVersion(packageFile) {
-  try {
-    return JSON.parse(readFileSync(packageFile, 'utf8')).version
-  } catch {
-    return undefined
   }
 }
 

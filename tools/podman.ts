@@ -13,8 +13,12 @@ export interface Podman {
   run(args: readonly string[], environment: Record<string, string>): Ended
   /** Runs a shell line in the image instead of the service; returns what it prints. Throws when it fails. */
   runShell(line: string): string
-  /** Starts the image's own command in the background. */
-  start(name: string, environment: Record<string, string>): void
+  /** Starts the image's own command in the background, or another one with options of its own. */
+  start(
+    name: string,
+    environment: Record<string, string>,
+    command?: { args: readonly string[]; runOptions: readonly string[] },
+  ): void
   /** Runs the health check of the image; its exit code. */
   checkHealth(name: string): number | null
   /** Sends SIGTERM and waits; the exit code of the container. */
@@ -49,9 +53,10 @@ export function openPodman(options: {
   const pass = (environment: Record<string, string>) => Object.keys(environment).map((name) => `--env=${name}`)
   return {
     run: (args, environment) => call([...locked, '--rm', ...pass(environment), image, ...args], environment),
-    runShell: (line) => insist([...locked, '--rm', '--entrypoint=sh', image, '-c', line]),
-    start: (name, environment) => {
-      insist([...locked, '--detach', `--name=${name}`, ...pass(environment), image], environment)
+    // Without a systemd podman says on standard error that it schedules no health checks.
+    runShell: (line) => insist([...locked, '--rm', '--no-healthcheck', '--entrypoint=sh', image, '-c', line]),
+    start: (name, environment, { args, runOptions: own } = { args: [], runOptions: [] }) => {
+      insist([...locked, ...own, '--detach', `--name=${name}`, ...pass(environment), image, ...args], environment)
     },
     checkHealth: (name) => call(['exec', name, 'node', 'health-check.mjs']).status,
     stop: (name) => {

@@ -3,26 +3,26 @@ import { randomBytes } from 'node:crypto'
 import { lstat, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { copyServiceFiles } from './service-files.ts'
+import { buildService } from './release/build-service.ts'
 
 /**
- * Installs the service for production into a temporary directory, without development packages, the pinned Node and the
+ * Installs the release for production into a temporary directory, without development packages, the pinned Node and the
  * embedded PostgreSQL; prints its size; looks for the built console; and starts it there without a database, to see
  * that every module loads, that the error names the remedy, and that the log needs no package of development. Exits 1 when
  * anything of that fails or the size is over the limit.
  */
 
-/** Megabytes of 1,000,000 bytes on the disk, sources included. */
+/** Megabytes of 1,000,000 bytes on the disk, the release included. */
 const LIMIT_MB = 150
 
 const directory = await mkdtemp(join(tmpdir(), 'signalbox production '))
 try {
-  await copyServiceFiles(directory)
+  await buildService(directory)
   installPackages(directory)
   const packages = await measureDisk(join(directory, 'node_modules'))
   const total = await measureDisk(directory)
   console.log(`packages  ${toMegabytes(packages)} MB`)
-  console.log(`sources   ${toMegabytes(total - packages)} MB`)
+  console.log(`release   ${toMegabytes(total - packages)} MB`)
   console.log(`total     ${toMegabytes(total)} MB (limit ${LIMIT_MB} MB), without Node and PostgreSQL`)
   if (total > LIMIT_MB * 1e6) throw new Error(`the installation is over ${LIMIT_MB} MB`)
   const { size } = await lstat(join(directory, 'console', 'dist', 'manifest.json'))
@@ -67,7 +67,7 @@ function toMegabytes(bytes: number): string {
 /** Logs a line as on a terminal: the package that makes lines pretty is one of development. */
 function logOnTerminal(cwd: string): void {
   const program = `
-    import { buildLogger } from './src/app/log/logger.ts'
+    import { buildLogger } from './src/app/log/logger.js'
     buildLogger({ level: 'info', isTerminal: true }).info('a line')`
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     cwd,
@@ -89,7 +89,7 @@ async function startWithoutDatabase(cwd: string): Promise<void> {
     OAUTH_HOOK_SECRET: makeSecret(),
   }
   const nodeArguments = JSON.parse(await readFile(join(cwd, 'bin', 'node-arguments.json'), 'utf8')) as string[]
-  const args = [...nodeArguments, 'src/main.ts', 'serve']
+  const args = [...nodeArguments, 'src/main.js', 'serve']
   const { status, stderr } = spawnSync(process.execPath, args, { cwd, env, encoding: 'utf8' })
   if (status !== 1 || !stderr.includes('DATABASE_URL is not set'))
     throw new Error(`the start without a database ended with ${status}:\n${stderr}`)

@@ -31,13 +31,14 @@ export async function startProgram(options: {
   command: string
   args: readonly string[]
   env: NodeJS.ProcessEnv
+  cwd?: string
   /** Decides over everything that was printed so far. */
   isReady: (output: string) => boolean
   limitMs: number
   onOutput?: (chunk: Buffer) => void
 }): Promise<StartedProgram> {
-  const { command, args, env, isReady, limitMs, onOutput } = options
-  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  const { command, args, env, cwd, isReady, limitMs, onOutput } = options
+  const child = spawn(command, args, { env, cwd, stdio: ['ignore', 'pipe', 'inherit'], detached: true })
   const exited = new Promise<number | null>((resolve) => child.on('exit', resolve))
   const started: StartedProgram = {
     child,

@@ -124,7 +124,7 @@ async function runUntilStop(
 function checkDevelopment({ config: { appEnv }, prepareDemonstration, fillDatabase }: ServeOptions): void {
   if (appEnv === 'development') return
   const needs = `so it needs APP_ENV=development (it is ${appEnv}).`
-  if (prepareDemonstration) throw new FatalError(`--demo creates rows and prints a key, ${needs}`)
+  if (prepareDemonstration) throw new FatalError(`start (serve --demo) creates rows and prints a key, ${needs}`)
   if (fillDatabase) throw new FatalError(`--sample adds users and deliveries that never were, ${needs}`)
 }
 

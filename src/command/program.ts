@@ -38,7 +38,7 @@ export async function runCommandLine(args: readonly string[], launcher?: Launche
 }
 
 const WAYS_ON = `
-In the checkout npm start runs the service with a demonstration. Then, in a browser of the same machine:
+signalbox start runs the service with a demonstration, as npm start does in a checkout. Then, in a browser of the same machine:
   http://localhost:3000/           first steps
   http://localhost:3000/auth/      sign in
   http://localhost:3000/auth/mail  mails, which development keeps and does not send

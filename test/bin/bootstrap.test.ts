@@ -207,7 +207,7 @@ test('the tests install the optional packages of package.json, also where npm is
 test('a Node too old for TypeScript installs the pinned one', async () => {
   const root = makeProject({ wanted: optionalTools, installed: {} })
   makeNpm(root)
-  const path = join(root, 'bin/bootstrap.mjs')
+  const path = join(root, 'bin/find-node.mjs')
   const text = readFileSync(path, 'utf8')
   const older = text.replaceAll('process.versions.node', "'20.20.2'")
   expect(older).not.toBe(text)

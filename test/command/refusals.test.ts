@@ -121,7 +121,7 @@ describe('the configuration', () => {
   test('--demo outside development', async () => {
     const env = environmentOf('postgres://nobody@127.0.0.1:1/none')
     await expectRefusal(['serve', '--demo'], env, [
-      /^--demo creates rows and prints a key, so it needs APP_ENV=development \(it is test\)\.$/,
+      /^start \(serve --demo\) creates rows and prints a key, so it needs APP_ENV=development \(it is test\)\.$/,
     ])
   })
 

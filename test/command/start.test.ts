@@ -10,7 +10,7 @@ import { waitFor } from '../harness/run/wait.ts'
 /** The command of `npm start`, in a process group as a terminal creates one. */
 function startAsNewcomer(dataDir: string, env: Record<string, string> = {}): TestProcess {
   return startProcess({
-    args: [join(PROJECT_ROOT, 'bin', 'signalbox.mjs'), 'serve', '--demo'],
+    args: [join(PROJECT_ROOT, 'bin', 'signalbox.mjs'), 'start'],
     env: { PORT: '0', SIGNALBOX_DATA_DIR: dataDir, ...env },
     isGroup: true,
   })

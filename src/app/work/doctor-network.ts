@@ -119,12 +119,12 @@ export function listServers(config: Config): { setting: string; host: string; po
   const ofUrls = Object.entries(given)
     .flatMap(([setting, value]) => (value === undefined ? [] : listHosts(value).map((server) => ({ setting, server }))))
     .flatMap(({ setting, server }) => {
-    const url = URL.parse(server)
-    // Without a host it is a socket of this machine.
-    if (!url?.hostname) return []
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    return [{ setting, host, port: Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 443) }]
-  })
+      const url = URL.parse(server)
+      // Without a host it is a socket of this machine.
+      if (!url?.hostname) return []
+      const host = url.hostname.replace(/^\[|\]$/g, '')
+      return [{ setting, host, port: Number(url.port) || (DEFAULT_PORTS[url.protocol] ?? 443) }]
+    })
   const ofLog = (config.eventLog?.nats.servers ?? []).map((server) => {
     const { hostname, port } = new URL(`nats://${server}`)
     return { setting: 'EVENT_LOG_URL', host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }

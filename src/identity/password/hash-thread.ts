@@ -1,3 +1,4 @@
+import { extname } from 'node:path'
 import { Piscina } from 'piscina'
 
 /** Parameters of Argon2id (RFC 9106 section 3.1). `memory` in KiB, `tagLength` in bytes. */
@@ -20,7 +21,8 @@ export type HashThreads = (work: HashWork) => Promise<Buffer>
  */
 export function buildHashThreads(
   count: number,
-  program: URL = new URL('./hash-worker.ts', import.meta.url),
+  // With the extension of this file: a release is JavaScript.
+  program: URL = new URL(`./hash-worker${extname(import.meta.filename)}`, import.meta.url),
 ): HashThreads {
   const pool: Piscina<HashWork, Uint8Array> = new Piscina({
     filename: program.href,

@@ -12,7 +12,7 @@ import { buildConsoleReader, CONSOLE_FOLDER } from './console-build.ts'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
 /** Sources of the console. */
-const SOURCES = [
+export const CONSOLE_SOURCES = [
   'console/src',
   'console/package.json',
   'console/vite.config.ts',
@@ -37,14 +37,20 @@ export type ConsoleBuildResult = 'built' | 'unchanged' | 'no sources'
 export async function buildConsole({ stop }: { stop?: AbortSignal } = {}): Promise<ConsoleBuildResult> {
   if (!existsSync(join(ROOT, 'console', 'src')) || !existsSync(BUILDER)) return 'no sources'
   const mark = await hashSources()
-  if ((await readFile(join(CONSOLE_FOLDER, MARK), 'utf8').catch(() => '')) === mark) return 'unchanged'
+  if ((await readMark()) === mark) return 'unchanged'
   const made = `${CONSOLE_FOLDER}-${process.pid}`
   const old = `${made}-old`
   try {
     await runBuilder(made, stop)
     await writeFile(join(made, MARK), mark)
-    await rename(CONSOLE_FOLDER, old).catch(() => {})
+    // A rename onto a folder with files fails, so of several first builds one is put there, and stays for its readers.
+    const isFirst = await rename(made, CONSOLE_FOLDER).then(
+      () => true,
+      () => false,
+    )
     // Another process may have put the same build there meanwhile.
+    if (isFirst || (await readMark()) === mark) return 'built'
+    await rename(CONSOLE_FOLDER, old).catch(() => {})
     await rename(made, CONSOLE_FOLDER).catch(() => {})
     return 'built'
   } finally {
@@ -65,9 +71,13 @@ export function warnWithoutConsole(logger: Logger, folder = CONSOLE_FOLDER): voi
     logger.warn({ folder }, 'console not installed: see docs/operations.md, console')
 }
 
+function readMark(): Promise<string> {
+  return readFile(join(CONSOLE_FOLDER, MARK), 'utf8').catch(() => '')
+}
+
 async function hashSources(): Promise<string> {
   const hash = createHash('sha256')
-  for (const source of SOURCES) {
+  for (const source of CONSOLE_SOURCES) {
     const path = join(ROOT, source)
     const names = source.includes('.') ? [''] : (await readdir(path, { recursive: true })).sort()
     for (const name of names) {

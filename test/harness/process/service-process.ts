@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestAnswer } from '../app/app.ts'
 import { SMALL_HASH_ENVIRONMENT } from '../app/small-hash.ts'
@@ -31,11 +32,17 @@ export interface ServiceOptions {
 
 const NODE_ARGUMENTS = ['--min-semi-space-size=16']
 
+/** The program of a checkout, or of a release in a folder. */
+export function findProgram(root: string): string {
+  const released = join(root, 'src', 'main.js')
+  return existsSync(released) ? released : join(root, 'src', 'main.ts')
+}
+
 /** Starts `signalbox serve` and waits until it is ready, or has ended. */
 export async function startService(options: ServiceOptions): Promise<ServiceProcess> {
   const { root = PROJECT_ROOT, nodeArguments = NODE_ARGUMENTS } = options
   const started = startProcess({
-    args: [...nodeArguments, join(root, 'src', 'main.ts'), 'serve'],
+    args: [...nodeArguments, findProgram(root), 'serve'],
     env: {
       ...buildServiceEnvironment(options.databaseUrl),
       // No later run finds what one from a folder that is removed writes into the cache.

@@ -1,0 +1,136 @@
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { TEMPLATES } from '../../packages/create/src/templates.ts'
+import { startHere } from '../harness/process/local-start.ts'
+import { findFreePort } from '../harness/process/port.ts'
+import { startProcess, type TestProcess } from '../harness/process/process.ts'
+import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
+import { openTemplateGround, type TemplateGround, type TemplateProject } from '../harness/release/template-project.ts'
+import { type SharedBrowser, shareChromium } from './chromium.ts'
+
+/** Projects of `@signalbox/create` as their READMEs use them, beside a service as `signalbox start` starts it. */
+
+const RECEIVERS = Object.keys(TEMPLATES).filter((name) => name.startsWith('receiver-'))
+
+const stack = new AsyncDisposableStack()
+const ports = new Map<string, number>()
+let ground: TemplateGround
+let browser: SharedBrowser
+let url: string
+let token: string
+let administrator: { email: string; password: string }
+
+beforeAll(async () => {
+  ground = stack.use(await openTemplateGround())
+  for (const name of RECEIVERS) ports.set(name, await findFreePort())
+  const dataDir = join(ground.folder, 'data')
+  await seedDataDir(dataDir)
+  const targets = [...ports.values()].map((port) => `127.0.0.1:${port}`).join(',')
+  const env = { PORT: '0', SIGNALBOX_DATA_DIR: dataDir, WEBHOOK_ALLOWED_PRIVATE_TARGETS: targets }
+  const service = stack.use(startHere(env, { demo: true }))
+  await service.waitForOutput(/Stop with Ctrl-C\./)
+  url = /listens on (\S+)/.exec(service.stdout())?.[1] ?? ''
+  const [, email = '', password = ''] = /Sign in as (\S+) with the password (\S+)/.exec(service.stdout()) ?? []
+  administrator = { email, password }
+  token = await readFile(join(dataDir, 'demo-token'), 'utf8')
+  browser = await shareChromium()
+  stack.defer(() => browser.close())
+})
+afterAll(() => stack.disposeAsync())
+
+/** Starts a script, killed at the end of the test. */
+function start(project: TemplateProject, script: string, env: Record<string, string>): TestProcess {
+  const started = project.start(script, env)
+  onTestFinished(async () => void (await started.kill()))
+  return started
+}
+
+test('there is a test of every template', () => {
+  expect(Object.keys(TEMPLATES)).toEqual([...RECEIVERS, 'sign-in', 'realtime'])
+})
+
+/** A server for the route of the template for Next.js, whose package this repository does not install. */
+const NEXT_SERVER = `import { createServer } from 'node:http'
+import { POST } from './app/webhooks/signalbox/route.ts'
+createServer(async (request, response) => {
+  const chunks = []
+  for await (const chunk of request) chunks.push(chunk)
+  const init = { method: request.method, headers: request.headers, body: Buffer.concat(chunks) }
+  const answer = await POST(new Request('http://127.0.0.1' + request.url, init))
+  response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+}).listen(Number(process.env.PORT), '127.0.0.1', () => console.log('The receiver listens on it'))
+`
+
+async function serveRoute({ root }: TemplateProject): Promise<TestProcess> {
+  await writeFile(join(root, 'server.mjs'), NEXT_SERVER)
+  const server = startProcess({ args: ['--env-file=.env', 'server.mjs'], cwd: root })
+  onTestFinished(async () => void (await server.kill()))
+  return server
+}
+
+describe.each(RECEIVERS)('%s', (name) => {
+  test('makes its webhook, gets a test delivery, verifies it, and refuses one of somebody else', async () => {
+    const project = await ground.make(name)
+    await project.checkTypes()
+    const port = String(ports.get(name))
+    const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PORT: port }
+    expect(await project.run('connect', env)).toMatch(/Its secret is in \.env/)
+    expect((await stat(join(project.root, '.env'))).mode & 0o777).toBe(0o600)
+    const receiver = name === 'receiver-next' ? await serveRoute(project) : start(project, 'start', {})
+    await receiver.waitForOutput(/The receiver listens on/)
+    expect(await project.run('try', { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token })).toBe(
+      'The test delivery is success after 1 attempt(s).\n',
+    )
+    await receiver.waitForOutput(/^webhook\.test {2}[0-9a-f-]{36}/m)
+    const foreign = await fetch(`http://127.0.0.1:${port}/webhooks/signalbox`, { method: 'POST', body: '{}' })
+    expect(foreign.status).toBe(401)
+  })
+})
+
+test('sign-in registers itself, and a user signs in and out', async () => {
+  const project = await ground.make('sign-in')
+  await project.checkTypes()
+  const port = String(await findFreePort())
+  await project.run('connect', { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PORT: port })
+  await start(project, 'start', {}).waitForOutput(/The app is at/)
+  const page = await browser.newPage()
+  await page.goto(`http://127.0.0.1:${port}/`)
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.getByLabel('E-mail').fill(administrator.email)
+  await page.getByLabel('Password', { exact: true }).fill(administrator.password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('button', { name: 'Allow', exact: true }).click()
+  await page.waitForURL(`http://127.0.0.1:${port}/`)
+  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${administrator.email}`)
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.waitForURL(/end-session|sign-out/)
+  await page.goto(`http://127.0.0.1:${port}/`)
+  await page.getByRole('link', { name: 'Sign in' }).waitFor()
+  await page.context().close()
+})
+
+test('realtime shows an event as it happens, and builds', async () => {
+  const project = await ground.make('realtime')
+  await project.checkTypes()
+  const port = String(await findFreePort())
+  await start(project, 'start', { SIGNALBOX_URL: url, PORT: port }).waitForOutput(/Local: +http/)
+  const page = await browser.newPage()
+  await page.goto(`http://127.0.0.1:${port}/`)
+  await page.getByLabel('E-mail').fill(administrator.email)
+  await page.getByLabel('Password').fill(administrator.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect.poll(() => page.getByRole('status').textContent(), { timeout: 30_000 }).toBe('live')
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const listed = await fetch(`${url}/api/v3/contract/contract?page_size=1`, { headers })
+  const [contract] = ((await listed.json()) as { data: { document_id: string }[] }).data
+  const body = JSON.stringify({ name: 'Changed' })
+  await fetch(`${url}/api/v3/contract/contract/${contract?.document_id}`, { method: 'PATCH', headers, body })
+  await page
+    .getByRole('listitem')
+    .filter({ hasText: `contract.update  ${contract?.document_id}` })
+    .waitFor()
+  await page.context().close()
+  await project.run('build')
+  expect((await stat(join(project.root, 'dist', 'index.html'))).size).toBeGreaterThan(100)
+})

@@ -1,0 +1,118 @@
+import { glob, mkdir, readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { startProcess } from '../harness/process/process.ts'
+import {
+  type InstalledRelease,
+  installRelease,
+  type PackedRelease,
+  packRelease,
+} from '../harness/release/installed-release.ts'
+import { describeDifferences, listForeignImports } from './release-files.ts'
+
+/** The service as a stranger has it: packed, and installed where no checkout is. */
+
+/** Bytes of the tarball, and of what it unpacks to. */
+const LIMIT = { packed: 3_500_000, unpacked: 12_000_000 }
+
+let packed: PackedRelease
+let installed: InstalledRelease
+beforeAll(async () => {
+  packed = await packRelease()
+  installed = await installRelease(packed.tarball.path)
+})
+afterAll(async () => {
+  await installed?.[Symbol.asyncDispose]()
+  await packed?.[Symbol.asyncDispose]()
+})
+
+describe('the tarball of the service', () => {
+  test('is below its limit of size', () => {
+    expect(packed.tarball.size).toBeLessThan(LIMIT.packed)
+    expect(packed.tarball.unpackedSize).toBeLessThan(LIMIT.unpacked)
+  })
+
+  test('has the service and nothing of tests, benches, tools or the installation of a checkout', () => {
+    const folders = new Set(packed.tarball.files.map((path) => path.split('/')[0]))
+    expect([...folders].sort()).toEqual([
+      ...['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'catalogue.json', 'console', 'docs', 'migrations'],
+      ...['npm-shrinkwrap.json', 'openapi.json', 'package.json', 'packages', 'src'],
+    ])
+    expect(packed.tarball.files.filter((path) => /\.test\.|\.ts$|\.map$|bootstrap|\/test\//.test(path))).toEqual([])
+    expect(packed.tarball.files).toEqual(expect.arrayContaining(['console/dist/manifest.json', 'docs/errors.md']))
+  })
+
+  test('has every document that its errors and log lines refer to', async () => {
+    const named = new Set<string>()
+    for await (const path of glob('src/**/*.js', { cwd: installed.root })) {
+      const text = await readFile(join(installed.root, path), 'utf8')
+      for (const [, document = ''] of text.matchAll(/\bsee (docs\/[\w/-]+\.md)/g)) named.add(document)
+    }
+    expect(named.size).toBeGreaterThan(2)
+    expect([...named].filter((document) => !packed.tarball.files.includes(document))).toEqual([])
+  })
+
+  test('imports its own files and the packages that its manifest names, and nothing else', async () => {
+    const imports = await listForeignImports(installed.root)
+    // What installs a checkout is imported in a checkout alone.
+    expect(imports.missing).toEqual(['bin/signalbox.mjs: ./bootstrap.mjs'])
+    expect(imports.packages).toContain('fastify')
+    expect([...imports.packages].filter((name) => !(name in manifest.dependencies))).toEqual([])
+  })
+
+  test('is the same to the byte when it is built and packed again', async () => {
+    await using again = await packRelease()
+    expect(again.tarball.integrity).toBe(packed.tarball.integrity)
+  })
+
+  test('can be published with provenance, unlike the manifest of the checkout, and closes its inner files', async () => {
+    const published = JSON.parse(await readFile(join(installed.root, 'package.json'), 'utf8'))
+    expect(manifest.private).toBe(true)
+    expect(published.private).toBeUndefined()
+    expect(published).toMatchObject({
+      ...{ name: 'signalbox', version: manifest.version, license: 'Apache-2.0', bin: manifest.bin },
+      publishConfig: { access: 'public', provenance: true },
+      dependencies: manifest.dependencies,
+      exports: { './openapi.json': './openapi.json', './catalogue.json': './catalogue.json' },
+    })
+    expect(published).not.toHaveProperty('scripts')
+    expect(published).not.toHaveProperty('devDependencies')
+    expect((await stat(join(installed.root, 'bin', 'signalbox.mjs'))).mode & 0o111).not.toBe(0)
+  })
+
+  test('locks every package in the version and with the hash of the checkout', async () => {
+    expect(await describeDifferences(installed.root)).toEqual([])
+  })
+})
+
+test('signalbox start in an empty folder reaches a verified delivery with a bare environment, and stops without leftovers', async () => {
+  const home = join(installed.project, 'a home')
+  const folder = join(installed.project, 'an empty folder')
+  for (const path of [home, folder]) await mkdir(path)
+  const command = ['-i', `PATH=${process.env.PATH}`, `HOME=${home}`, 'PORT=0', process.execPath]
+  await using service = startProcess({
+    command: 'env',
+    args: [...command, join(installed.root, 'bin', 'signalbox.mjs'), 'start'],
+    cwd: folder,
+    isGroup: true,
+  })
+  await service.waitForOutput(/ledger +[0-9a-f-]{36} +success +attempts = 1\n/)
+  const [, url = ''] = await service.waitForOutput(/listens on (\S+)/)
+  await service.waitForOutput(/Stop with Ctrl-C\./)
+  for (const path of [
+    '/console',
+    '/portal',
+    '/docs',
+    '/auth/sign-in',
+    '/api/v3/health/component/integration/webhook-out',
+  ])
+    expect([path, (await fetch(new URL(path, url))).status]).toEqual([path, 200])
+  expect(service.stderr()).toBe('')
+  service.signal('SIGTERM')
+  expect(await service.ended, service.stdout() + service.stderr()).toEqual({ code: 0, signal: null })
+  expect(service.stdout()).toMatch(/Stopped\.\n$/)
+  expect(await readdir(folder)).toEqual(['.signalbox'])
+  await expect(stat(join(folder, '.signalbox', 'postgres', 'data', 'postmaster.pid'))).rejects.toThrow('ENOENT')
+  expect(await readdir(home)).toEqual([])
+})
