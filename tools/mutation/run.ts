@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { listNearest } from './areas.ts'
 import { EXPLAINED, type Explained } from './explained.ts'
 import { buildImporters } from './importers.ts'
 import { applyMutant, type NamedMutant, nameMutant } from './mutant.ts'
@@ -97,7 +98,7 @@ export async function runMutants(request: MutationRequest): Promise<MutationResu
       return verdict
     }
     const judged = new Map<NamedMutant, ReadonlySet<string>>()
-    const rank = (path: string) => rankTestFiles(path, session.files, findImporters(path))
+    const rank = (path: string) => rankTestFiles(path, session.files, { importers: findImporters(path), named: listNearest(path) })
     /** One of the nearest files after the other, so that those behind the first run only for what it leaves. */
     const judgeNear = async (mutant: NamedMutant): Promise<Verdict | undefined> => {
       let verdict: Verdict | undefined
