@@ -32,10 +32,7 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
   ['src/oauth/client/client-logo', ['src/oauth/grant/app.slow.test.ts']],
   ['src/oauth/engine-consent/', ['src/oauth/supabase-oauth.slow.test.ts']],
   ['src/oauth/grant/engine-grant.store.ts', ['src/oauth/grant/engine-grant.slow.test.ts']],
-  [
-    'src/oauth/provider/',
-    ['src/oauth/provider/tokens.slow.test.ts', 'src/oauth/provider/extensions.slow.test.ts'],
-  ],
+  ['src/oauth/provider/', ['src/oauth/provider/tokens.slow.test.ts', 'src/oauth/provider/extensions.slow.test.ts']],
 ]
 
 /** The files of tests that are named to judge this path first. */

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { checkProof, type ClientProof, DEFAULT_PROOF } from './client-proof.ts'
+import { type ClientProof, checkProof, DEFAULT_PROOF } from './client-proof.ts'
 
 /** A public RSA key of so many bits. Nothing checks that its modulus is a product of primes. */
 function rsaOf(bits: number): Record<string, unknown> {

@@ -141,7 +141,9 @@ test('clients that registered themselves and have no grant are deleted once they
     [randomUUID(), userId, used.id, NOW],
   )
   expect(await deleteUnusedClients(db, NOW, 100)).toBe(1)
-  const kept = await Promise.all([old, used, young, made].map(async ({ id }) => (await findClient(db, id)) !== undefined))
+  const kept = await Promise.all(
+    [old, used, young, made].map(async ({ id }) => (await findClient(db, id)) !== undefined),
+  )
   expect(kept).toEqual([false, true, true, true])
 })
 

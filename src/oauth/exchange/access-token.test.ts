@@ -13,7 +13,9 @@ const key = makeKey('key-1')
 const buildIssuer = (more: Partial<TokenIssuer> = {}): TokenIssuer => ({
   ...{ isOwn: true, isKept: false, issuer: () => 'https://id.example.test', audiences: () => ['api', 'other api'] },
   ...{ types: ['at+jwt'], grantClaim: 'grant_id', scopeClaims: ['scope', 'api_scope'] },
-  keys: { find: async () => createPublicKey({ key: key.jwk as never, format: 'jwk' }) } as unknown as TokenIssuer['keys'],
+  keys: {
+    find: async () => createPublicKey({ key: key.jwk as never, format: 'jwk' }),
+  } as unknown as TokenIssuer['keys'],
   ...more,
 })
 

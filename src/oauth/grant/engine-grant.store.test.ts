@@ -62,7 +62,10 @@ beforeEach(async () => {
 })
 
 /** The grants beside the changed one: all of the other user, and that of the other app. */
-const readOthers = async () => [...(await list(other)), ...(await list(user)).filter(({ clientId }) => clientId !== app)]
+const readOthers = async () => [
+  ...(await list(other)),
+  ...(await list(user)).filter(({ clientId }) => clientId !== app),
+]
 
 describe('a grant at a managed engine', () => {
   test('is written again with its name and its scopes, and keeps its id and its age', async () => {

@@ -42,7 +42,12 @@ test('a repeat is answered until its time is over', () => {
 test.each<[name: string, isAnswered: boolean, first: Redemption, second: Redemption]>([
   ['another client', false, {}, { clientId: 'other' }],
   ['another address of a public client', false, {}, { ip: '192.0.2.2' }],
-  ['another address of a confidential client', true, { method: 'private_key_jwt' }, { method: 'private_key_jwt', ip: '192.0.2.2' }],
+  [
+    'another address of a confidential client',
+    true,
+    { method: 'private_key_jwt' },
+    { method: 'private_key_jwt', ip: '192.0.2.2' },
+  ],
   ['another address with the same key', true, { proof: proofOf('a') }, { proof: proofOf('a'), ip: '192.0.2.2' }],
   ['another key', false, { proof: proofOf('a') }, { proof: proofOf('b') }],
   ['a proof that is none', false, { proof: proofOf('a') }, { proof: 'none' }],
