@@ -146,6 +146,17 @@ export async function openTestSession(
     rounds = 0
   }
 
+  /** Runs files of tests as the code is, and counts what they run. */
+  async function lookOnce(files: readonly string[]) {
+    await rm(folder, { recursive: true, force: true })
+    await beginRound({ stale: [], limitsMs: {}, reach: { folder, paths } })
+    setBail(0)
+    vitest.state.filesMap.clear()
+    const result = await vitest.runTestSpecifications(files.map((file) => byFile.get(file)!))
+    setBail(1)
+    return { ...readTests(result), reached: await readReached(folder) }
+  }
+
   /** Runs tests beside a change until one fails. */
   async function runRound({ tests, stale, limitOf }: Judgement, slower: number): Promise<RoundResult> {
     const files = Map.groupBy(tests, ({ file }) => file)
@@ -190,13 +201,11 @@ export async function openTestSession(
   return {
     files: [...byFile.keys()],
     look: async (files) => {
-      await rm(folder, { recursive: true, force: true })
-      await beginRound({ stale: [], limitsMs: {}, reach: { folder, paths } })
-      setBail(0)
-      vitest.state.filesMap.clear()
-      const result = await vitest.runTestSpecifications(files.map((file) => byFile.get(file)!))
-      setBail(1)
-      return { ...readTests(result), reached: await readReached(folder) }
+      const found = await lookOnce(files)
+      if (found.failed.length === 0 || rounds === 1) return found
+      // What an earlier change left in the process may have failed them.
+      await endProcess()
+      return lookOnce(files)
     },
     judge: async (judgement) => {
       let open = judgement.tests
@@ -225,11 +234,14 @@ function readTests({ testModules }: TestRunResult): { tests: TestOfRun[]; failed
     for (const test of module.children.allTests()) {
       const durationMs = test.diagnostic()?.duration ?? 0
       if (test.result().state === 'passed') tests.push({ id: test.id, file: module.moduleId, durationMs })
-      else failed.push(`${module.relativeModuleId} > ${test.fullName}`)
+      else failed.push(`${module.relativeModuleId} > ${test.fullName}${describeErrors(test.result().errors)}`)
     }
   }
   return { tests, failed }
 }
+
+const describeErrors = (errors: readonly { message: string }[] = []) =>
+  errors.map(({ message }) => `\n    ${message.split('\n', 1)[0]}`).join('')
 
 async function readReached(folder: string): Promise<ReachedCode[]> {
   await mkdir(folder, { recursive: true })

@@ -69,7 +69,7 @@ test('a row that is written again has all that it is written with', async () => 
   await using database = await createTestDatabase()
   const { db } = database
   const now = new Date()
-  const write = (uid: string, payload: object, expiresAt: Date) => {
+  const write = (uid: string, payload: Record<string, unknown>, expiresAt: Date) => {
     const row = { ...buildRow('Session', 'one'), uid, payload, expiresAt, grantId: uid, tokenFamilyHash: null }
     return writeStateBatch(db, { spent: undefined, rows: [row], browser: null, now })
   }
