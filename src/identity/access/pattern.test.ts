@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { checkPatternsHaveEffect, checkPatternsKnown, coversPattern, isKnownPattern, PATTERN_PATTERN } from './pattern.ts'
+import {
+  checkPatternsHaveEffect,
+  checkPatternsKnown,
+  coversPattern,
+  isKnownPattern,
+  PATTERN_PATTERN,
+} from './pattern.ts'
 
 const RESOURCES = ['webhook', 'webhook-event', 'user']
 const ACTIONS = ['create', 'find-all']
@@ -41,7 +47,10 @@ describe('patterns', () => {
   })
 
   test('are refused where one is unknown, or has no effect in an account, with its index', () => {
-    const [known, unknown] = [['user:create', 'webhook:*'], ['user:create', 'webhook:fly']]
+    const [known, unknown] = [
+      ['user:create', 'webhook:*'],
+      ['user:create', 'webhook:fly'],
+    ]
     const refused = (path: string, code: string) =>
       expect.objectContaining({ errors: [expect.objectContaining({ path, code })] })
     expect(() => checkPatternsKnown(known, PERMISSIONS)).not.toThrow()

@@ -58,8 +58,8 @@ const isOpen = async (tokenHash: Buffer, now = NOW) => {
   return found[0] !== undefined
 }
 const isInvited = async (email: string, now = NOW) =>
-  (await database.pool.query(`select ${hasOpenInvitation('$1', '$2::timestamptz')} as is_invited`, [email, now])).rows[0]
-    .is_invited
+  (await database.pool.query(`select ${hasOpenInvitation('$1', '$2::timestamptz')} as is_invited`, [email, now]))
+    .rows[0].is_invited
 
 test('an invitation is one of its account alone', async () => {
   const [{ made }, { made: beside }] = [await invite('ada@b.test'), await invite('bob@b.test')]
