@@ -67,7 +67,8 @@ test('sums of five minutes become those of their hours, and these of their days,
 test('sums of days are deleted once they are old, in batches, the oldest first', async () => {
   const days = [3, 1, 2].map((day): Sum => [ONE, day * 1440, 'day', 'event:a', 1, 1])
   await put(...days, [ONE, 0, 'hour', 'event:a', 1, 1], [ONE, 0, 'five_minutes', 'event:a', 1, 1])
-  const minutesOfDays = async () => (await read()).filter(([, , width]) => width === 'day').map(([, minutes]) => minutes)
+  const minutesOfDays = async () =>
+    (await read()).filter(([, , width]) => width === 'day').map(([, minutes]) => minutes)
   expect(await widen({ days: at(3 * 1440) }, 1)).toBe(1)
   expect(await minutesOfDays()).toEqual([2 * 1440, 3 * 1440])
   expect(await widen({ days: at(3 * 1440) })).toBe(1)

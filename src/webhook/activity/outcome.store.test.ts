@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
-import { EVERYTHING } from './outcome-keys.ts'
 import { deleteOldOutcomes, foldOutcomes, recordOutcomes } from './outcome.store.ts'
+import { EVERYTHING } from './outcome-keys.ts'
 
 const DAY = new Date('2026-09-11T00:00:00.000Z')
 const at = (ms: number) => new Date(DAY.getTime() + ms)
-const [ONE, TWO, ACCOUNT, OTHER] = Array.from({ length: 4 }, () => randomUUID() as string) as [string, string, string, string]
+const [ONE, TWO, ACCOUNT, OTHER] = Array.from({ length: 4 }, () => randomUUID() as string) as [
+  string,
+  string,
+  string,
+  string,
+]
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -53,7 +58,11 @@ test('attempts are recorded in one row, by the latest of their ends, and none wi
   await record({ ended_at: at(1) }, { ended_at: at(3) }, { ended_at: at(2), status: 'failed', error_class: 'http_5xx' })
   await record()
   expect(await readBatches()).toMatchObject([
-    { settled_at: at(3), statuses: expect.arrayContaining(['success', 'failed']), counts: expect.arrayContaining([2, 1]) },
+    {
+      settled_at: at(3),
+      statuses: expect.arrayContaining(['success', 'failed']),
+      counts: expect.arrayContaining([2, 1]),
+    },
   ])
 })
 
@@ -73,10 +82,21 @@ test('batches are added up once, the oldest first, for everything and for their 
   expect(await foldOutcomes(database.db, 5)).toBe(1)
   expect(await foldOutcomes(database.db, 5)).toBe(0)
   const first = [
-    ...[[0, 'cause:http_2xx', 2], [0, 'cause:http_5xx', 1], [0, 'duration:1', 3]],
-    ...[[0, 'retrying', 1], [0, 'success', 2]],
+    ...[
+      [0, 'cause:http_2xx', 2],
+      [0, 'cause:http_5xx', 1],
+      [0, 'duration:1', 3],
+    ],
+    ...[
+      [0, 'retrying', 1],
+      [0, 'success', 2],
+    ],
   ]
-  const last = [[60_000, 'cause:http_2xx', 1], [60_000, 'duration:1', 1], [60_000, 'success', 1]]
+  const last = [
+    [60_000, 'cause:http_2xx', 1],
+    [60_000, 'duration:1', 1],
+    [60_000, 'success', 1],
+  ]
   expect(await readCounts(ACCOUNT, 'minute')).toEqual(first)
   expect(await readCounts(EVERYTHING, 'minute')).toEqual([...first, ...last])
   for (const width of ['hour', 'quarter', 'day'])
