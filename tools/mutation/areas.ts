@@ -7,6 +7,7 @@ const JUDGES: Readonly<Record<string, readonly string[]>> = {
   'src/oauth': ['test/conformance/openid-'],
   'src/webhook': [
     'test/contract/webhook.test.ts',
+    'test/contract/webhook-headers.test.ts',
     'test/contract/subscription.test.ts',
     'test/contract/ledger.test.ts',
   ],
@@ -23,6 +24,7 @@ export function listTestPatterns(paths: readonly string[]): string[] {
  * neither its place nor its imports tell. The first entry that begins a path counts.
  */
 export const NEAREST: readonly (readonly [prefix: string, tests: readonly string[]])[] = [
+  ['src/webhook/registry/', ['test/contract/webhook-headers.test.ts', 'test/contract/webhook.test.ts']],
   ['src/oauth/exchange/access-token.ts', ['src/oauth/token-attacks.slow.test.ts']],
   ['src/oauth/claims/', ['test/conformance/openid-claims.test.ts', 'src/oauth/hook/token-hook.test.ts']],
   [
