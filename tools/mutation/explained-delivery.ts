@@ -262,4 +262,17 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     change: '(not is_live or visit_at <> greatest(due_at, served_at, free_at)) -> true',
     reason: 'only writes the place of a webhook again that has not changed',
   },
+  {
+    path: 'src/delivery/incident/alert.ts',
+    lineText: 'if (incidents.length === 0) return',
+    change: 'incidents.length === 0 -> false',
+    reason: 'saves a statement that inserts no row',
+  },
+  {
+    path: 'src/delivery/post/callback-field.ts',
+    lineText:
+      "if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url) return invalidField('url', code, message)",
+    change: '!url -> false',
+    reason: 'only for the types: what is no URL is refused with another code',
+  },
 ]
