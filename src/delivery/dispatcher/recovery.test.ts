@@ -31,7 +31,15 @@ function open(given: { gone?: string[]; found?: Claim[][]; held?: string; isTrus
     policy: {
       onSettled: () => {},
       queue: {
-        reclaim: async ({ workerId, claimedBefore, limit }: { workerId: string; claimedBefore: Date; limit: number }) => {
+        reclaim: async ({
+          workerId,
+          claimedBefore,
+          limit,
+        }: {
+          workerId: string
+          claimedBefore: Date
+          limit: number
+        }) => {
           expect(limit).toBe(BATCH)
           asked.push({ workerId, agoMs: clock.now() - claimedBefore.getTime() })
           return found.shift() ?? []
