@@ -287,4 +287,11 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     change: "request.scope !== 'all' -> true",
     reason: 'only costs a statement, which finds the row in all accounts',
   },
+  {
+    path: 'src/webhook/registry/webhook.ts',
+    lineText:
+      'const isClear = webhook.consecutiveFailures === 0 && webhook.disabledAt === null && webhook.disabledReason === null',
+    change: 'webhook.disabledReason === null -> true',
+    reason: 'a webhook that is active has no reason, for activation clears it',
+  },
 ]
