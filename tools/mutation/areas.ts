@@ -24,6 +24,7 @@ export function listTestPatterns(paths: readonly string[]): string[] {
  * neither its place nor its imports tell. The first entry that begins a path counts.
  */
 export const NEAREST: readonly (readonly [prefix: string, tests: readonly string[]])[] = [
+  ['src/webhook/delivery/settle.store.ts', ['src/webhook/ledger/replay.store.test.ts']],
   ['src/webhook/registry/', ['test/contract/webhook-headers.test.ts', 'test/contract/webhook.test.ts']],
   ['src/oauth/exchange/access-token.ts', ['src/oauth/token-attacks.slow.test.ts']],
   ['src/oauth/claims/', ['test/conformance/openid-claims.test.ts', 'src/oauth/hook/token-hook.test.ts']],
@@ -34,6 +35,13 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
   ['src/oauth/client/client-logo', ['src/oauth/grant/app.slow.test.ts']],
   ['src/oauth/engine-consent/', ['src/oauth/supabase-oauth.slow.test.ts']],
   ['src/oauth/grant/engine-grant.store.ts', ['src/oauth/grant/engine-grant.slow.test.ts']],
+  [
+    'src/oauth/provider/provider-mount.ts',
+    ['src/oauth/provider/state/stranger.slow.test.ts', 'test/conformance/openid-basic-plan.test.ts'],
+  ],
+  ['src/oauth/provider/provider-source.ts', ['src/oauth/provider/round-trips.slow.test.ts']],
+  ['src/oauth/provider/token-family/', ['src/oauth/redirect-consent.slow.test.ts']],
+  ['src/oauth/provider/state/session-bridge.ts', ['test/conformance/openid-claims.test.ts']],
   ['src/oauth/provider/', ['src/oauth/provider/tokens.slow.test.ts', 'src/oauth/provider/extensions.slow.test.ts']],
 ]
 
