@@ -1,5 +1,6 @@
 import { EXPLAINED_OF_DELIVERY } from './explained-delivery.ts'
 import { EXPLAINED_OF_OAUTH } from './explained-oauth.ts'
+import { EXPLAINED_OF_WEBHOOK } from './explained-webhook.ts'
 
 /** A mutant that no test can or needs to notice, and why. */
 export interface Explained {
@@ -15,6 +16,7 @@ export interface Explained {
 export const EXPLAINED: readonly Explained[] = [
   ...EXPLAINED_OF_DELIVERY,
   ...EXPLAINED_OF_OAUTH,
+  ...EXPLAINED_OF_WEBHOOK,
   ...["'running', -> (nothing)", ", 'paused' -> (nothing)", ", 'failed' -> (nothing)"].map((change) => ({
     path: 'src/provisioning/job/job.store.ts',
     lineText: "on conflict (target) where status in ('running', 'paused', 'failed') do nothing",
@@ -69,12 +71,6 @@ export const EXPLAINED: readonly Explained[] = [
     lineText: "accountScope: resource === 'account' ? 'account' : 'none',",
     change: "resource === 'account' -> true",
     reason: 'the scope only keeps the account of an event, and the event of a user has none here',
-  },
-  {
-    path: 'src/oauth/claims/asked-claims.ts',
-    lineText: "if (typeof text !== 'string') return {}",
-    change: "typeof text !== 'string' -> false",
-    reason: 'saves an exception: what is no text is no JSON of an object either',
   },
   {
     path: 'src/identity/caller/authenticate.ts',
@@ -159,5 +155,11 @@ export const EXPLAINED: readonly Explained[] = [
     lineText: 'return keyExpiresAt !== null && keyExpiresAt < end ? keyExpiresAt : end',
     change: '< -> <=',
     reason: 'of two equal instants either one is the earlier one',
+  },
+  {
+    path: 'src/identity/user/password/administrator.ts',
+    lineText: "if (!(error instanceof Problem) || error.code !== 'conflict') throw error",
+    change: '!(error instanceof Problem) -> false',
+    reason: 'only for the types: no other error has this code',
   },
 ]
