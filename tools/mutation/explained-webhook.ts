@@ -126,8 +126,7 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
   },
   {
     path: 'src/webhook/explanation/routing-explanation.ts',
-    lineText:
-      `return \`Ended \${status} after \${posts} (last error: \${lastError ?? 'none'}). Repair the subscriber, then POST /api/v3/webhook/dispatch/\${id}/replay.\``,
+    lineText: `return \`Ended \${status} after \${posts} (last error: \${lastError ?? 'none'}). Repair the subscriber, then POST /api/v3/webhook/dispatch/\${id}/replay.\``,
     change: "lastError ?? 'none' -> (lastError)",
     reason: 'only for the types: what ended without a delivery has a last error',
   },
