@@ -130,9 +130,13 @@ export async function openTestSession(
   }
   /** Rounds of the process. Another one counts from the start, so that it finds what Node compiled of the same addresses. */
   let rounds = 0
+  /** The process of the last round, which may hang before it begins the next one; 0 for none. */
+  let lastPid = 0
 
   async function beginRound(round: Omit<Round, 'number'>): Promise<void> {
-    if (rounds > 0 && (await readNote()).held > MOST_HELD) await endProcess()
+    const { pid, held } = rounds > 0 ? await readNote() : { pid: 0, held: 0 }
+    if (pid > 0) lastPid = pid
+    if (held > MOST_HELD) await endProcess()
     rounds += 1
     await writeFile(roundFile, JSON.stringify({ number: rounds, ...round } satisfies Round))
     // The process of the last round may have ended with a test that was late.
@@ -144,6 +148,7 @@ export async function openTestSession(
   async function endProcess(): Promise<void> {
     await kept.end()
     rounds = 0
+    lastPid = 0
   }
 
   /** Runs files of tests as the code is, and counts what they run. */
@@ -172,7 +177,7 @@ export async function openTestSession(
     let isLate = false
     const timer = setTimeout(async () => {
       isLate = true
-      const { pid } = await readNote()
+      const pid = (await readNote()).pid || lastPid
       if (pid > 0) process.kill(pid, 'SIGKILL')
     }, slower * limitOf(tests))
     const result = await vitest.runTestSpecifications(chosen)

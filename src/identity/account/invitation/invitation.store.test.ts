@@ -44,7 +44,7 @@ const invite = async (email: string, given: { of?: AccountId; expiresAt?: Date }
   const tokenHash = randomBytes(32)
   const made = await inTransaction(db, async (tx) => {
     const row = { id: newId<InvitationId>(), account: of, email, roles: [], tokenHash, invitedBy: inviter }
-    const written = await replaceInvitation(tx, { ...row, tokenPatterns: null, expiresAt, now: NOW })
+    const written = await replaceInvitation(tx, { ...row, tokenPatterns: [], expiresAt, now: NOW })
     await findInvitation(tx, written)
     return written
   })

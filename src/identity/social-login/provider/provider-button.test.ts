@@ -80,7 +80,7 @@ test('where a decision at a managed engine follows, only the providers that leav
   } as unknown as Parameters<typeof listProviderButtons>[0]
   const offer = (isForDecision?: boolean) =>
     listProviderButtons(engine, {
-      ...{ texts: ENGLISH, baseUrl: 'https://id.test', next: '/auth/oauth/engine' },
+      ...{ texts: ENGLISH, baseUrl: 'https://id.test', next: '/auth/oauth/engine', redirectUrl: undefined },
       ...(isForDecision !== undefined && { isForDecision }),
     }).map(({ href }) => href)
   const redirect = `redirect_url=${encodeURIComponent('https://id.test/auth/oauth/engine')}`
