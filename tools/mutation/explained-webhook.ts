@@ -130,4 +130,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: "lastError ?? 'none' -> (lastError)",
     reason: 'only for the types: what ended without a delivery has a last error',
   },
+  {
+    path: 'src/webhook/pull/lease-end.ts',
+    lineText: 'if (lapsed.length === 0) return',
+    change: 'lapsed.length === 0 -> false',
+    reason: 'saves a statement that ends nothing',
+  },
 ]
