@@ -42,21 +42,23 @@ test('lists the change that no test notices, counts those that are noticed, and 
     for (const [name, text] of Object.entries(FILES)) await writeFile(join(root, name), text)
     await symlink(join(CHECKOUT, 'node_modules'), join(root, 'node_modules'))
     await promisify(execFile)('git', ['init', '--quiet'], { cwd: root })
-    const args = [
-      join(CHECKOUT, 'tools/mutate.ts'),
-      ...['bound.ts', 'rule.ts'],
-      '--root',
-      root,
-      '--tests',
-      'rule.test',
-      '--patience',
-      '10',
-    ]
-    const ended = promisify(execFile)(process.execPath, args, { cwd: root })
-    const { code, stdout, stderr } = await ended.then(
-      (output) => ({ ...output, code: 0 }),
-      (error: { code: number; stdout: string; stderr: string }) => error,
-    )
+    const mutate = (...paths: string[]) => {
+      const args = [
+        join(CHECKOUT, 'tools/mutate.ts'),
+        ...paths,
+        '--root',
+        root,
+        '--tests',
+        'rule.test',
+        '--patience',
+        '10',
+      ]
+      return promisify(execFile)(process.execPath, args, { cwd: root }).then(
+        (output) => ({ ...output, code: 0 }),
+        (error: { code: number; stdout: string; stderr: string }) => error,
+      )
+    }
+    const { code, stdout, stderr } = await mutate('bound.ts', 'rule.ts')
     expect(stdout.match(/^survived: .*$/gm)).toEqual(['survived: rule.ts:3  < -> <='])
     expect(stdout).toMatch(/killed: bound\.ts:1 {2}\+ -> - \| rule\.test\.ts > few are allowed/)
     expect(stdout).toContain('timeout: rule.ts:7  -= -> +=')
@@ -64,6 +66,8 @@ test('lists the change that no test notices, counts those that are noticed, and 
     expect(stdout).toMatch(/^all +6 +5 +0 +1 +0$/m)
     expect(stderr).toContain('tools/mutation/explained.ts')
     expect(code).toBe(1)
+    const good = await mutate('bound.ts')
+    expect([good.code, good.stderr, good.stdout]).toEqual([0, '', expect.stringMatching(/^all +1 +1 +0 +0 +0$/m)])
     expect(await readFile(join(root, 'rule.ts'), 'utf8')).toBe(FILES['rule.ts'])
   } finally {
     await rm(root, { recursive: true, force: true })

@@ -129,6 +129,14 @@ describe('acr', () => {
     expect((await readBoth('openid', ask({ id_token: { acr: { values: ['aal2'] } } }))).idToken.acr).toBe('aal1')
   })
 
+  test('of a sign-in without a class is left out', async () => {
+    const [browser, other] = [openBrowser(), await fixture.user()]
+    await fixture.walk(browser, `${fixture.baseUrl}/auth/sign-in`, { user: other })
+    await fixture.app.database.pool.query('update session set acr = null where "user" = $1', [other.userId])
+    const { tokens } = await flow.signIn(browser, { user: other, parameters: { acr_values: 'aal1' } })
+    expect(decodeJwt(tokens.id_token ?? '')).not.toHaveProperty('acr')
+  })
+
   test('that the client needs is met, or fails the request once the user has signed in again', async () => {
     const met = ask({ id_token: { acr: { essential: true, values: ['aal1', 'aal2'] } } })
     expect((await readBoth('openid', met)).idToken.acr).toBe('aal1')

@@ -7,6 +7,7 @@ const JUDGES: Readonly<Record<string, readonly string[]>> = {
   'src/oauth': ['test/conformance/openid-'],
   'src/webhook': [
     'test/contract/webhook.test.ts',
+    'test/contract/webhook-headers.test.ts',
     'test/contract/subscription.test.ts',
     'test/contract/ledger.test.ts',
   ],
@@ -16,4 +17,39 @@ const JUDGES: Readonly<Record<string, readonly string[]>> = {
 export function listTestPatterns(paths: readonly string[]): string[] {
   const folders = new Set(paths.map((path) => path.split('/').slice(0, 2).join('/')))
   return [...folders].flatMap((folder) => [`${folder}/`, ...(JUDGES[folder] ?? [])])
+}
+
+/**
+ * Files of tests that judge a file, or those of a folder, before all but those beside it: they reach it over the API, which
+ * neither its place nor its imports tell. The first entry that begins a path counts.
+ */
+export const NEAREST: readonly (readonly [prefix: string, tests: readonly string[]])[] = [
+  [
+    'src/identity/sign-in/second-factor/',
+    ['src/identity/sign-in/step-up/step-up.test.ts', 'src/identity/sign-in/factor-race.test.ts'],
+  ],
+  ['src/webhook/delivery/settle.store.ts', ['src/webhook/ledger/replay.store.test.ts']],
+  ['src/webhook/registry/', ['test/contract/webhook-headers.test.ts', 'test/contract/webhook.test.ts']],
+  ['src/oauth/exchange/access-token.ts', ['src/oauth/token-attacks.slow.test.ts']],
+  ['src/oauth/claims/', ['test/conformance/openid-claims.test.ts', 'src/oauth/hook/token-hook.test.ts']],
+  [
+    'src/oauth/client/client-metadata.ts',
+    ['src/oauth/client/client-proof.slow.test.ts', 'test/conformance/openid-logout-plans.test.ts'],
+  ],
+  ['src/oauth/client/client-logo', ['src/oauth/grant/app.slow.test.ts']],
+  ['src/oauth/engine-consent/', ['src/oauth/supabase-oauth.slow.test.ts']],
+  ['src/oauth/grant/engine-grant.store.ts', ['src/oauth/grant/engine-grant.slow.test.ts']],
+  [
+    'src/oauth/provider/provider-mount.ts',
+    ['src/oauth/provider/state/stranger.slow.test.ts', 'test/conformance/openid-basic-plan.test.ts'],
+  ],
+  ['src/oauth/provider/provider-source.ts', ['src/oauth/provider/round-trips.slow.test.ts']],
+  ['src/oauth/provider/token-family/', ['src/oauth/redirect-consent.slow.test.ts']],
+  ['src/oauth/provider/state/session-bridge.ts', ['test/conformance/openid-claims.test.ts']],
+  ['src/oauth/provider/', ['src/oauth/provider/tokens.slow.test.ts', 'src/oauth/provider/extensions.slow.test.ts']],
+]
+
+/** The files of tests that are named to judge this path first. */
+export function listNearest(path: string): readonly string[] {
+  return NEAREST.find(([prefix]) => path.startsWith(prefix))?.[1] ?? []
 }

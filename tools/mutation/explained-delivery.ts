@@ -1,6 +1,6 @@
 import type { Explained } from './explained.ts'
 
-/** The survivors of `src/delivery` and `src/webhook` that are explained. */
+/** The survivors of `src/delivery` that are explained. */
 export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
   {
     path: 'src/delivery/dispatcher/attempts.ts',
@@ -33,42 +33,6 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     reason: 'bounds what one claim costs; what lies beyond is found by the next poll as well',
   },
   {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'if (!request.hasPeers || !(await isDue(db, request))) return []',
-    change: '!request.hasPeers -> false',
-    reason: 'saves a statement: without peers the claim has passed over nothing, and another finds nothing',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'if (!request.hasPeers || !(await isDue(db, request))) return []',
-    change: '!(await isDue(db, request)) -> false',
-    reason: 'saves a statement: a claim of what is not due finds nothing',
-  },
-  {
-    path: 'src/webhook/registry/webhook-secret.store.ts',
-    lineText: `where \${column} is not null and not starts_with(\${column}, $prefix)`,
-    change: `\${column} is not null -> true`,
-    reason: 'starts_with of null is null, which selects nothing either',
-  },
-  {
-    path: 'src/webhook/registry/webhook.store.ts',
-    lineText: "await writeAtEnd(db, { parts, ...(isMoved && { invalidations: 'r' }) })",
-    change: 'isMoved -> true',
-    reason: 'only has this process drop what it holds of subscriptions once more often',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'return dueAt !== null && dueAt <= request.now',
-    change: 'dueAt !== null -> true',
-    reason: 'null counts as the year 1970 then, which only costs a claim that finds nothing',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'const lock = request.hasPeers ? shareClaims : undefined',
-    change: 'request.hasPeers -> true',
-    reason: 'without peers only costs a lock that nobody else takes',
-  },
-  {
     path: 'src/delivery/post/reencrypt.ts',
     lineText: 'if (!last || batch.length < BATCH_SIZE) return reencrypted',
     change: 'batch.length < BATCH_SIZE -> false',
@@ -87,73 +51,12 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     change: '> -> >=',
     reason: 'the event with this id was taken in the round before, or no event has it',
   },
-  {
-    path: 'src/webhook/delivery/incident.ts',
-    lineText: 'const still = new Set(subjects.length > 0 ? await find(subjects) : [])',
-    change: '> -> >=',
-    reason: 'saves a statement that finds nothing',
-  },
   ...['input.subjects.length > 0 -> true', '> -> >='].map((change) => ({
     path: 'src/delivery/incident/alert.ts',
     lineText: 'if (input.subjects.length > 0) await resolveIncidents(db, input)',
     change,
     reason: 'saves a statement that changes no row',
   })),
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'where d.webhook = v.webhook and d.next_attempt_at is not null',
-    change: 'd.next_attempt_at is not null -> true',
-    reason: 'null sorts last: the first row waits, or none does; the condition is that of the index',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'where d.is_test and d.kept_until is null and d.next_attempt_at is not null',
-    change: 'd.next_attempt_at is not null -> true',
-    reason: 'null sorts last: the first row waits, or none does; the condition is that of the index',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'return dueAt !== null && dueAt <= request.now',
-    change: 'dueAt <= request.now -> true',
-    reason: 'only costs a claim that finds nothing',
-  },
-  {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'where d.document_id = any($ids::uuid[])',
-    change: 'd.document_id = any($ids::uuid[]) -> true',
-    reason: 'the pairs of the next line hold the ids; it only finds the rows by their key',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText: 'if (found) return found',
-    change: 'found -> false',
-    reason: 'only costs putting the same text together again',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText: 'parts.set(rowsOfEvent, made)',
-    change: 'parts.set(rowsOfEvent, made) -> ;',
-    reason: 'only costs putting the same text together again',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText: "and t.account_scope = 'account' and not e.is_purge`",
-    change: 'not e.is_purge -> true',
-    reason: 'a purge is recorded without an account, which no subscription has',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText:
-      'const IS_RECIPIENT = `w.is_actived and w.deleted_at is null and coalesce(w.ordinal <= e.ordinal, w.created_at <= e.created_at)',
-    change: '<= -> <',
-    reason: 'numbers of one sequence: a webhook and an event never have the same; a test has the times',
-  },
-  {
-    path: 'src/webhook/delivery/routing.store.ts',
-    lineText: 'select event_id, reached from webhook_fan_out order by event_id limit 1 for update skip locked',
-    change: 'skip locked -> (nothing)',
-    reason: 'only has a second router wait for the part that the first one writes',
-  },
   {
     path: 'src/delivery/routing/inline-routing.ts',
     lineText: 'if (policies.countSlots() === 0) return undefined',
@@ -257,9 +160,34 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     reason: 'only for the types: no other error is one of the process',
   },
   {
-    path: 'src/webhook/delivery/claim.store.ts',
-    lineText: 'where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at, free_at))',
-    change: '(not is_live or visit_at <> greatest(due_at, served_at, free_at)) -> true',
-    reason: 'only writes the place of a webhook again that has not changed',
+    path: 'src/delivery/incident/alert.ts',
+    lineText: 'if (incidents.length === 0) return',
+    change: 'incidents.length === 0 -> false',
+    reason: 'saves a statement that inserts no row',
+  },
+  {
+    path: 'src/delivery/post/callback-field.ts',
+    lineText:
+      "if (code !== 'url_host_not_public' || !callbackRules.allowHttp || !url) return invalidField('url', code, message)",
+    change: '!url -> false',
+    reason: 'only for the types: what is no URL is refused with another code',
+  },
+  {
+    path: 'src/delivery/worker-lease.ts',
+    lineText: 'return worker.isExpired || (since !== undefined && nowMs - since >= LOCK_LOST_MS)',
+    change: 'since !== undefined -> true',
+    reason: 'only for the types: no difference to undefined is as large as anything',
+  },
+  {
+    path: 'src/delivery/worker.store.ts',
+    lineText: "where l.locktype = 'advisory' and l.objsubid = 1 and l.granted",
+    change: 'l.granted -> true',
+    reason: 'the lock of a worker is shared, and nobody takes it for itself alone: nobody waits for it',
+  },
+  {
+    path: 'src/delivery/worker.store.ts',
+    lineText: 'return { others, databaseMs: rows[0]?.database_ms ?? Number.NaN }',
+    change: 'rows[0]?.database_ms ?? Number.NaN -> (rows[0]?.database_ms)',
+    reason: 'only for the types: the statement returns a row with the time always',
   },
 ]

@@ -1,4 +1,6 @@
 import { EXPLAINED_OF_DELIVERY } from './explained-delivery.ts'
+import { EXPLAINED_OF_OAUTH } from './explained-oauth.ts'
+import { EXPLAINED_OF_WEBHOOK } from './explained-webhook.ts'
 
 /** A mutant that no test can or needs to notice, and why. */
 export interface Explained {
@@ -13,6 +15,8 @@ export interface Explained {
 /** The survivors that are explained. `npm run mutate` leaves them out; a test looks for each in its file. */
 export const EXPLAINED: readonly Explained[] = [
   ...EXPLAINED_OF_DELIVERY,
+  ...EXPLAINED_OF_OAUTH,
+  ...EXPLAINED_OF_WEBHOOK,
   ...["'running', -> (nothing)", ", 'paused' -> (nothing)", ", 'failed' -> (nothing)"].map((change) => ({
     path: 'src/provisioning/job/job.store.ts',
     lineText: "on conflict (target) where status in ('running', 'paused', 'failed') do nothing",
@@ -69,18 +73,6 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'the scope only keeps the account of an event, and the event of a user has none here',
   },
   {
-    path: 'src/oauth/claims/asked-claims.ts',
-    lineText: "if (typeof text !== 'string') return {}",
-    change: "typeof text !== 'string' -> false",
-    reason: 'saves an exception: what is no text is no JSON of an object either',
-  },
-  {
-    path: 'src/oauth/consent/sign-in-demand.ts',
-    lineText: 'const claims = segment && parseClaims(segment)',
-    change: 'segment -> true',
-    reason: 'no bytes are no JSON, which names nobody either',
-  },
-  {
     path: 'src/identity/caller/authenticate.ts',
     lineText: 'const isUseDue = found.lastUsedAt === null || found.lastUsedAt <= before',
     change: 'found.lastUsedAt === null -> false',
@@ -127,5 +119,66 @@ export const EXPLAINED: readonly Explained[] = [
     lineText: `const where = account === null ? '' : \` in the account $\{account}\``,
     change: 'account === null -> false',
     reason: 'only the text of a refusal',
+  },
+  {
+    path: 'src/identity/access/role.ts',
+    lineText: 'const isFree = role.isSystem && role.name === MEMBER_ROLE && accounts.length === 0',
+    change: 'role.isSystem -> true',
+    reason: 'no other role has the name of a system role, for names are unique and a system role is never renamed',
+  },
+  {
+    path: 'src/identity/throttle/login-throttle.ts',
+    lineText: 'return turn < until ? turn : until',
+    change: '< -> <=',
+    reason: 'of two equal instants either one is the earlier one',
+  },
+  {
+    path: 'src/identity/throttle/login-throttle.ts',
+    lineText: 'const waitUntil = waitMs === 0 ? null : new Date(now.getTime() + waitMs)',
+    change: 'waitMs === 0 -> false',
+    reason: 'a wait that ends now is none',
+  },
+  {
+    path: 'src/identity/password/password.ts',
+    lineText: 'const HASHES_AT_ONCE = Math.max(1, availableParallelism() - 1)',
+    change: '- -> +',
+    reason: 'only how many hashes run at once, which depends on the machine',
+  },
+  {
+    path: 'src/identity/sign-in/outcome/redirect-allow-list.ts',
+    lineText: 'while (end < shorter - start && text.at(-1 - end) === other.at(-1 - end)) end += 1',
+    change: '- -> +',
+    reason: 'only which entry a refusal suggests',
+  },
+  {
+    path: 'src/identity/portal/portal-session.ts',
+    lineText: 'return keyExpiresAt !== null && keyExpiresAt < end ? keyExpiresAt : end',
+    change: '< -> <=',
+    reason: 'of two equal instants either one is the earlier one',
+  },
+  {
+    path: 'src/identity/user/password/administrator.ts',
+    lineText: "if (!(error instanceof Problem) || error.code !== 'conflict') throw error",
+    change: '!(error instanceof Problem) -> false',
+    reason: 'only for the types: no other error has this code',
+  },
+  ...['for update skip locked -> (nothing)', 'skip locked -> (nothing)'].map((change) => ({
+    path: 'src/identity/social-login/flow/engine-session.store.ts',
+    lineText: 'select session from engine_session where expires_at < $before limit $limit for update skip locked))',
+    change,
+    reason: 'only has a sweep wait for another one: what expired long ago changes no more',
+  })),
+  ...['for update skip locked -> (nothing)', 'skip locked -> (nothing)'].map((change) => ({
+    path: 'src/identity/social-login/flow/login-flow.store.ts',
+    lineText: 'select state_hash from login_flow where expires_at < $before limit $limit for update skip locked))',
+    change,
+    reason: 'only has a sweep wait for another one: what expired long ago changes no more',
+  })),
+  {
+    path: 'src/identity/social-login/social-login.ts',
+    lineText:
+      "if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider }, name)",
+    change: 'name !== null -> true',
+    reason: 'saves a statement: a provider posts once, and no name is what a flow has before',
   },
 ]

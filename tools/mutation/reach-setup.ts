@@ -8,6 +8,7 @@ import { Session } from 'node:inspector/promises'
 import { registerHooks, stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { afterAll, afterEach, beforeEach, vi } from 'vitest'
 import type { ReachedCode, Span } from './reach.ts'
 import type { ProcessNote, Round } from './test-session.ts'
@@ -22,6 +23,7 @@ const LIMIT_MS = 60_000
 const kept = globalThis as typeof globalThis & {
   reachSession?: Promise<Session>
   mutationRound?: { name: string; stale: ReadonlySet<string> }
+  mutationWatch?: Worker
   /** The state of Vitest's worker. */
   __vitest_worker__?: { filepath: string; config: { bail: number } }
 }
@@ -52,6 +54,29 @@ function renewModules(round: Round): void {
   })
 }
 
+/**
+ * Ends the process when a test takes longer than it may. A thread of its own: a change that loops without end lets no timer
+ * of this one run.
+ */
+const WATCH = `
+  const { parentPort, workerData } = require('node:worker_threads')
+  let timer
+  parentPort.on('message', ({ note, limitMs }) => {
+    clearTimeout(timer)
+    if (note) timer = setTimeout(() => {
+      require('node:fs').writeFileSync(workerData, JSON.stringify(note))
+      process.kill(process.pid, 'SIGKILL')
+    }, limitMs)
+  })`
+
+function watch(watched: { note?: ProcessNote; limitMs?: number }): void {
+  if (!kept.mutationWatch) {
+    kept.mutationWatch = new Worker(WATCH, { eval: true, workerData: processFile })
+    kept.mutationWatch.unref()
+  }
+  kept.mutationWatch.postMessage(watched)
+}
+
 async function openSession(): Promise<Session> {
   const session = new Session()
   session.connect()
@@ -68,12 +93,8 @@ async function closeSession(): Promise<void> {
   session?.disconnect()
 }
 
-const note = (late?: ProcessNote['late']) =>
-  writeFileSync(
-    processFile,
-    JSON.stringify({ pid: process.pid, held: process.memoryUsage.rss(), ...(late && { late }) } satisfies ProcessNote),
-  )
-note()
+const note: ProcessNote = { pid: process.pid, held: process.memoryUsage.rss() }
+writeFileSync(processFile, JSON.stringify(note))
 const round = JSON.parse(readFileSync(roundFile, 'utf8')) as Round
 const worker = kept.__vitest_worker__
 renewModules(round)
@@ -82,11 +103,8 @@ if (!round.reach) {
   beforeEach(({ task }) => {
     const limitMs = round.limitsMs[task.id]
     if (limitMs === undefined) return undefined
-    const timer = setTimeout(() => {
-      note({ id: task.id, name: task.name })
-      process.kill(process.pid, 'SIGKILL')
-    }, limitMs)
-    return () => clearTimeout(timer)
+    watch({ note: { ...note, late: { id: task.id, name: task.name } }, limitMs })
+    return () => watch({})
   })
 }
 // The process got its own at its start.

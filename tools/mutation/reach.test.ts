@@ -1,4 +1,7 @@
+import { existsSync, globSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { NEAREST } from './areas.ts'
 import type { Mutant } from './mutant.ts'
 import { buildReach, hasRun, rankTestFiles } from './reach.ts'
 
@@ -79,7 +82,7 @@ test('where that folder has no tests, those whose file loads the module judge it
   expect(findIds(70, 'src/b/bound.ts')).toEqual(['2'])
 })
 
-test('the tests beside a file are the nearest, then those of its folder that load it, then the others that do; slow ones later, strangers never', () => {
+test('the tests beside a file are the nearest, then those that are named, then those of its folder that load it, then the others that do; slow ones later, strangers never', () => {
   const files = [
     'test/far.test.ts',
     'src/b/user.slow.test.ts',
@@ -94,13 +97,23 @@ test('the tests beside a file are the nearest, then those of its folder that loa
     ...['src/a/rule.store.ts', 'src/a/rule.test.ts', 'src/a/rule-run.slow.test.ts', 'src/b/user.ts'],
     ...['src/b/user.slow.test.ts', 'src/b/user.test.ts', 'src/a/whole.slow.test.ts', 'src/app.ts', 'test/far.test.ts'],
   ]
-  expect(rankTestFiles('src/a/rule.store.ts', files, importers)).toEqual([
+  expect(rankTestFiles('src/a/rule.store.ts', files, { importers, named: ['src/c/stranger.test.ts'] })).toContain(
+    'src/c/stranger.test.ts',
+  )
+  const named = ['test/far.test.ts']
+  expect(rankTestFiles('src/a/rule.store.ts', files, { importers, named })).toEqual([
     'src/a/rule.test.ts',
     'src/a/rule-run.slow.test.ts',
+    'test/far.test.ts',
     'src/a/whole.slow.test.ts',
     'src/b/user.test.ts',
-    'test/far.test.ts',
     'src/b/user.slow.test.ts',
     'src/a/other.test.ts',
   ])
+})
+
+test('each file of tests that is named to judge first exists, for a place that exists', () => {
+  const root = join(import.meta.dirname, '..', '..')
+  expect(NEAREST.flatMap(([, files]) => files).filter((file) => !existsSync(join(root, file)))).toEqual([])
+  expect(NEAREST.filter(([prefix]) => globSync(`${prefix}*`, { cwd: root }).length === 0)).toEqual([])
 })

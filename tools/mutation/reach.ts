@@ -82,19 +82,24 @@ export function hasRun(spans: readonly Span[], position: number): boolean {
 
 /**
  * The files of tests of which the first notice a change of `path` probably: those beside it, those in its folder that load
- * it, and then those between which and it the fewest others are loaded. `importers` load the file, the nearest first. Pure.
+ * it, and then those between which and it the fewest others are loaded. `named` come directly behind those beside it.
+ * `importers` load the file, the nearest first. Pure.
  */
-export function rankTestFiles(path: string, files: readonly string[], importers: readonly string[]): string[] {
+export function rankTestFiles(
+  path: string,
+  files: readonly string[],
+  { importers, named }: { importers: readonly string[]; named: readonly string[] },
+): string[] {
   const near = new Map(importers.map((importer, index) => [importer, index]))
   const rank = (file: string) => [
-    isBeside(file, path) ? (stemOf(file) === stemOf(path) ? 0 : 1) : 2,
+    isBeside(file, path) ? (stemOf(file) === stemOf(path) ? 0 : 1) : named.includes(file) ? 2 : 3,
     near.has(file) ? 0 : 1,
     isNear(file, path) ? 0 : 1,
     isSlow(file) ? 1 : 0,
     near.get(file) ?? Number.POSITIVE_INFINITY,
   ]
   return files
-    .filter((file) => near.has(file) || isNear(file, path))
+    .filter((file) => near.has(file) || isNear(file, path) || named.includes(file))
     .map((file) => ({ file, by: rank(file) }))
     .sort((a, b) => a.by.map((value, at) => value - b.by[at]!).find((order) => order !== 0) ?? 0)
     .map(({ file }) => file)

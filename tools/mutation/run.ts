@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { listNearest } from './areas.ts'
 import { EXPLAINED, type Explained } from './explained.ts'
 import { buildImporters } from './importers.ts'
 import { applyMutant, type NamedMutant, nameMutant } from './mutant.ts'
@@ -97,11 +98,12 @@ export async function runMutants(request: MutationRequest): Promise<MutationResu
       return verdict
     }
     const judged = new Map<NamedMutant, ReadonlySet<string>>()
-    const rank = (path: string) => rankTestFiles(path, session.files, findImporters(path))
+    const rank = (path: string) =>
+      rankTestFiles(path, session.files, { importers: findImporters(path), named: listNearest(path) })
     /** One of the nearest files after the other, so that those behind the first run only for what it leaves. */
     const judgeNear = async (mutant: NamedMutant): Promise<Verdict | undefined> => {
       let verdict: Verdict | undefined
-      for (const file of rank(mutant.path).slice(0, NEAR_FILES)) {
+      for (const file of rank(mutant.path).slice(0, NEAR_FILES + listNearest(mutant.path).length)) {
         const isKnown = known.files.has(file)
         if (isKnown && judged.has(mutant)) continue
         await look([file])
@@ -135,7 +137,7 @@ export async function runMutants(request: MutationRequest): Promise<MutationResu
   }
 }
 
-/** Files of tests that judge a change first. */
+/** Files of tests that judge a change first, beside those that are named for it. */
 const NEAR_FILES = 3
 
 /** The texts of all programs of the repository. */

@@ -130,9 +130,13 @@ export async function openTestSession(
   }
   /** Rounds of the process. Another one counts from the start, so that it finds what Node compiled of the same addresses. */
   let rounds = 0
+  /** The process of the last round, which may hang before it begins the next one; 0 for none. */
+  let lastPid = 0
 
   async function beginRound(round: Omit<Round, 'number'>): Promise<void> {
-    if (rounds > 0 && (await readNote()).held > MOST_HELD) await endProcess()
+    const { pid, held } = rounds > 0 ? await readNote() : { pid: 0, held: 0 }
+    if (pid > 0) lastPid = pid
+    if (held > MOST_HELD) await endProcess()
     rounds += 1
     await writeFile(roundFile, JSON.stringify({ number: rounds, ...round } satisfies Round))
     // The process of the last round may have ended with a test that was late.
@@ -144,6 +148,18 @@ export async function openTestSession(
   async function endProcess(): Promise<void> {
     await kept.end()
     rounds = 0
+    lastPid = 0
+  }
+
+  /** Runs files of tests as the code is, and counts what they run. */
+  async function lookOnce(files: readonly string[]) {
+    await rm(folder, { recursive: true, force: true })
+    await beginRound({ stale: [], limitsMs: {}, reach: { folder, paths } })
+    setBail(0)
+    vitest.state.filesMap.clear()
+    const result = await vitest.runTestSpecifications(files.map((file) => byFile.get(file)!))
+    setBail(1)
+    return { ...readTests(result), reached: await readReached(folder) }
   }
 
   /** Runs tests beside a change until one fails. */
@@ -161,7 +177,7 @@ export async function openTestSession(
     let isLate = false
     const timer = setTimeout(async () => {
       isLate = true
-      const { pid } = await readNote()
+      const pid = (await readNote()).pid || lastPid
       if (pid > 0) process.kill(pid, 'SIGKILL')
     }, slower * limitOf(tests))
     const result = await vitest.runTestSpecifications(chosen)
@@ -190,13 +206,11 @@ export async function openTestSession(
   return {
     files: [...byFile.keys()],
     look: async (files) => {
-      await rm(folder, { recursive: true, force: true })
-      await beginRound({ stale: [], limitsMs: {}, reach: { folder, paths } })
-      setBail(0)
-      vitest.state.filesMap.clear()
-      const result = await vitest.runTestSpecifications(files.map((file) => byFile.get(file)!))
-      setBail(1)
-      return { ...readTests(result), reached: await readReached(folder) }
+      const found = await lookOnce(files)
+      if (found.failed.length === 0 || rounds === 1) return found
+      // What an earlier change left in the process may have failed them.
+      await endProcess()
+      return lookOnce(files)
     },
     judge: async (judgement) => {
       let open = judgement.tests
@@ -225,11 +239,14 @@ function readTests({ testModules }: TestRunResult): { tests: TestOfRun[]; failed
     for (const test of module.children.allTests()) {
       const durationMs = test.diagnostic()?.duration ?? 0
       if (test.result().state === 'passed') tests.push({ id: test.id, file: module.moduleId, durationMs })
-      else failed.push(`${module.relativeModuleId} > ${test.fullName}`)
+      else failed.push(`${module.relativeModuleId} > ${test.fullName}${describeErrors(test.result().errors)}`)
     }
   }
   return { tests, failed }
 }
+
+const describeErrors = (errors: readonly { message: string }[] = []) =>
+  errors.map(({ message }) => `\n    ${message.split('\n', 1)[0]}`).join('')
 
 async function readReached(folder: string): Promise<ReachedCode[]> {
   await mkdir(folder, { recursive: true })

@@ -168,6 +168,14 @@ describe('late groups', () => {
     expect(lookUntil(lanes, 500, 350)).toMatchObject({ fastSlots: 8, lateGroups: [A, B] })
   })
 
+  test('are late by their answers, whenever more is sent to them', () => {
+    const lanes = buildLanes(8)
+    enterMany(lanes, 6, A)
+    lookUntil(lanes, 200)
+    enterMany(lanes, 2, A, 200)
+    expect(lookUntil(lanes, 251, 250)).toMatchObject({ fastSlots: 8, lateGroups: [A] })
+  })
+
   test('get slots again with their next answer, which is worth a look', () => {
     const lanes = buildLanes(8)
     const [first] = enterMany(lanes, 8, A)

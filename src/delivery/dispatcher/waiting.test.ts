@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { buildLanes } from './lanes.ts'
+import { buildLanes, LOOK_MS } from './lanes.ts'
 import { buildWaiting } from './waiting.ts'
 
 const ROOM = { slowSlots: 1, slowGroups: [], lateGroups: [], inFlight: new Map(), perGroup: 9, hasPeers: false }
@@ -34,4 +34,23 @@ test('a row that came due since the round began is claimed at once', async () =>
 test('one that was due then has no slot, and one that is due later is waited for', async () => {
   expect(await waitUntil(0)).toBe(false)
   expect(await waitUntil(6)).toBe(false)
+})
+
+test('while no slot is free, room is looked for at short intervals, up to the end of the wait', async () => {
+  const machine = buildManualClock()
+  const slept: number[] = []
+  const clock = {
+    ...machine,
+    sleep: async (ms: number) => {
+      slept.push(ms)
+      machine.advance(ms)
+    },
+  }
+  const lanes = buildLanes(1)
+  lanes.enter({ group: 'one', startedAtMs: clock.now() })
+  const waiting = buildWaiting({ clock, lanes, nextDueAt: async () => new Date(clock.now() + 2.5 * LOOK_MS) })
+  waiting.beginRound()
+  await waiting.wait({ ...ROOM, fastSlots: 0, workerId: 'worker-a', now: new Date(clock.now()) })
+  expect(slept.length).toBeGreaterThan(1)
+  expect(Math.max(...slept)).toBeLessThanOrEqual(LOOK_MS)
 })

@@ -5,6 +5,7 @@ import { expectFewReads } from '../../../test/harness/plan/plan-reads.ts'
 import { INDEX_PLANS } from '../../postgres/statement/database.ts'
 import { provisioningJobs } from '../../provisioning/job/job.store.ts'
 import { replayJobs } from '../../webhook/replay/replay-job.store.ts'
+import type { ReplayJobId } from '../../webhook/replay/replay-job-record.ts'
 
 /** Jobs of each state; a look of a runner finds 100 at most. */
 const ENDED = 2_000
@@ -32,4 +33,28 @@ test.each([
     `select document_id from ${table} where status = 'running' order by created_at`,
   )
   expect(found).toEqual(running.map((row) => row.document_id))
+})
+
+test('a job moves from one of the named states alone, clears its failures and leaves other jobs as they are', async () => {
+  await using database = await createTestDatabase()
+  const { db, pool } = database
+  const [created, now] = [new Date('2026-09-11T12:00:00.000Z'), new Date('2026-09-11T13:00:00.000Z')]
+  const ids: ReplayJobId[] = []
+  for (let count = 0; count < 2; count += 1) {
+    const { rows } = await pool.query(
+      `insert into replay_job (document_id, status, total, failures, last_error, created_at, updated_at, filters, confirm_duplicate)
+       values (gen_random_uuid(), 'paused', 0, 3, 'a fault', $1, $1, '{}', false) returning document_id`,
+      [created],
+    )
+    ids.push(rows[0].document_id)
+  }
+  const [one, other] = ids as [ReplayJobId, ReplayJobId]
+  const step = { from: ['paused', 'failed'] as const, to: 'cancelled' as const, endedAt: now, now }
+  const read = async () => (await pool.query('select * from replay_job order by document_id <> $1', [one])).rows
+  expect(await replayJobs.move(db, one, { ...step, from: ['running'] })).toBeUndefined()
+  expect(await replayJobs.move(db, one, step)).toMatchObject({ id: one, status: 'cancelled' })
+  expect(await read()).toMatchObject([
+    { document_id: one, status: 'cancelled', failures: 0, last_error: null, ended_at: now, updated_at: now },
+    { document_id: other, status: 'paused', failures: 3, last_error: 'a fault', ended_at: null, updated_at: created },
+  ])
 })

@@ -19,22 +19,22 @@ export type ErrorClass =
 
 /** Every failure class, in the order of the stages of an attempt. */
 export const ERROR_CLASSES = Object.keys({
-  blocked_address: true,
-  dns: true,
-  connect: true,
-  tls: true,
-  timeout: true,
-  reset: true,
-  protocol: true,
-  interrupted: true,
-  redirect: true,
-  http_4xx: true,
-  http_5xx: true,
-  http_unexpected: true,
-  secret_missing: true,
-  secret_unreadable: true,
-  lease_expired: true,
-} satisfies Record<ErrorClass, true>) as ErrorClass[]
+  blocked_address: null,
+  dns: null,
+  connect: null,
+  tls: null,
+  timeout: null,
+  reset: null,
+  protocol: null,
+  interrupted: null,
+  redirect: null,
+  http_4xx: null,
+  http_5xx: null,
+  http_unexpected: null,
+  secret_missing: null,
+  secret_unreadable: null,
+  lease_expired: null,
+} satisfies Record<ErrorClass, null>) as ErrorClass[]
 
 /** Outcome of an attempt, as needed for the decision. */
 export type AttemptResult = { statusCode: number } | { errorClass: ErrorClass } | typeof ACKNOWLEDGED

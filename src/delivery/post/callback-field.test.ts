@@ -24,3 +24,12 @@ test.each([
 test('elsewhere the refusal of a private target names no setting', async () => {
   expect(await readRefusal('https://127.0.0.1:4000/hook', elsewhere)).not.toContain('WEBHOOK_ALLOWED')
 })
+
+test('in development a URL that is refused for another reason names no setting', async () => {
+  const lookup = async () => ['10.0.0.7']
+  for (const url of ['https://user:secret@127.0.0.1/', 'ftp://127.0.0.1/', 'hook']) {
+    const refused = await checkNewUrl({ callbackRules: inDevelopment, lookup }, url).catch((error) => error)
+    expect(refused).toMatchObject({ status: 422, errors: [{ path: 'url' }] })
+    expect(refused.errors[0].message).not.toContain('WEBHOOK_ALLOWED')
+  }
+})

@@ -189,6 +189,18 @@ describe('a key in use', () => {
     expect(await statusWith(key)).toBe(403)
   })
 
+  test('cannot be made to end now, and can be made to end a millisecond later', async () => {
+    const make = async (ms: number) => {
+      const body = {
+        name: 'x',
+        permissions: ['user:find-all'],
+        expires_at: new Date(app.clock.now() + ms).toISOString(),
+      }
+      return (await app.call('POST', KEYS, { token: reader.token, body })).status
+    }
+    expect([await make(0), await make(1)]).toEqual([422, 201])
+  })
+
   test('expires exactly at expires_at', async () => {
     const endsAtMs = app.clock.now() + 60_000
     const { key } = await createKey(reader, ['user:find-all'], { expires_at: new Date(endsAtMs).toISOString() })

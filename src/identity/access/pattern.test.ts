@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { coversPattern, isKnownPattern, PATTERN_PATTERN } from './pattern.ts'
+import {
+  checkPatternsHaveEffect,
+  checkPatternsKnown,
+  coversPattern,
+  isKnownPattern,
+  PATTERN_PATTERN,
+} from './pattern.ts'
 
 const RESOURCES = ['webhook', 'webhook-event', 'user']
 const ACTIONS = ['create', 'find-all']
@@ -38,5 +44,20 @@ describe('patterns', () => {
     expect(coversPattern('webhook:*', 'webhook-event:create')).toBe(false)
     expect(coversPattern('webhook:create', 'webhook:*')).toBe(false)
     expect(coversPattern('webhook:*', '*:*')).toBe(false)
+  })
+
+  test('are refused where one is unknown, or has no effect in an account, with its index', () => {
+    const [known, unknown] = [
+      ['user:create', 'webhook:*'],
+      ['user:create', 'webhook:fly'],
+    ]
+    const refused = (path: string, code: string) =>
+      expect.objectContaining({ errors: [expect.objectContaining({ path, code })] })
+    expect(() => checkPatternsKnown(known, PERMISSIONS)).not.toThrow()
+    expect(() => checkPatternsKnown(unknown, PERMISSIONS)).toThrow(refused('permissions.1', 'unknown_permission'))
+    expect(() => checkPatternsHaveEffect(known, PERMISSIONS, 'A role')).not.toThrow()
+    expect(() => checkPatternsHaveEffect(known, ['user:create'], 'A role')).toThrow(
+      refused('permissions.1', 'no_effect_in_scope'),
+    )
   })
 })

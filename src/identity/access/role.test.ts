@@ -61,13 +61,21 @@ describe('roles', () => {
     const renamed = await asRoot('PATCH', path, { name: 'Helpers' })
     expect(renamed.body.data).toMatchObject({ name: 'Helpers', permissions: ['user:*'], description: 'All of it' })
     expect((await asRoot('GET', path)).body.data).toEqual(renamed.body.data)
+    // Each change counts alone, and none of the same twice.
+    for (const change of [
+      { requires_second_factor: true },
+      { is_account_scoped: true, permissions: ['account:update'] },
+    ]) {
+      expect((await asRoot('PATCH', path, change)).body.data).toMatchObject(change)
+      expect((await asRoot('GET', path)).body.data).toMatchObject(change)
+      await asRoot('PATCH', path, change)
+    }
     expect((await asRoot('DELETE', path)).status).toBe(200)
     expect((await asRoot('GET', path)).status).toBe(404)
     const events = (await app.events()).filter((event) => event.endsWith(role.document_id))
     expect(events.map((event) => event.split(' ')[0])).toEqual([
       'role.create',
-      'role.update',
-      'role.update',
+      ...Array(4).fill('role.update'),
       'role.delete',
     ])
   })

@@ -115,3 +115,30 @@ describe('the places of password checks', () => {
     expect(shares.countNetworks()).toBeLessThan(1_000)
   })
 })
+
+test.each([
+  ['an address', 8, ['10.1.1.1'], '10.1.1.1'],
+  [
+    'a /24',
+    32,
+    ['10.1.1.1', '10.1.1.2', '10.1.1.3', '10.1.1.4', '10.1.1.5', '10.1.1.6', '10.1.1.7', '10.1.1.8'],
+    '10.1.1.9',
+  ],
+  ['a /56', 16, ['2001:db8:1:101::1', '2001:db8:1:102::1', '2001:db8:1:103::1'], '2001:db8:1:104::1'],
+])(
+  '%s with less than %i points gets the places that are kept for few tries, and none with as many',
+  (_name, limit, addresses, next) => {
+    const { stranger, fill } = open()
+    const points = (count: number) => {
+      for (let step = 0; step < count; step += 1) stranger(addresses[step % addresses.length]!)?.leave(false)
+    }
+    points(limit - 1)
+    const others = fill((step) => (step < 25 ? stranger(`10.${50 + step}.1.1`) : undefined))
+    expect(others).toHaveLength(25)
+    const fair = stranger(next)
+    expect(fair).toBeDefined()
+    fair?.leave(false)
+    points(1)
+    expect(stranger(next)).toBeUndefined()
+  },
+)

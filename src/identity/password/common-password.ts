@@ -151,7 +151,7 @@ function isSmall(added: string): boolean {
 function isCommonWord(text: string): boolean {
   if (COMMON_WORDS.has(text) || (text.length >= LEAKED_WORD_MIN && isLeakedPassword(text))) return true
   const half = text.slice(0, text.length / 2)
-  return text.length >= 6 && text === half + half && COMMON_WORDS.has(half)
+  return text === half + half && COMMON_WORDS.has(half)
 }
 
 function toLetters(text: string): string {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import type { SessionId, UserId } from '../../base/id.ts'
-import { claimHandshake } from './exchange.store.ts'
+import { claimHandshake, deleteExpiredNonces } from './exchange.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
 const LATER = new Date(NOW.getTime() + 60_000)
@@ -53,4 +53,31 @@ test.each([
 test('the session of another user is none', async () => {
   const [one, other] = [await open(), await open()]
   expect(await claim({ ...one, userId: other.userId }, randomBytes(32))).toBeUndefined()
+})
+
+test('nonces of tokens that expired before an instant are deleted in batches, the oldest first, and no others', async () => {
+  await database.pool.query('delete from sso_nonce')
+  for (const ms of [-1, -3, -2, 0])
+    await database.pool.query('insert into sso_nonce (nonce_hash, expires_at) values ($1, $2)', [
+      Buffer.from(`${ms}`),
+      new Date(NOW.getTime() + ms),
+    ])
+  const read = async () =>
+    (await database.pool.query('select nonce_hash from sso_nonce order by expires_at')).rows.map((row) =>
+      row.nonce_hash.toString(),
+    )
+  expect(await deleteExpiredNonces(database.db, NOW, 2)).toBe(2)
+  expect(await read()).toEqual(['-1', '0'])
+  // A row that another sweep deletes is left to it.
+  const other = await database.pool.connect()
+  try {
+    await other.query('begin')
+    await other.query('select from sso_nonce for update')
+    expect(await deleteExpiredNonces(database.db, NOW, 2)).toBe(0)
+  } finally {
+    await other.query('rollback')
+    other.release()
+  }
+  expect(await deleteExpiredNonces(database.db, NOW, 2)).toBe(1)
+  expect(await read()).toEqual(['0'])
 })

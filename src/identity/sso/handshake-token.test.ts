@@ -64,6 +64,11 @@ function countMacs(token: string, accept = true): number {
 }
 
 describe('verifying a handshake token', () => {
+  test('takes a nonce of 22 to 255 characters', () => {
+    const isTaken = (length: number) => verify(signHandshake(rules, handshake({ nonce: 'n'.repeat(length) }))).ok
+    expect([21, 22, 255, 256].map(isTaken)).toEqual([false, true, true, false])
+  })
+
   test('computes the same number of MACs for every text', () => {
     const token = signHandshake(rules, handshake())
     const signed = (claims: object, type: string, secret = rules.secrets[0]!) =>

@@ -185,6 +185,13 @@ describe('a handshake is refused', () => {
 })
 
 describe('targets', () => {
+  test('have no user name and no password', () => {
+    const read = (userinfo: string) => readTarget(TARGET.replace('://', `://${userinfo}`), production)
+    expect([read('')?.origin, read('ada@'), read(':secret@'), read('ada:secret@')]).toEqual([
+      ...[TARGET, null, null, null],
+    ])
+  })
+
   const development = { origins: [TARGET], allowLoopback: true }
   const production = { origins: [TARGET], allowLoopback: false }
   const loopbacks = [

@@ -9,6 +9,7 @@ test.each([
   ['http://[::1]:8080/callback', 'native'],
   ['com.example.app:/callback', 'native'],
   ['https://app.example.com/native', 'native'],
+  [`https://app.example.com/${'a'.repeat(2048 - 'https://app.example.com/'.length)}`, 'web'],
 ] as const)('%s is a redirect URI of a %s client', (uri, type) => {
   expect(findRedirectFault(uri, type)).toBeUndefined()
 })
@@ -33,7 +34,7 @@ test.each([
   ['com.example.app://a;b/callback', 'native', 'host of letters'],
   ['javascript:alert(1)', 'native', 'reserves'],
   ['data:text/html,x', 'native', 'reserves'],
-  [`https://app.example.com/${'a'.repeat(2048)}`, 'web', '2048'],
+  [`https://app.example.com/${'a'.repeat(2049 - 'https://app.example.com/'.length)}`, 'web', '2048'],
 ] as const)('%s is refused for a %s client: %s', (uri, type, word) => {
   expect(findRedirectFault(uri, type)).toContain(word)
 })

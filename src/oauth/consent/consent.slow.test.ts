@@ -27,6 +27,14 @@ describe('the scopes of a decision', () => {
     })
   })
 
+  test('remember what was refused before, until it is given', () => {
+    const before = { scopes: ['openid'], refusedScopes: ['email', 'profile'] }
+    expect(decideScopes(['openid', 'email'], undefined, before)).toEqual({
+      scopes: ['openid', 'email'],
+      refusedScopes: ['profile'],
+    })
+  })
+
   test('cannot hold one that was not asked for', () => {
     expect(() => decideScopes(['openid'], ['contract:write'], undefined)).toThrow(
       'must be a scope that the app asks for',

@@ -64,3 +64,36 @@ test('a refresh token that ended meanwhile with its family is refused like a spe
   expect(await redeem('RefreshToken', 'gone')).toEqual(REFUSED)
   expect(revoked).toEqual([])
 })
+
+test.each([
+  ['token', { error: 'server_error', error_description: 'oops! something went wrong' }, []],
+  ['authorization', 'a page', ['a page']],
+])(
+  'a fault of the state answers the route %s as the provider answers its own, and nothing that was prepared',
+  async (route, body, pages) => {
+    const rendered: unknown[] = []
+    const removed: string[] = []
+    const deps = {
+      ...{ db: database.db, refresh: { repeatMs: 0 } },
+      machineClock: {
+        now: () => {
+          throw new Error('no time')
+        },
+      },
+      pages: {
+        renderError: async (ctx: KoaContextWithOIDC) => {
+          rendered.push('a page')
+          ctx.body = 'a page'
+        },
+      },
+    } as unknown as RequestEndDeps
+    const provider = { emit: (name: string) => revoked.push(name) }
+    const prepared = { status: 303, body: { code: 'issued' }, remove: (name: string) => removed.push(name) }
+    const ctx = { ...prepared, oidc: { route, provider } } as unknown as KoaContextWithOIDC
+    spendAtEnd(ctx, { model: 'AuthorizationCode', idHash: hashStateId('code'), consumedBy: null })
+    await writeAtRequestEnd(deps, ctx, findRequestState(ctx)!)
+    expect([ctx.status, ctx.body, rendered, removed, revoked]).toEqual([
+      ...[500, body, pages, ['location', 'set-cookie'], ['server_error']],
+    ])
+  },
+)

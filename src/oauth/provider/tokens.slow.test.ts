@@ -113,6 +113,31 @@ describe('an access token', () => {
   })
 })
 
+test('codes, tokens and sessions live as long as the contract says', async () => {
+  const { pool } = fixture.app.database
+  const read = async () => {
+    const text = `select model, payload, extract(epoch from expires_at)::float as until from oauth_state`
+    const { rows } = await pool.query(text)
+    // The clock goes on between both instants.
+    const seconds = (row: { payload: { iat?: number }; until: number }) =>
+      30 * Math.round((row.until - (row.payload.iat ?? 0)) / 30)
+    return new Set(
+      rows.map((row) => `${row.model} ${row.payload.accountId === undefined ? 'stranger' : 'user'} ${seconds(row)}`),
+    )
+  }
+  await pool.query('delete from oauth_state')
+  const browser = openBrowser()
+  await openBrowser().visit(`${fixture.issuer}/device?user_code=BCDF-GHJK`)
+  await flow.signIn(browser, { user, parameters: OFFLINE })
+  const [day, lives] = [86_400, await read()]
+  for (const [life, seconds] of [
+    ...[['Session stranger', 1_800] as const, ['Session user', 90 * day] as const],
+    ...[['AccessToken user', 900] as const, ['RefreshToken user', 30 * day] as const],
+    ...[['AuthorizationCode user', 60] as const, ['Grant user', 90 * day] as const],
+  ])
+    expect([...lives]).toContain(`${life} ${seconds}`)
+})
+
 describe('a code', () => {
   test('is good for one redemption; the second ends what the first gave', async () => {
     const begun = await flow.begin(openBrowser(), { user, parameters: OFFLINE })

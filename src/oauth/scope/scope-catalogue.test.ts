@@ -18,7 +18,8 @@ describe('the catalogue of scopes', () => {
   test('has the scopes of OpenID Connect, which open no permission', () => {
     for (const name of ['openid', 'profile', 'email', 'offline_access'])
       expect(findScope(name)?.permissions).toEqual([])
-    expect(findScope('openid')?.isOptional).toBe(false)
+    // A user may refuse each other one.
+    expect(SCOPES.filter(({ isOptional }) => !isOptional).map(({ name }) => name)).toEqual(['openid'])
   })
 
   test('opens only permissions that a route asks for', () => {

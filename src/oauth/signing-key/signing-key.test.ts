@@ -39,6 +39,16 @@ test('a successor is created one lead before a key has signed for its time, and 
   expect(planScheduledKeys([...keys, ...planned], due)).toEqual([])
 })
 
+test('the age of a key says nothing of another algorithm', () => {
+  const due = at(KEY_USE_MS - KEY_LEAD_MS)
+  const keys = [
+    { alg: 'ES256' as const, activeAt: NOW },
+    { alg: 'RS256' as const, activeAt: at(1) },
+  ]
+  expect(planScheduledKeys(keys, due)).toEqual([{ alg: 'ES256', activeAt: at(KEY_USE_MS) }])
+  expect(planScheduledKeys(keys.slice(0, 1), NOW)).toEqual([{ alg: 'RS256', activeAt: NOW }])
+})
+
 test('the newest key whose time has come signs; a later one is only published', () => {
   const [old, current, next] = [-2, -1, 1].map((days) => ({ alg: 'ES256' as const, activeAt: at(days * 86_400_000) }))
   expect(orderKeys([old!, current!, next!], NOW)).toEqual([current, old, next])

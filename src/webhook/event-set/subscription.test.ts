@@ -121,6 +121,16 @@ describe('replacing the event set', () => {
     expect(await readLinks(webhook)).toHaveLength(4)
   })
 
+  test('is of a webhook that is there: once that is deleted, nothing is read or changed', async () => {
+    const webhook = await createWebhook()
+    await putSet(webhook, ids('contract.create'))
+    const before = await readLinks(webhook)
+    await app.admin('DELETE', `${WEBHOOKS}/${webhook}`)
+    await expectRefusal(() => putSet(webhook, ids('contract.update')), 404, 'not_found')
+    await expectRefusal(() => app.admin('GET', `${WEBHOOKS}/${webhook}/events`), 404, 'not_found')
+    expect(await readLinks(webhook)).toHaveLength(before.length)
+  })
+
   test('names every id that is no event type, by its place, and changes nothing', async () => {
     const webhook = await createWebhook()
     await putSet(webhook, ids('contract.create'))

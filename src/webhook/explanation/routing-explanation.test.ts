@@ -129,6 +129,11 @@ describe('an event at a webhook with a ledger row', () => {
     expect(explained).toMatchObject({ verdict, basis: 'ledger' })
     expect(explained.reason).toContain(words)
   })
+
+  test('a replay of a delivered row waits without an error', () => {
+    const dispatch = { id: 'row' as DispatchId, status: 'retrying' as const, attempts: 1, lastError: null }
+    expect(explain({ webhook: { dispatch } }).reason).toContain('after one POST (last error: none)')
+  })
 })
 
 describe('asking why an event was or was not delivered', () => {

@@ -7,10 +7,11 @@ import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { findEvent } from '../../event/occurrence/event.store.ts'
 import { deleteOldEvents } from '../../event/recording/event-removal.store.ts'
+import type { ListFilter } from '../../http/listing/filter.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { cameInto, countChanges, findShard, readTotals } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
-import { insertDispatch } from './dispatch.store.ts'
+import { insertDispatch, listDispatches, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 import { deleteLedger } from './dispatch.ts'
 import { cancelOrphanedDispatches, cancelWaitingDispatches, deleteOldDispatches } from './removal.store.ts'
 import { scheduleReplays } from './replay.store.ts'
@@ -262,4 +263,39 @@ describe('retention', () => {
     expect(await findEvent(t.db, keptEvent)).toBeDefined()
     expect(await findEvent(t.db, unrouted!.id)).toMatchObject({ routedAt: null })
   })
+})
+
+test('a row that was delivered once keeps that time, and the end of a success is its delivery', () => {
+  const [earlier, updatedAt] = [new Date(1_000), new Date(2_000)]
+  const timeOf = (row: Partial<StoredDispatch>) =>
+    toDispatchRecord({ deliveredAt: null, updatedAt, trigger: null, ...row } as StoredDispatch)
+  expect(timeOf({ status: 'failed', deliveredAt: earlier })).toMatchObject({
+    deliveredAt: earlier,
+    trigger: 'schedule',
+  })
+  expect(timeOf({ status: 'success', deliveredAt: earlier, trigger: 'replay' })).toMatchObject({
+    ...{ deliveredAt: earlier, trigger: 'replay' },
+  })
+  expect(timeOf({ status: 'success' })).toMatchObject({ deliveredAt: updatedAt })
+  expect(timeOf({ status: 'failed' })).toMatchObject({ deliveredAt: null })
+})
+
+test('a list by status reads no ended rows that it cannot hold', async () => {
+  await using t = await openLedger()
+  const cases: [operator: ListFilter['operator'], values: DispatchStatus[], parts: number][] = [
+    ['in', ['exhausted', 'failed'], 2],
+    ['eq', ['cancelled'], 1],
+    ['in', ['success'], 1],
+    ['in', ['pending'], 1],
+    ['in', ['failed', 'retrying'], 2],
+    ['in', ['success', 'pending'], 2],
+    ['nin', ['success'], 4],
+    ['nin', ['success', 'pending', 'retrying'], 3],
+    ['ne', ['failed'], 2],
+  ]
+  for (const [operator, values, parts] of cases) {
+    const filters = [{ field: 'status', operator, values } as ListFilter]
+    const read = listDispatches(t.db, filters, 'all').parts(undefined)
+    expect([operator, values, read.length]).toEqual([operator, values, parts])
+  }
 })

@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
 import { buildKeyring, KeyringError } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
-import { buildHeaderCache, isOtherOrigin, readHeaders, sealHeaders } from './own-headers.ts'
+import {
+  buildHeaderCache,
+  checkHeadersStay,
+  findHeaderChange,
+  isOtherOrigin,
+  readHeaders,
+  sealHeaders,
+} from './own-headers.ts'
+import type { WebhookRecord } from './webhook.store.ts'
 
 const keyring = buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], systemRandom)
 
@@ -76,4 +84,23 @@ test.each([
   ['https://a.example.b.example/', true],
 ])('%s is another origin than https://a.example/hook: %s', (url, isOther) => {
   expect(isOtherOrigin(url, 'https://a.example/hook')).toBe(isOther)
+})
+
+test('headers go to another origin only when they are given again', () => {
+  const hook = { headerNames: ['authorization'], url: 'https://a.test/one' } as WebhookRecord
+  const [here, elsewhere] = ['https://a.test/two', 'https://b.test/one']
+  expect(() => checkHeadersStay(hook, { url: elsewhere })).toThrow(
+    expect.objectContaining({ errors: [expect.objectContaining({ path: 'headers', code: 'required' })] }),
+  )
+  for (const change of [{}, { url: here }, { url: elsewhere, headers: {} }])
+    expect(() => checkHeadersStay(hook, change)).not.toThrow()
+  expect(() => checkHeadersStay({ ...hook, headerNames: [] }, { url: elsewhere })).not.toThrow()
+})
+
+test('headers that are given are a change, unless there were none and are none', () => {
+  const find = (headerNames: string[], headers: Record<string, string> | undefined) =>
+    findHeaderChange({ keyring }, { id: 'one', headerNames } as unknown as WebhookRecord, headers).headerNames
+  expect([find(['a'], undefined), find([], {}), find(['a'], {}), find([], { b: '1' })]).toEqual([
+    ...[undefined, undefined, [], ['b']],
+  ])
 })

@@ -75,6 +75,11 @@ describe('the limits of rows', () => {
     expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(1, 4) })).status).toBe(200)
     expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(0, 2) })).status).toBe(200)
     expect((await tenant('POST', LINKS, { webhook: two, event: events[0] })).status).toBe(201)
+    // Less is taken although it is still too much.
+    await setLimit({ subscriptions: 1 })
+    expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(0, 1) })).status).toBe(200)
+    expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(1, 2) })).status).toBe(200)
+    expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(0, 2) })).status).toBe(409)
   })
 })
 

@@ -19,7 +19,6 @@ export function hasAmbiguousKeys(json: string): boolean {
       expectsKey = character === '{'
     } else if (character === '}' || character === ']') {
       open.pop()
-      expectsKey = false
     } else if (character === ',') {
       expectsKey = open.at(-1) !== undefined
     } else if (character === '"') {

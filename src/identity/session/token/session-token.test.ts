@@ -76,6 +76,10 @@ describe('a session JWT', () => {
     ['without an account member', () => sign({ account: undefined })],
     ['with an account that is no id', () => sign({ account: 7 })],
     ['without an id of its own', () => sign({ jti: undefined })],
+    ['with an id of its own that is too long', () => sign({ jti: 'x'.repeat(256) })],
+    ['with a list of one user', () => sign({ sub: [claims.userId] })],
+    ['with a list of one session', () => sign({ sid: [claims.sessionId] })],
+    ['with a list of one account', () => sign({ account: [claims.accountId] })],
   ])('is refused when it is %s', (_name, make) => {
     expect(isTaken(sign({}))).toBe(true)
     expect(isTaken(make())).toBe(false)

@@ -36,6 +36,12 @@ test('a provider shows its state, what came of the sign-ins of a day, and no sec
     successes: 1,
     failures: [{ reason: 'denied', count: 1 }],
   })
+  t.seat('google', { sub: '603', isEmailVerified: false })
+  await t.signIn(t.browser(), 'google')
+  expect((await providerOf('google')).failures).toEqual([
+    { reason: 'denied', count: 1 },
+    { reason: 'email_unverified', count: 1 },
+  ])
   expect(await providerOf('github')).toMatchObject({ starts: 0, successes: 0, failures: [] })
   const text = JSON.stringify(await read())
   expect(text).not.toMatch(/client_secret|PRIVATE KEY/i)

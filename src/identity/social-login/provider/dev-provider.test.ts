@@ -88,7 +88,10 @@ describe('the development provider', () => {
     ['client_id', 'another'],
     ['redirect_uri', 'https://evil.example/callback'],
     ['redirect_uri', 'http://localhost:3000/api/v3/auth/login/oauth/google/callback'],
+    ['response_type', 'token'],
     ['code_challenge_method', 'plain'],
+    ['code_challenge', ''],
+    ['state', ''],
     ['nonce', ''],
   ])('refuses a request with another %s (%s)', async (name, value) => {
     const browser = buildTestBrowser(app)

@@ -70,3 +70,20 @@ describe('the buttons of providers', () => {
     expect(looks).toEqual(['apple', undefined, 'google', undefined, 'microsoft', undefined])
   })
 })
+
+test('where a decision at a managed engine follows, only the providers that leave a token are offered', () => {
+  const engine = {
+    listProviders: () => [
+      { name: 'github', label: 'GitHub', leavesToken: false },
+      { name: 'google', label: 'Google', leavesToken: true },
+    ],
+  } as unknown as Parameters<typeof listProviderButtons>[0]
+  const offer = (isForDecision?: boolean) =>
+    listProviderButtons(engine, {
+      ...{ texts: ENGLISH, baseUrl: 'https://id.test', next: '/auth/oauth/engine', redirectUrl: undefined },
+      ...(isForDecision !== undefined && { isForDecision }),
+    }).map(({ href }) => href)
+  const redirect = `redirect_url=${encodeURIComponent('https://id.test/auth/oauth/engine')}`
+  const [github, google] = ['github', 'google'].map((name) => `/api/v3/auth/login/oauth/${name}?${redirect}`)
+  expect([offer(), offer(false), offer(true)]).toEqual([[github, google], [github, google], [google]])
+})

@@ -19,6 +19,15 @@ test.each([
   for (let length = 0; length < 20; length += 1) expect(readPixels(bytes.subarray(0, length))).toBeUndefined()
 })
 
+test('a picture has the marks of its format in their places', async () => {
+  const [png, webp] = [await draw(37, 11).png().toBuffer(), await draw(37, 11).webp().toBuffer()]
+  const change = (bytes: Buffer, at: number) =>
+    Buffer.from(bytes.map((byte, index) => (index === at ? byte ^ 1 : byte)))
+  for (let at = 0; at < 8; at += 1) expect(readPixels(change(png, at))).toBeUndefined()
+  for (let at = 12; at < 16; at += 1) expect(readPixels(change(png, at))).toBeUndefined()
+  for (const at of [0, 1, 2, 3, 8, 9, 10, 11]) expect(readPixels(change(webp, at))).toBeUndefined()
+})
+
 test('any bytes have a number of pixels or none, and never an error', () => {
   const heads = ['\x89PNG\r\n\x1a\n\0\0\0\rIHDR', '\xff\xd8\xff', 'RIFF\0\0\0\0WEBPVP8 ', 'RIFF\0\0\0\0WEBPVP8X', '']
   fc.assert(

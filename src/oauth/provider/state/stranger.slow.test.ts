@@ -117,9 +117,14 @@ describe('pushed requests of a public client', () => {
     expect((await countRows('PushedAuthorizationRequest')) - before).toBe(1)
     const long = new URLSearchParams({ ...REQUEST, client_id: client.id, state: 'x'.repeat(8_192) })
     expect((await fetch(`${fixture.issuer}/authorize?${long}`, { redirect: 'manual' })).status).toBe(400)
-    for (const path of ['token', 'device-authorization', 'device', 'introspect', 'revoke', 'end-session'])
+    for (const path of ['authorize', 'token', 'device-authorization', 'device', 'introspect', 'revoke', 'end-session'])
       expect([path, (await post(path, { a: 'x'.repeat(8_192) }, `${newNetwork()}.1`)).status]).toEqual([path, 400])
     const json = { 'x-forwarded-for': `${newNetwork()}.1`, 'content-type': 'application/json' }
+    for (const path of ['authorize', 'introspect', 'revoke']) {
+      const sent = { method: 'POST', headers: json, body: '{}', redirect: 'manual' } as const
+      const answer = await fetch(`${fixture.issuer}/${path}`, sent)
+      expect([path, answer.status, await answer.json()]).toMatchObject([path, 400, { error: 'invalid_request' }])
+    }
     const body = JSON.stringify({ redirect_uris: [REDIRECT_URI], client_name: 'x'.repeat(8_192) })
     expect((await fetch(`${fixture.issuer}/register`, { method: 'POST', headers: json, body })).status).toBe(400)
   })

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
+import type { AccountId, SessionId, UserId } from '../../base/id.ts'
+import {
+  findKeyCaller,
+  findPortalCaller,
+  findSessionCaller,
+  findUserCallers,
+  touchApiKey,
+  touchSession,
+} from './caller.store.ts'
+
+/** Which tokens open anything, judged by their statements alone: each beside a token that is as good as it can be. */
+
+let database: TestDatabase
+let rows: ReturnType<typeof buildIdentityRows>
+let user: UserId
+let account: AccountId
+beforeAll(async () => {
+  database = await createTestDatabase()
+  rows = buildIdentityRows(database.db)
+})
+afterAll(() => database[Symbol.asyncDispose]())
+beforeEach(async () => {
+  ;[user, account] = [await rows.user(), await rows.account()]
+  // Each lies beside rows of another user.
+  const other = await rows.user()
+  await rows.session(other)
+  const { id } = await rows.apiKey(other)
+  await rows.portalSession(await rows.account(), id)
+})
+
+const USER_ENDS: [name: string, columns: object][] = [
+  ['is disabled', { is_actived: false }],
+  ['is deleted', { deleted_at: MADE_AT }],
+]
+/** The last instant at which a token is good, and the first at which it is not. */
+const EDGE = [madeAfter(59_999), madeAfter(60_000)] as const
+
+describe('a session', () => {
+  const find = (sessionId: SessionId, now = MADE_AT, userId = user) =>
+    findSessionCaller(database.db, { sessionId, userId, now })
+
+  test('is found with what it carries', async () => {
+    const client = { client_id: 'app', scope: 'openid' }
+    const session = await rows.session(user, { account, amr: ['pwd', 'mfa'], ...client })
+    expect(await find(session)).toMatchObject({
+      ...{ userId: user, accountId: account, client: { id: 'app', scope: 'openid' }, lastUsedAt: MADE_AT },
+      ...{ expiresAt: madeAfter(60_000), proof: { hasFactor: false, isMultiFactor: true, provenAt: MADE_AT } },
+    })
+    const plain = await rows.session(user, { amr: ['pwd'] })
+    expect(await find(plain)).toMatchObject({ accountId: null, client: null, proof: { isMultiFactor: false } })
+  })
+
+  test('opens nothing for another user, unknown, expired, or revoked', async () => {
+    const session = await rows.session(user)
+    expect(await find(session, EDGE[0])).toBeDefined()
+    expect(await find(session, EDGE[1])).toBeUndefined()
+    expect(await find(session, MADE_AT, await rows.user())).toBeUndefined()
+    expect(await find(newId<SessionId>())).toBeUndefined()
+    await rows.set('session', session, { revoked_at: madeAfter(1) })
+    expect(await find(session)).toBeUndefined()
+  })
+
+  test.each(USER_ENDS)('opens nothing once its user %s', async (_name, columns) => {
+    const session = await rows.session(user)
+    expect(await find(session)).toBeDefined()
+    await rows.set('user', user, columns)
+    expect(await find(session)).toBeUndefined()
+  })
+
+  test('notes its last use alone, and not one after another', async () => {
+    const [session, other] = [await rows.session(user), await rows.session(user)]
+    const lastUse = async (id: SessionId) => (await find(id))?.lastUsedAt
+    await touchSession(database.db, { id: session, before: madeAfter(-1), now: madeAfter(9) })
+    expect(await lastUse(session)).toEqual(MADE_AT)
+    await touchSession(database.db, { id: session, before: MADE_AT, now: madeAfter(9) })
+    expect([await lastUse(session), await lastUse(other)]).toEqual([madeAfter(9), MADE_AT])
+  })
+})
+
+test('of users, those who are active are found', async () => {
+  const found = async (...users: UserId[]) =>
+    (await findUserCallers(database.db, users)).map(({ userId }) => userId).toSorted()
+  const other = await rows.user()
+  expect(await found(user, other)).toEqual([user, other].toSorted())
+  expect(await found(user)).toEqual([user])
+  for (const [, columns] of USER_ENDS) expect(await found(user, await rows.user(columns))).toEqual([user])
+})
+
+describe('an API key', () => {
+  const find = (tokenHash: Buffer, now = MADE_AT) => findKeyCaller(database.db, tokenHash, now)
+
+  test('is found with what it carries', async () => {
+    const { id, tokenHash } = await rows.apiKey(user, { account, last_used_at: MADE_AT, expires_at: madeAfter(60_000) })
+    expect(await find(tokenHash)).toMatchObject({
+      ...{ userId: user, apiKeyId: id, keyPatterns: ['user:find-all'], keyAccount: account, lastUsedAt: MADE_AT },
+      ...{ expiresAt: madeAfter(60_000) },
+    })
+    const plain = await rows.apiKey(user)
+    expect(await find(plain.tokenHash)).toMatchObject({ apiKeyId: plain.id, keyAccount: null, expiresAt: null })
+  })
+
+  test('opens nothing when it is unknown, expired or revoked', async () => {
+    const { id, tokenHash } = await rows.apiKey(user, { expires_at: madeAfter(60_000) })
+    expect(await find(tokenHash, EDGE[0])).toBeDefined()
+    expect(await find(tokenHash, EDGE[1])).toBeUndefined()
+    expect(await find(Buffer.alloc(32))).toBeUndefined()
+    await rows.set('api_key', id, { revoked_at: MADE_AT })
+    expect(await find(tokenHash)).toBeUndefined()
+  })
+
+  test.each(USER_ENDS)('opens nothing once its user %s', async (_name, columns) => {
+    const { tokenHash } = await rows.apiKey(user)
+    expect(await find(tokenHash)).toBeDefined()
+    await rows.set('user', user, columns)
+    expect(await find(tokenHash)).toBeUndefined()
+  })
+
+  test('of an account opens nothing once that is deleted', async () => {
+    const { tokenHash } = await rows.apiKey(user, { account })
+    await rows.set('account', account, { deleted_at: MADE_AT })
+    expect(await find(tokenHash)).toBeUndefined()
+    expect(await find((await rows.apiKey(user)).tokenHash)).toBeDefined()
+  })
+
+  test('notes its last use alone, the first one and not one after another', async () => {
+    const [key, other] = [await rows.apiKey(user), await rows.apiKey(user)]
+    const lastUses = async () =>
+      Promise.all([key, other].map(async ({ tokenHash }) => (await find(tokenHash))?.lastUsedAt))
+    await touchApiKey(database.db, { id: key.id, before: madeAfter(-1), now: MADE_AT })
+    expect(await lastUses()).toEqual([MADE_AT, null])
+    await touchApiKey(database.db, { id: key.id, before: madeAfter(-1), now: madeAfter(9) })
+    expect(await lastUses()).toEqual([MADE_AT, null])
+    await touchApiKey(database.db, { id: key.id, before: MADE_AT, now: madeAfter(9) })
+    expect(await lastUses()).toEqual([madeAfter(9), null])
+  })
+})
+
+describe('a portal session', () => {
+  const find = (tokenHash: Buffer, now = MADE_AT) => findPortalCaller(database.db, tokenHash, now)
+  let key: { id: string; tokenHash: Buffer }
+  let portal: Awaited<ReturnType<typeof rows.portalSession>>
+  beforeEach(async () => {
+    key = await rows.apiKey(user, { expires_at: madeAfter(90_000) })
+    portal = await rows.portalSession(account, key.id, { external_user: 'jo' })
+  })
+
+  test('is found with what it and its key carry, and ends with the first of both', async () => {
+    expect(await find(portal.tokenHash)).toMatchObject({
+      ...{ userId: user, account, apiKeyId: key.id, keyPatterns: ['user:find-all'], role: 'account-developer' },
+      ...{ portal: { id: portal.id, externalUser: 'jo' }, expiresAt: madeAfter(60_000) },
+    })
+    await rows.set('api_key', key.id, { expires_at: madeAfter(30_000) })
+    expect(await find(portal.tokenHash)).toMatchObject({ expiresAt: madeAfter(30_000) })
+    expect(await find(portal.tokenHash, madeAfter(29_999))).toBeDefined()
+    expect(await find(portal.tokenHash, madeAfter(30_000))).toBeUndefined()
+    await rows.set('api_key', key.id, { expires_at: null })
+    expect(await find(portal.tokenHash)).toMatchObject({ expiresAt: madeAfter(60_000) })
+  })
+
+  test('opens nothing by its link, when it is unknown, or expired', async () => {
+    expect(await find(portal.tokenHash, EDGE[0])).toBeDefined()
+    expect(await find(portal.tokenHash, EDGE[1])).toBeUndefined()
+    expect(await find(portal.linkHash)).toBeUndefined()
+    expect(await find(Buffer.alloc(32))).toBeUndefined()
+  })
+
+  test.each<[name: string, end: () => Promise<void>]>([
+    ['it is revoked', () => rows.set('portal_session', portal.id, { revoked_at: MADE_AT })],
+    ['its key is revoked', () => rows.set('api_key', key.id, { revoked_at: MADE_AT })],
+    ['its account is deleted', () => rows.set('account', account, { deleted_at: MADE_AT })],
+    ...USER_ENDS.map(([name, columns]): [string, () => Promise<void>] => {
+      return [`the owner of its key ${name}`, () => rows.set('user', user, columns)]
+    }),
+    ['its key is bound to another account', async () => rows.set('api_key', key.id, { account: await rows.account() })],
+  ])('opens nothing once %s', async (_name, end) => {
+    await rows.set('api_key', key.id, { account })
+    expect(await find(portal.tokenHash)).toBeDefined()
+    await end()
+    expect(await find(portal.tokenHash)).toBeUndefined()
+  })
+})

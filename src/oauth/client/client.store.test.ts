@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import {
+  type ClientId,
+  type ClientRecord,
+  findClient,
+  findClientWithSecrets,
+  insertClient,
+  lockClient,
+  rotateClientSecret,
+  updateClient,
+} from './client.store.ts'
+import { DEFAULT_SETTINGS, deleteClient } from './client.ts'
+import { findLogo, keepLogo, removeLogo } from './client-logo.store.ts'
+import { deleteUnusedClients } from './unused-client.store.ts'
+
+const NOW = new Date('2026-09-11T12:00:00.000Z')
+const at = (ms: number) => new Date(NOW.getTime() + ms)
+
+let database: TestDatabase
+let db: Database
+/** Clients beside each other, the first one with another before it and one behind. */
+let clients: ClientRecord[]
+beforeAll(async () => {
+  database = await createTestDatabase()
+  db = database.db
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+const write = <T>(act: (tx: Database) => Promise<T>) => inTransaction(db, act)
+
+async function make(more: Partial<ClientRecord> = {}): Promise<ClientRecord> {
+  const client: ClientRecord = {
+    ...DEFAULT_SETTINGS,
+    ...{ id: randomUUID() as string as ClientId, name: 'App', type: 'confidential', logoHash: null },
+    ...{ redirectUris: ['https://app.example.com/callback'], registration: 'administrator' },
+    ...{ createdAt: NOW, updatedAt: NOW, ...more },
+  }
+  await write((tx) => insertClient(tx, client, { id: randomUUID(), hash: Buffer.from(client.id) }))
+  return client
+}
+
+beforeEach(async () => {
+  clients = [await make({ name: 'One' }), await make({ name: 'Two' }), await make({ name: 'Three' })]
+})
+
+const rotate = (client: ClientId, overlapUntil: Date) =>
+  write(async (tx) => {
+    await lockClient(tx, client, NOW)
+    const secret = { id: randomUUID(), hash: Buffer.alloc(32) }
+    await rotateClientSecret(tx, { client, secret, overlapUntil, now: NOW })
+  })
+const endsOf = async (id: string) =>
+  (await findClientWithSecrets(db, id))?.secrets.map(({ expiresAt }) => expiresAt?.getTime() ?? null)
+
+describe('a client beside others', () => {
+  test('is found by its id, alone and with its secrets', async () => {
+    for (const client of clients) {
+      expect(await findClient(db, client.id)).toEqual(client)
+      const secrets = [{ hash: Buffer.from(client.id), expiresAt: null }]
+      expect(await findClientWithSecrets(db, client.id)).toEqual({ client, secrets })
+      expect(await write((tx) => lockClient(tx, client.id, NOW))).toEqual({ client, liveSecrets: 1 })
+    }
+  })
+
+  test('is written with all its settings, and no other is', async () => {
+    const [one, two, three] = clients as [ClientRecord, ClientRecord, ClientRecord]
+    const changed: ClientRecord = {
+      ...{ id: two.id, name: 'Renamed', type: 'public', applicationType: 'native', publisher: 'Example Ltd' },
+      ...{ redirectUris: ['com.example.app:/callback'], postLogoutRedirectUris: ['https://app.example.com/out'] },
+      ...{ grantTypes: ['authorization_code'], scopes: ['openid'], isFirstParty: !two.isFirstParty },
+      ...{ backchannelLogoutUri: 'https://app.example.com/end', isDpopBound: !two.isDpopBound },
+      ...{ idTokenAlg: two.idTokenAlg === 'ES256' ? 'RS256' : 'ES256', registration: 'dynamic' },
+      ...{ logoUri: 'https://app.example.com/logo', logoHash: 'hash', createdAt: at(1), updatedAt: at(2) },
+      ...{ authMethod: 'private_key_jwt', jwks: { keys: [] }, jwksUri: null, isParRequired: true },
+    }
+    await write((tx) => updateClient(tx, changed))
+    expect(await findClient(db, two.id)).toEqual(changed)
+    for (const other of [one, three]) expect(await findClient(db, other.id)).toEqual(other)
+  })
+
+  test('is deleted with its secrets and its logo, and no other is', async () => {
+    const [one, two] = clients as [ClientRecord, ClientRecord]
+    for (const { id } of clients)
+      await write((tx) => keepLogo(tx, id, { mediaType: 'image/png', body: Buffer.from(id), hash: '' }))
+    await write((tx) => deleteClient(tx, two.id, NOW))
+    expect([await findClient(db, two.id), await findClientWithSecrets(db, two.id)]).toEqual([undefined, undefined])
+    expect(await write((tx) => lockClient(tx, two.id, NOW))).toBeUndefined()
+    const count = 'select count(*)::int as n from oauth_client_secret where client = $1'
+    const countOf = async (id: string) => (await database.pool.query(count, [id])).rows[0].n
+    expect([await countOf(one.id), await countOf(two.id)]).toEqual([1, 0])
+    expect([(await findLogo(db, one.id))?.mediaType, await findLogo(db, two.id)]).toEqual(['image/png', undefined])
+    expect(await findClient(db, one.id)).toEqual(one)
+  })
+
+  test('has a logo of its own, which another one replaces', async () => {
+    const [one, two] = clients as [ClientRecord, ClientRecord]
+    const [first, second] = ['image/png', 'image/gif'].map((mediaType) => ({ mediaType, body: Buffer.from(mediaType) }))
+    for (const { id } of [one, two]) await write((tx) => keepLogo(tx, id, { ...first!, hash: '' }))
+    await write((tx) => keepLogo(tx, one.id, { ...second!, hash: '' }))
+    expect([await findLogo(db, one.id), await findLogo(db, two.id)]).toMatchObject([second, first])
+    await write((tx) => removeLogo(tx, one.id))
+    expect([await findLogo(db, one.id), await findLogo(db, two.id)]).toMatchObject([undefined, first])
+  })
+})
+
+describe('the secrets of a client', () => {
+  test('end at the overlap, and none later than it did', async () => {
+    const [one, two] = clients as [ClientRecord, ClientRecord]
+    await rotate(one.id, at(60_000))
+    await rotate(one.id, at(3_600_000))
+    expect((await endsOf(one.id))?.toSorted()).toEqual([at(60_000).getTime(), at(3_600_000).getTime(), null].toSorted())
+    await rotate(one.id, at(30_000))
+    expect((await endsOf(one.id))?.toSorted()).toEqual([...Array(3).fill(at(30_000).getTime()), null].toSorted())
+    expect(await endsOf(two.id)).toEqual([null])
+  })
+
+  test('count until the instant at which they end', async () => {
+    const [one] = clients as [ClientRecord]
+    await rotate(one.id, at(60_000))
+    const count = async (now: Date) => (await write((tx) => lockClient(tx, one.id, now)))?.liveSecrets
+    expect([await count(at(59_999)), await count(at(60_000))]).toEqual([2, 1])
+  })
+})
+
+test('clients that registered themselves and have no grant are deleted once they are old, and no others', async () => {
+  const old = await make({ registration: 'dynamic', createdAt: at(-1) })
+  const used = await make({ registration: 'dynamic', createdAt: at(-1) })
+  const young = await make({ registration: 'dynamic', createdAt: NOW })
+  const made = await make({ createdAt: at(-1) })
+  const userId = randomUUID()
+  await database.pool.query(
+    `insert into "user" (document_id, email, created_at, updated_at) values ($1, 'a@b.test', $2, $2)`,
+    [userId, NOW],
+  )
+  await database.pool.query(
+    `insert into oauth_grant (document_id, "user", client, scopes, refused_scopes, redirect_uris, created_at, updated_at)
+     values ($1, $2, $3, '{openid}', '{}', '{}', $4, $4)`,
+    [randomUUID(), userId, used.id, NOW],
+  )
+  expect(await deleteUnusedClients(db, NOW, 100)).toBe(1)
+  const kept = await Promise.all(
+    [old, used, young, made].map(async ({ id }) => (await findClient(db, id)) !== undefined),
+  )
+  expect(kept).toEqual([false, true, true, true])
+})
+
+test('unused clients are deleted in batches, the oldest first', async () => {
+  for (const ms of [-10, -30, -20]) await make({ registration: 'dynamic', createdAt: at(ms) })
+  expect(await deleteUnusedClients(db, NOW, 2)).toBe(2)
+  const { rows } = await database.pool.query(
+    `select created_at from oauth_client where registration = 'dynamic' and created_at < $1`,
+    [NOW],
+  )
+  expect(rows.map(({ created_at }) => created_at)).toContainEqual(at(-10))
+})

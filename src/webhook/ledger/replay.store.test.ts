@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { DispatchId, WebhookId } from '../../base/id.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { claimDispatches } from '../delivery/claim.store.ts'
+import { type DispatchChange, deleteOrphans, settleChanges } from '../delivery/settle.store.ts'
+import { findDispatchWithAttempts } from './dispatch.store.ts'
+import { listReplayFacts, lockReplayable, scheduleReplays } from './replay.store.ts'
+
+const clock = buildManualClock()
+const later = (ms: number) => new Date(clock.now() + ms)
+const WORKER = 'worker-a'
+
+let database: TestDatabase
+let db: Database
+let ledger: Ledger
+beforeAll(async () => {
+  database = await createTestDatabase()
+  db = database.db
+  ledger = buildLedger(db, clock)
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+const claimAll = () =>
+  claimDispatches(db, {
+    ...{ workerId: WORKER, now: later(0), fastSlots: 100, slowSlots: 0, slowGroups: [], lateGroups: [] },
+    ...{ inFlight: new Map(), perGroup: 100, hasPeers: true },
+  })
+
+/** Ends the claim of a row with a failed attempt, after which it waits again unless told otherwise. */
+async function fail(id: DispatchId, webhook: WebhookId, more: Partial<DispatchChange> = {}) {
+  const claim = (await claimAll()).find((one) => one.id === id)!
+  const change = {
+    ...{ id, fence: claim.fence, webhook, attempt: claim.attempt, trigger: claim.trigger, worker: WORKER },
+    ...{ startedAt: later(0), endedAt: later(0), durationMs: 5, status: 'retrying', nextAttemptAt: later(60_000) },
+    ...{
+      statusCode: 500,
+      errorClass: 'http_5xx',
+      responseExcerpt: null,
+      responseHeaders: null,
+      timings: null,
+      ...more,
+    },
+  } as DispatchChange
+  await settleChanges(db, [change], { workerId: WORKER, withFailures: true })
+  return claim
+}
+
+const replay = (id: DispatchId, job: string | null = null) =>
+  scheduleReplays(db, [id], { job, workerId: WORKER, now: later(0) })
+
+describe('a replay', () => {
+  test('of a waiting row ends with its attempt: the row follows its schedule again', async () => {
+    const webhook = await ledger.addWebhook()
+    const [id] = (await ledger.addDispatches(webhook, {
+      ...{ status: 'retrying', attempts: 2, dueAt: later(90_000) },
+    })) as [DispatchId]
+    const job = randomUUID()
+    await replay(id, job)
+    expect(await ledger.readDispatch(id)).toMatchObject({ attempt_trigger: 'replay', replay_job: job })
+    expect(await fail(id, webhook)).toMatchObject({ attempt: 3, trigger: 'replay' })
+    expect(await ledger.readDispatch(id)).toMatchObject({
+      ...{ status: 'retrying', attempt_trigger: 'schedule', replay_job: null, next_attempt_at: later(60_000) },
+    })
+  })
+
+  test('of an ended row stays one, also when it fails and waits', async () => {
+    const webhook = await ledger.addWebhook()
+    const [id] = (await ledger.addDispatches(webhook, { status: 'exhausted', attempts: 9 })) as [DispatchId]
+    const job = randomUUID()
+    await replay(id, job)
+    expect(await fail(id, webhook)).toMatchObject({ attempt: 10, trigger: 'replay' })
+    expect(await ledger.readDispatch(id)).toMatchObject({ attempt_trigger: 'replay', replay_job: job })
+  })
+
+  test('of a waiting row that delivers remains a replay', async () => {
+    const webhook = await ledger.addWebhook()
+    const [id] = (await ledger.addDispatches(webhook, { status: 'retrying', attempts: 2 })) as [DispatchId]
+    const job = randomUUID()
+    await replay(id, job)
+    await fail(id, webhook, { status: 'success', nextAttemptAt: null, statusCode: 200, errorClass: null })
+    expect(await ledger.readDispatch(id)).toMatchObject({
+      status: 'success',
+      attempt_trigger: 'replay',
+      replay_job: job,
+    })
+  })
+})
+
+describe('the facts for a replay', () => {
+  const factsOf = async (id: DispatchId) => {
+    const facts = (await listReplayFacts(db, [id])).get(id)!
+    const locked = await inTransaction(db, async (tx) => (await listReplayFacts(tx, [id], { lock: true })).get(id))
+    expect(locked).toEqual(facts)
+    const one = await inTransaction(db, (tx) => lockReplayable(tx, id))
+    expect({ ...one!.facts, webhook: facts.webhook }).toEqual(facts)
+    expect(one!.dispatch.id).toBe(id)
+    return facts
+  }
+
+  test('tell a row that waits from one that is posted now, and from one whose replay waits', async () => {
+    const webhook = await ledger.addWebhook()
+    const [id] = (await ledger.addDispatches(webhook, { status: 'retrying', attempts: 1 })) as [DispatchId]
+    const facts = { webhook, status: 'retrying', isWebhookActive: true, hasEvent: true }
+    expect(await factsOf(id)).toEqual({ ...facts, isInFlight: false, isReplayWaiting: false })
+    await claimAll()
+    expect(await factsOf(id)).toEqual({ ...facts, isInFlight: true, isReplayWaiting: false })
+    const [other] = (await ledger.addDispatches(webhook, { status: 'retrying', dueAt: later(9) })) as [DispatchId]
+    await replay(other)
+    expect(await factsOf(other)).toEqual({ ...facts, isInFlight: false, isReplayWaiting: true })
+    const [ended] = (await ledger.addDispatches(webhook, { status: 'failed', trigger: 'replay' })) as [DispatchId]
+    expect(await factsOf(ended)).toEqual({ ...facts, status: 'failed', isInFlight: false, isReplayWaiting: false })
+  })
+
+  test.each([
+    ['an inactive webhook', { isActived: false }],
+    ['a deleted webhook', { isDeleted: true }],
+  ])('tell of %s, and of an event that is gone', async (_name, row) => {
+    const webhook = await ledger.addWebhook(row)
+    const [id] = (await ledger.addDispatches(webhook, { status: 'failed' })) as [DispatchId]
+    expect(await factsOf(id)).toMatchObject({ isWebhookActive: false, hasEvent: true })
+    const { event_id: event } = await ledger.readDispatch(id)
+    await database.pool.query('delete from event_occurrence where document_id = $1', [event])
+    expect(await factsOf(id)).toMatchObject({ isWebhookActive: false, hasEvent: false })
+  })
+
+  test('are of the asked rows alone, and leave out those that another transaction holds', async () => {
+    const webhook = await ledger.addWebhook()
+    const [one, two] = (await ledger.addDispatches(webhook, { count: 3, status: 'failed' })) as [DispatchId, DispatchId]
+    expect([...(await listReplayFacts(db, [one, two])).keys()].toSorted()).toEqual([one, two].toSorted())
+    const free = await inTransaction(db, async (tx) => {
+      await lockReplayable(tx, one)
+      return inTransaction(db, async (other) => [...(await listReplayFacts(other, [one, two], { lock: true })).keys()])
+    })
+    expect(free).toEqual([two])
+  })
+})
+
+test('the log of a row has its own attempts, the first one first', async () => {
+  const webhook = await ledger.addWebhook()
+  const [id, other] = (await ledger.addDispatches(webhook, { count: 2 })) as [DispatchId, DispatchId]
+  const end = { status: 'failed', nextAttemptAt: null } as const
+  const claims = await claimAll()
+  for (const claim of claims.filter((one) => one.id === id || one.id === other)) {
+    const change = {
+      ...{ id: claim.id, fence: claim.fence, webhook, attempt: 1, trigger: 'schedule', worker: WORKER, durationMs: 5 },
+      ...{ startedAt: later(0), endedAt: later(0), statusCode: 500, errorClass: 'http_5xx', responseExcerpt: null },
+      ...{ responseHeaders: null, timings: null, status: 'retrying', nextAttemptAt: later(0) },
+    } as DispatchChange
+    await settleChanges(db, [change], { workerId: WORKER, withFailures: true })
+  }
+  await fail(id, webhook, end)
+  const found = await findDispatchWithAttempts(db, id)
+  expect(found?.attempts.map(({ attempt }) => attempt)).toEqual([1, 2])
+  expect((await findDispatchWithAttempts(db, other))?.attempts.map(({ attempt }) => attempt)).toEqual([1])
+  await replay(id)
+  expect((await findDispatchWithAttempts(db, id))?.attempts.map(({ attempt }) => attempt)).toEqual([1, 2])
+})
+
+test('a row of a purged webhook is deleted with its attempts, and no other row', async () => {
+  const [purged, kept] = [await ledger.addWebhook(), await ledger.addWebhook()]
+  const rows = [...(await ledger.addDispatches(purged, { count: 2 })), ...(await ledger.addDispatches(kept))]
+  const [first, second, third] = rows as [DispatchId, DispatchId, DispatchId]
+  for (const id of rows)
+    await database.pool.query(
+      `insert into webhook_attempt (dispatch, attempt, attempt_trigger, worker, started_at, duration_ms)
+       values ($1, 1, 'schedule', 'worker-a', now(), 1)`,
+      [id],
+    )
+  await database.pool.query('delete from webhook_queue where webhook = $1', [purged])
+  await database.pool.query('delete from webhook where document_id = $1', [purged])
+  await deleteOrphans(db, [first, third])
+  const count = async (table: string, column: string) => {
+    const { rows } = await database.pool.query(`select ${column} as id from ${table} where ${column} = any($1)`, [
+      [first, second, third],
+    ])
+    return rows.map(({ id }) => id).toSorted()
+  }
+  expect(await count('webhook_dispatch_open', 'document_id')).toEqual([second, third].toSorted())
+  expect(await count('webhook_attempt', 'dispatch')).toEqual([second, third].toSorted())
+})

@@ -1,0 +1,101 @@
+import type { Explained } from './explained.ts'
+
+/** The survivors of `src/oauth` that are explained. */
+export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
+  {
+    path: 'src/oauth/claims/asked-claims.ts',
+    lineText: "if (typeof text !== 'string') return {}",
+    change: "typeof text !== 'string' -> false",
+    reason: 'saves an exception: what is no text is no JSON of an object either',
+  },
+  {
+    path: 'src/oauth/consent/sign-in-demand.ts',
+    lineText: 'const claims = segment && parseClaims(segment)',
+    change: 'segment -> true',
+    reason: 'no bytes are no JSON, which names nobody either',
+  },
+  {
+    path: 'src/oauth/exchange/access-token.ts',
+    lineText: 'isSigned(STAND_IN.token, standInKey)',
+    change: 'isSigned(STAND_IN.token, standInKey) -> ;',
+    reason: 'only has an early refusal take as long as a late one, which no test measures',
+  },
+  {
+    path: 'src/oauth/grant/grant.store.ts',
+    lineText: "if (!kept) throw new Error('a grant was not written')",
+    change: '!kept -> false',
+    reason: 'only for the types: the statement writes and returns a row always',
+  },
+  {
+    path: 'src/oauth/grant/engine-grant.store.ts',
+    lineText: "if (!kept) throw new Error('a grant was not written')",
+    change: '!kept -> false',
+    reason: 'only for the types: the statement writes and returns a row always',
+  },
+  {
+    path: 'src/oauth/provider/build-provider.ts',
+    lineText: "if (decision.kind === 'refuse') throw new errors.InvalidGrant('the user may not get a token')",
+    change: "decision.kind === 'refuse' -> false",
+    reason: 'only for the types: the provider issues nothing without an account, which is of an active user',
+  },
+  {
+    path: 'src/oauth/provider/client-keys.ts',
+    lineText: "if ('status' in found && found.status === 200 && !isReplaced) kept.put(url, answer, KEYS_MS)",
+    change: "'status' in found -> true",
+    reason: 'only for the types: a fault has no status',
+  },
+  ...["SESSION_QUESTIONS.has(Provider.ctx?.oidc?.route ?? '') -> true", "Provider.ctx?.oidc?.route ?? '' -> ('')"].map(
+    (change) => ({
+      path: 'src/oauth/provider/state/adapter.ts',
+      lineText: "const isAsked = model === 'Session' && SESSION_QUESTIONS.has(Provider.ctx?.oidc?.route ?? '')",
+      change,
+      reason:
+        'only saves opening an id that nobody reads: the library finds a session by its uid on these routes alone',
+    }),
+  ),
+  {
+    path: 'src/oauth/provider/state/adapter.ts',
+    lineText: "const jti = id ?? (typeof sealedId === 'string' ? keyring.open(sealedId, SEAL_CONTEXT) : undefined)",
+    change: "typeof sealedId === 'string' -> true",
+    reason: 'only for the types: what is found by another key than its id has the id sealed',
+  },
+  {
+    path: 'src/oauth/provider/state/session-bridge.ts',
+    lineText:
+      "if (state && user) state.browser = { ...user, clientId: typeof clientId === 'string' ? clientId : undefined }",
+    change: 'user -> true',
+    reason: 'only costs a read, which finds nobody without a user and a session',
+  },
+  {
+    path: 'src/oauth/provider/state/state-batch.store.ts',
+    lineText: "where consent is not null and model in ('AccessToken', 'RefreshToken')",
+    change: 'consent is not null -> true',
+    reason: 'no grant has the id null, which the next line asks for',
+  },
+  {
+    path: 'src/oauth/signing-key/issuer-keys.ts',
+    lineText: "if (kty !== 'EC' || crv !== 'P-256') return false",
+    change: "kty !== 'EC' -> false",
+    reason: 'no key of another type has the curve P-256: it is not read',
+  },
+  {
+    path: 'src/oauth/provider/submit-page.ts',
+    lineText: "if (typeof body !== 'string' || !body.includes('<title>Submitting Callback</title>')) return undefined",
+    change: "!body.includes('<title>Submitting Callback</title>') -> false",
+    reason: 'only saves a search: no other page of the library has such a form',
+  },
+  {
+    path: 'src/oauth/provider/provider-mount.ts',
+    lineText:
+      "if (!body || (!isForm(request) && (path === '/authorize' || TOKEN_FORMS.has(path)))) return refuseForm(response)",
+    change: "path === '/authorize' -> false",
+    reason: 'the library refuses another body than a form there, too',
+  },
+  {
+    path: 'src/oauth/provider/overrides.ts',
+    lineText: 'Client.find = async (id) => {',
+    change:
+      "Client.find = async (id) => { const kept = typeof id === 'string' ? findKeptClient(id) : undefined const cached = kept &... -> ;",
+    reason: 'only costs a hash of the payload, by which the library finds the client that it has built',
+  },
+]

@@ -1,0 +1,139 @@
+import type { Explained } from './explained.ts'
+
+/** The survivors of `src/webhook` that are explained. */
+export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'if (!request.hasPeers || !(await isDue(db, request))) return []',
+    change: '!request.hasPeers -> false',
+    reason: 'saves a statement: without peers the claim has passed over nothing, and another finds nothing',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'if (!request.hasPeers || !(await isDue(db, request))) return []',
+    change: '!(await isDue(db, request)) -> false',
+    reason: 'saves a statement: a claim of what is not due finds nothing',
+  },
+  {
+    path: 'src/webhook/registry/webhook-secret.store.ts',
+    lineText: `where \${column} is not null and not starts_with(\${column}, $prefix)`,
+    change: `\${column} is not null -> true`,
+    reason: 'starts_with of null is null, which selects nothing either',
+  },
+  {
+    path: 'src/webhook/registry/webhook.store.ts',
+    lineText: "await writeAtEnd(db, { parts, ...(isMoved && { invalidations: 'r' }) })",
+    change: 'isMoved -> true',
+    reason: 'only has this process drop what it holds of subscriptions once more often',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'return dueAt !== null && dueAt <= request.now',
+    change: 'dueAt !== null -> true',
+    reason: 'null counts as the year 1970 then, which only costs a claim that finds nothing',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'const lock = request.hasPeers ? shareClaims : undefined',
+    change: 'request.hasPeers -> true',
+    reason: 'without peers only costs a lock that nobody else takes',
+  },
+  {
+    path: 'src/webhook/delivery/incident.ts',
+    lineText: 'const still = new Set(subjects.length > 0 ? await find(subjects) : [])',
+    change: '> -> >=',
+    reason: 'saves a statement that finds nothing',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'where d.webhook = v.webhook and d.next_attempt_at is not null',
+    change: 'd.next_attempt_at is not null -> true',
+    reason: 'null sorts last: the first row waits, or none does; the condition is that of the index',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'where d.is_test and d.kept_until is null and d.next_attempt_at is not null',
+    change: 'd.next_attempt_at is not null -> true',
+    reason: 'null sorts last: the first row waits, or none does; the condition is that of the index',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'return dueAt !== null && dueAt <= request.now',
+    change: 'dueAt <= request.now -> true',
+    reason: 'only costs a claim that finds nothing',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'where d.document_id = any($ids::uuid[])',
+    change: 'd.document_id = any($ids::uuid[]) -> true',
+    reason: 'the pairs of the next line hold the ids; it only finds the rows by their key',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: 'if (found) return found',
+    change: 'found -> false',
+    reason: 'only costs putting the same text together again',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: 'parts.set(rowsOfEvent, made)',
+    change: 'parts.set(rowsOfEvent, made) -> ;',
+    reason: 'only costs putting the same text together again',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: "and t.account_scope = 'account' and not e.is_purge`",
+    change: 'not e.is_purge -> true',
+    reason: 'a purge is recorded without an account, which no subscription has',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText:
+      'const IS_RECIPIENT = `w.is_actived and w.deleted_at is null and coalesce(w.ordinal <= e.ordinal, w.created_at <= e.created_at)',
+    change: '<= -> <',
+    reason: 'numbers of one sequence: a webhook and an event never have the same; a test has the times',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: 'select event_id, reached from webhook_fan_out order by event_id limit 1 for update skip locked',
+    change: 'skip locked -> (nothing)',
+    reason: 'only has a second router wait for the part that the first one writes',
+  },
+  {
+    path: 'src/webhook/delivery/claim.store.ts',
+    lineText: 'where due_at is not null and (not is_live or visit_at <> greatest(due_at, served_at, free_at))',
+    change: '(not is_live or visit_at <> greatest(due_at, served_at, free_at)) -> true',
+    reason: 'only writes the place of a webhook again that has not changed',
+  },
+  {
+    path: 'src/webhook/delivery/settle.ts',
+    lineText: "const lastStatusCode = 'statusCode' in attempt.result ? attempt.result.statusCode : null",
+    change: "'statusCode' in attempt.result -> true",
+    reason: 'only for the types: undefined is stored as null',
+  },
+  {
+    path: 'src/webhook/reach/account-reach.ts',
+    lineText: "if (request.scope !== 'all') await checkWithin(kind, request)",
+    change: "request.scope !== 'all' -> true",
+    reason: 'only costs a statement, which finds the row in all accounts',
+  },
+  {
+    path: 'src/webhook/registry/webhook.ts',
+    lineText:
+      'const isClear = webhook.consecutiveFailures === 0 && webhook.disabledAt === null && webhook.disabledReason === null',
+    change: 'webhook.disabledReason === null -> true',
+    reason: 'a webhook that is active has no reason, for activation clears it',
+  },
+  {
+    path: 'src/webhook/explanation/routing-explanation.ts',
+    lineText: `return \`Ended \${status} after \${posts} (last error: \${lastError ?? 'none'}). Repair the subscriber, then POST /api/v3/webhook/dispatch/\${id}/replay.\``,
+    change: "lastError ?? 'none' -> (lastError)",
+    reason: 'only for the types: what ended without a delivery has a last error',
+  },
+  {
+    path: 'src/webhook/pull/lease-end.ts',
+    lineText: 'if (lapsed.length === 0) return',
+    change: 'lapsed.length === 0 -> false',
+    reason: 'saves a statement that ends nothing',
+  },
+]
