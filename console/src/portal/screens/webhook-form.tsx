@@ -1,4 +1,4 @@
-import { Stack, Text, TextInput } from '@mantine/core'
+import { Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -7,6 +7,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { AsymmetricKey } from '../../screens/webhooks/asymmetric-key.tsx'
@@ -44,6 +45,7 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
       <ChangeForm change={save} label={t('settings.save')} isReadOnly={isReadOnly} buttonAt="start">
         {isPushed && (
           <TextInput
+            field="url"
             label={t('create.url')}
             required
             readOnly={isReadOnly}
@@ -52,6 +54,7 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
           />
         )}
         <TextInput
+          field="name"
           label={t('webhooks.name')}
           readOnly={isReadOnly}
           maxLength={100}

@@ -1,7 +1,7 @@
-import { TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useChange } from '../../frame/use-change.ts'
+import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 
 /** Asks for the name of an account. */
@@ -22,6 +22,7 @@ export function AccountForm<Answer>({
   return (
     <ChangeForm change={save} label={label} isDisabled={text.trim() === '' || text.trim() === name}>
       <TextInput
+        field="name"
         label={t('accounts.name')}
         required
         data-autofocus

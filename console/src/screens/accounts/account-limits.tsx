@@ -1,4 +1,4 @@
-import { Group, NumberInput, Progress, Skeleton, Stack, Text } from '@mantine/core'
+import { Group, Progress, Skeleton, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
+import { NumberInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 
@@ -70,6 +71,7 @@ function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
       {NAMES.map((name) => (
         <NumberInput
           key={name}
+          field={name}
           label={t(`limits.${name}`)}
           description={draft[name] === null ? t('limits.default', { limit: limit.limits[name] }) : t('limits.own')}
           placeholder={String(limit.limits[name])}

@@ -1,9 +1,10 @@
-import { Checkbox, Group, Switch, Textarea, TextInput } from '@mantine/core'
+import { Checkbox, Group, Switch } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
+import { CheckboxGroup, Textarea, TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { SCOPES } from './scopes.ts'
 
@@ -40,17 +41,20 @@ export function AppSettings({ app }: { app: App }) {
   return (
     <ChangeForm change={save} label={t('settings.save')} buttonAt="start" maxWidth={640}>
       <TextInput
+        field="name"
         label={t('apps.name')}
         required
         value={draft.name}
         onChange={({ currentTarget: { value } }) => change({ name: value })}
       />
       <TextInput
+        field="publisher"
         label={t('apps.publisher')}
         value={draft.publisher}
         onChange={({ currentTarget: { value } }) => change({ publisher: value })}
       />
       <Textarea
+        field="redirect_uris"
         label={t('apps.redirects')}
         description={t('apps.redirects-hint')}
         autosize
@@ -59,13 +63,15 @@ export function AppSettings({ app }: { app: App }) {
         onChange={({ currentTarget: { value } }) => change({ redirects: value })}
       />
       <Textarea
+        field="post_logout_redirect_uris"
         label={t('apps.logouts')}
         autosize
         minRows={1}
         value={draft.logouts}
         onChange={({ currentTarget: { value } }) => change({ logouts: value })}
       />
-      <Checkbox.Group
+      <CheckboxGroup
+        field="scopes"
         label={t('apps.scopes')}
         value={draft.scopes}
         onChange={(values) => change({ scopes: SCOPES.filter((scope) => values.includes(scope)) })}
@@ -75,7 +81,7 @@ export function AppSettings({ app }: { app: App }) {
             <Checkbox key={scope} value={scope} label={scope} />
           ))}
         </Group>
-      </Checkbox.Group>
+      </CheckboxGroup>
       <Switch
         label={t('apps.first-party')}
         description={t('apps.first-party-text')}

@@ -1,10 +1,11 @@
-import { PasswordInput, Text, Textarea, TextInput } from '@mantine/core'
+import { Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { PasswordInput, Textarea, TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import type { Target } from './targets.ts'
 
@@ -38,6 +39,7 @@ export function EditTarget({ target, onClose }: { target: Target; onClose: () =>
     <Dialog title={t('provisioning.edit')} isOpen onClose={onClose}>
       <ChangeForm change={save} label={t('settings.save')} isDisabled={Object.keys(body).length === 0}>
         <TextInput
+          field="url"
           label={t('provisioning.url')}
           description={protocol === 'scim' ? t('provisioning.url-scim') : t('create.url-hint')}
           type="url"
@@ -49,6 +51,7 @@ export function EditTarget({ target, onClose }: { target: Target; onClose: () =>
         {body.url !== undefined && <Text size="sm">{t('provisioning.url-change')}</Text>}
         {protocol === 'scim' && (
           <PasswordInput
+            field="token"
             label={t('provisioning.token')}
             description={t('provisioning.token-kept')}
             autoComplete="off"
@@ -57,12 +60,14 @@ export function EditTarget({ target, onClose }: { target: Target; onClose: () =>
           />
         )}
         <TextInput
+          field="name"
           label={t('webhooks.name')}
           maxLength={100}
           value={draft.name}
           onChange={({ currentTarget: { value } }) => change({ name: value })}
         />
         <Textarea
+          field="description"
           label={t('create.description')}
           maxLength={500}
           autosize

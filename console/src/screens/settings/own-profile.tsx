@@ -1,10 +1,11 @@
-import { Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
+import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Instant } from '../../parts/time.tsx'
@@ -41,6 +42,7 @@ function NameForm({ name }: { name: string | null }) {
   return (
     <ChangeForm change={save} label={t('settings.save')} isDisabled={draft.trim() === before} buttonAt="start">
       <TextInput
+        field="name"
         label={t('users.name')}
         autoComplete="name"
         value={draft}
@@ -60,6 +62,7 @@ function EmailForm() {
   return (
     <ChangeForm change={ask} label={t('profile.ask')} isDisabled={email.trim() === ''} buttonAt="start">
       <TextInput
+        field="email"
         label={t('profile.new-email')}
         description={t('profile.new-email-hint')}
         type="email"

@@ -1,9 +1,9 @@
-import { PasswordInput, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
+import { PasswordInput, TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { RoleSelect } from '../../parts/role-select.tsx'
 
@@ -29,6 +29,7 @@ export function CreateUserForm({ onDone }: { onDone: (id: string) => void }) {
   return (
     <ChangeForm change={create} label={t('users.create')}>
       <TextInput
+        field="email"
         label={t('users.email')}
         type="email"
         required
@@ -37,12 +38,14 @@ export function CreateUserForm({ onDone }: { onDone: (id: string) => void }) {
         onChange={({ currentTarget: { value } }) => change({ email: value })}
       />
       <TextInput
+        field="name"
         label={t('users.name')}
         value={draft.name}
         onChange={({ currentTarget: { value } }) => change({ name: value })}
       />
       <RoleSelect value={draft.roles} onChange={(roles) => change({ roles })} />
       <PasswordInput
+        field="password"
         label={t('users.password')}
         description={t('users.password-hint')}
         autoComplete="new-password"
@@ -77,11 +80,13 @@ export function EditUserForm({ user }: { user: Schemas['User'] }) {
       maxWidth={480}
     >
       <TextInput
+        field="name"
         label={t('users.name')}
         value={draft.name}
         onChange={({ currentTarget: { value } }) => setDraft({ ...draft, name: value })}
       />
       <TextInput
+        field="email"
         label={t('users.email')}
         description={t('users.email-hint')}
         type="email"

@@ -1,4 +1,4 @@
-import { Button, Card, Group, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Button, Card, Group, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -9,8 +9,8 @@ import { useChange } from '../../../frame/use-change.ts'
 import { Conflict } from '../../../parts/conflict.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
 import { Facts } from '../../../parts/facts.tsx'
-import { Form } from '../../../parts/form.tsx'
-import { ProblemCard } from '../../../parts/problem.tsx'
+import { TextInput } from '../../../parts/fields.tsx'
+import { CheckedForm } from '../../../parts/form.tsx'
 import { Instant } from '../../../parts/time.tsx'
 import { AsymmetricKey } from '../asymmetric-key.tsx'
 import { Contacts, OwnMails } from '../contacts.tsx'
@@ -100,36 +100,11 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
   const isReadOnly = !may('webhook:update')
   const isConflict = theirs.length > 0 && mine.length > 0
   return (
-    <Form onSubmit={() => save.mutate({ from: base, body: buildUpdate(mine, draft) })}>
-      <Stack>
-        {isConflict && (
-          <Conflict
-            isRunning={save.isPending}
-            onReload={() => begin(current)}
-            onOverwrite={() => {
-              // A setting that this form did not change is what it is now.
-              setBase(current)
-              setDraft({ ...current, ...Object.fromEntries(mine.map((name) => [name, draft[name]])) })
-              save.mutate({ from: current, body: buildUpdate(mine, draft) })
-            }}
-          >
-            <Facts
-              lines={theirs.map((name) => [
-                t(LABELS[name]),
-                <Difference key={name} base={base[name]} now={current[name]} />,
-              ])}
-            />
-          </Conflict>
-        )}
-        <SettingsFields
-          isPushed={webhook.mode === 'push'}
-          draft={draft}
-          isReadOnly={isReadOnly}
-          onChange={(members) => setDraft((before) => ({ ...before, ...members }))}
-        />
-        {save.isError && <ProblemCard error={save.error} />}
-        {save.data && mine.length === 0 && <Text role="status">{t('settings.saved')}</Text>}
-        {!isReadOnly && (
+    <CheckedForm
+      change={save}
+      onSubmit={() => save.mutate({ from: base, body: buildUpdate(mine, draft) })}
+      below={
+        !isReadOnly && (
           <Group>
             <Button
               type="submit"
@@ -139,9 +114,36 @@ function SettingsForm({ webhook }: { webhook: Webhook }) {
               {t('settings.save')}
             </Button>
           </Group>
-        )}
-      </Stack>
-    </Form>
+        )
+      }
+    >
+      {isConflict && (
+        <Conflict
+          isRunning={save.isPending}
+          onReload={() => begin(current)}
+          onOverwrite={() => {
+            // A setting that this form did not change is what it is now.
+            setBase(current)
+            setDraft({ ...current, ...Object.fromEntries(mine.map((name) => [name, draft[name]])) })
+            save.mutate({ from: current, body: buildUpdate(mine, draft) })
+          }}
+        >
+          <Facts
+            lines={theirs.map((name) => [
+              t(LABELS[name]),
+              <Difference key={name} base={base[name]} now={current[name]} />,
+            ])}
+          />
+        </Conflict>
+      )}
+      <SettingsFields
+        isPushed={webhook.mode === 'push'}
+        draft={draft}
+        isReadOnly={isReadOnly}
+        onChange={(members) => setDraft((before) => ({ ...before, ...members }))}
+      />
+      {save.data && mine.length === 0 && <Text role="status">{t('settings.saved')}</Text>}
+    </CheckedForm>
   )
 }
 
@@ -159,6 +161,7 @@ function SettingsFields({ isPushed, draft, isReadOnly, onChange }: SettingsField
       {LINES.filter((name) => isPushed || name !== 'url').map((name) => (
         <TextInput
           key={name}
+          field={name}
           label={t(LABELS[name])}
           required={name === 'url'}
           readOnly={isReadOnly}
