@@ -13,6 +13,7 @@ import { Facts } from '../../parts/facts.tsx'
 import { List } from '../../parts/list.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
+import { withTag } from '../../parts/row-edit.ts'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant } from '../../parts/time.tsx'
@@ -27,7 +28,7 @@ export function TargetScreen() {
   const { id } = useParams({ from: '/provisioning/$id' })
   const target = useQuery({
     queryKey: ['target', id],
-    queryFn: ({ signal }) => api.provisioning.provisioningTargetFindOne({ path: { id }, signal }),
+    queryFn: ({ signal }) => withTag(api.provisioning.provisioningTargetFindOne({ path: { id }, signal })),
   })
   const row = target.data?.data
   return (
