@@ -188,6 +188,7 @@ async function walkProvisioning() {
   await step('provisioning-target.find-one', undefined, { id })
   await step('provisioning-target.update', { name: 'walked' }, { id })
   await step('provisioning-target.rotate-secret', undefined, { id })
+  await step('provisioning-target.find-streams', undefined, { id })
   const { document_id: job } = await step('provisioning-target.sync', undefined, { id })
   await step('provisioning-job.find-all')
   for (const action of ['find-one', 'pause', 'resume', 'cancel'])

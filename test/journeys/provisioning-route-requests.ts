@@ -33,6 +33,7 @@ export function buildProvisioningRouteRequests(
     'provisioning-target.delete': of(newTarget),
     'provisioning-target.active': of(newTarget, { body: { is_actived: false } }),
     'provisioning-target.rotate-secret': of(newTarget),
+    'provisioning-target.find-streams': of(newTarget),
     'provisioning-delivery.find-all': undefined,
     'provisioning-delivery.find-one': async () => ({ params: await newDelivery() }),
     'provisioning-delivery.replay': async () => ({ params: await newDelivery(), body: { confirm_duplicate: true } }),

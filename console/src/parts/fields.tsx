@@ -27,7 +27,7 @@ function withFieldError<Props extends Errorable>(Of: ComponentType<Props>) {
     const { onChange } = props
     const shown = {
       ...props,
-      ...(error !== undefined && { error }),
+      ...(error !== undefined && { error, 'aria-invalid': true }),
       ...(typeof onChange === 'function' && {
         onChange: (...given: unknown[]) => {
           onEdit()

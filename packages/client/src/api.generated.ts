@@ -2317,6 +2317,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/provisioning/target/{id}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the users whose deliveries wait at a provisioning target
+         * @description A user at a target is a stream, whose deliveries are made one after the other. The longest due comes first. Streams without waiting deliveries, and those that are attempted at this moment, are left out.
+         *
+         *     Needs the permission `provisioning-target:find-streams`.
+         */
+        get: operations["provisioningTargetFindStreams"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/provisioning/target/{id}/sync": {
         parameters: {
             query?: never;
@@ -5661,6 +5683,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onProvisioningTargetFindOne"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "provisioning-target.find-streams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * provisioning-target.find-streams
+         * @description List the users whose deliveries wait at a provisioning target
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onProvisioningTargetFindStreams"];
         delete?: never;
         options?: never;
         head?: never;
@@ -10469,6 +10513,41 @@ export interface components {
          * @enum {string}
          */
         ProvisioningProtocol: "webhook" | "scim";
+        ProvisioningStream: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            user: string;
+            /** @description The number of the last delivery that was queued, from 1. */
+            position: number;
+            /** @description Deliveries that have not ended. */
+            waiting: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            due_at: string;
+            /** @description How long the first of them has been due; 0 while it waits for a retry. */
+            lag_seconds: number;
+            /**
+             * Format: uuid
+             * @description The first of them, which the others wait for.
+             */
+            delivery: string | null;
+            /** @description Its attempts. */
+            attempts: number;
+            last_status_code: number | null;
+            /** @description The class of its last failure. */
+            last_error: string | null;
+            /** @description Dead letters among the last 100 deliveries of the stream. */
+            dead_letters: number;
+        };
+        ProvisioningStreamPage: {
+            data: components["schemas"]["ProvisioningStream"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
+        };
         ProvisioningTarget: {
             /**
              * Format: uuid
@@ -18228,6 +18307,57 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    provisioningTargetFindStreams: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `due_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 *     - `user` (uuid): eq, ne, in, nin, null
+                 *     - `waiting` (integer): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "due_at" | "-due_at";
+                page_size?: components["parameters"]["PageSize"];
+                /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Whether `pagination.total` is counted too, up to 10,000. */
+                count?: components["parameters"]["Count"];
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProvisioningStreamPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     provisioningTargetSync: {
         parameters: {
             query?: never;
@@ -24571,6 +24701,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "provisioning-target.find-one";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onProvisioningTargetFindStreams: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "provisioning-target.find-streams";
                 };
             };
         };

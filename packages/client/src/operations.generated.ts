@@ -155,6 +155,7 @@ export const OPERATIONS = {
     provisioningTargetReconcile: { method: 'POST', path: '/api/v3/provisioning/target/{id}/reconcile', isKeyed: true },
     provisioningTargetRedrive: { method: 'POST', path: '/api/v3/provisioning/target/{id}/redrive', isKeyed: true },
     provisioningTargetRotateSecret: { method: 'POST', path: '/api/v3/provisioning/target/{id}/rotate-secret', isKeyed: true },
+    provisioningTargetFindStreams: { method: 'GET', path: '/api/v3/provisioning/target/{id}/stream' },
     provisioningTargetSync: { method: 'POST', path: '/api/v3/provisioning/target/{id}/sync', isKeyed: true },
   },
   realtime: {

@@ -98,6 +98,7 @@ export const EVENT_NAMES = [
   'provisioning-target.delete',
   'provisioning-target.find-all',
   'provisioning-target.find-one',
+  'provisioning-target.find-streams',
   'provisioning-target.reconcile',
   'provisioning-target.redrive',
   'provisioning-target.rotate-secret',

@@ -54,6 +54,7 @@ import { healthRoutes } from '../../operations/health/health.routes.ts'
 import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
 import { jobRoutes } from '../../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../../provisioning/ledger/delivery.routes.ts'
+import { streamRoutes } from '../../provisioning/stream/stream.routes.ts'
 import { targetRoutes } from '../../provisioning/target/target.routes.ts'
 import { realtimePageRoutes } from '../../realtime/page.routes.ts'
 import { realtimeRoutes } from '../../realtime/realtime.routes.ts'
@@ -209,6 +210,7 @@ export const FEATURES: readonly Feature[] = [
   feature(replayJobRoutes, (parts) => ({ ...queueDeps(parts), accountLimits: parts.accountLimits })),
   feature(targetRoutes, receiverDeps),
   feature(deliveryRoutes, queueDeps),
+  feature(streamRoutes, nothing),
   feature(jobRoutes, queueDeps),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(activityRoutes, () => ({})),
