@@ -1291,6 +1291,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/identity/dashboard/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign-ins over time, and how they ended
+         * @description Successful and refused sign-ins of all users, exchanges of handshakes included. They are counted within two minutes, by when they ended, in UTC.
+         *
+         *     Needs the permission `user:dashboard-sign-ins`.
+         */
+        get: operations["userDashboardSignIns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/identity/handshake-target": {
         parameters: {
             query?: never;
@@ -2397,6 +2419,28 @@ export interface paths {
          *     Needs the permission `realtime:inspect`.
          */
         get: operations["realtimeChannelEventFindAll"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/realtime/dashboard/message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Realtime messages over time
+         * @description Messages of all accounts by their result. They are counted within two minutes, by when they ended, in UTC.
+         *
+         *     Needs the permission `realtime:dashboard-messages`.
+         */
+        get: operations["realtimeDashboardMessages"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5931,6 +5975,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "realtime.dashboard-messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.dashboard-messages
+         * @description Realtime messages over time
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimeDashboardMessages"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "realtime.presence-auth": {
         parameters: {
             query?: never;
@@ -6673,6 +6739,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onUserCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "user.dashboard-sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * user.dashboard-sign-ins
+         * @description Sign-ins over time, and how they ended
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onUserDashboardSignIns"];
         delete?: never;
         options?: never;
         head?: never;
@@ -10842,10 +10930,33 @@ export interface components {
              */
             updated_at: string;
         };
+        RealtimeMessageBucket: {
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            at: string;
+            published: number;
+            rejected: number;
+            exhausted: number;
+        };
         RealtimeMessagePage: {
             data: components["schemas"]["RealtimeMessage"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
+        };
+        RealtimeMessageSeries: {
+            /** @enum {string} */
+            range: "1h" | "24h" | "7d" | "30d";
+            bucket_seconds: number;
+            published: number;
+            rejected: number;
+            exhausted: number;
+            buckets: components["schemas"]["RealtimeMessageBucket"][];
+        };
+        RealtimeMessageSeriesAnswer: {
+            data: components["schemas"]["RealtimeMessageSeries"];
+            message: string;
         };
         RealtimeProviderEvent: {
             name: string;
@@ -11411,6 +11522,15 @@ export interface components {
              */
             updated_at: string;
         };
+        SignInBucket: {
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            at: string;
+            succeeded: number;
+            refused: number;
+        };
         SignInPage: {
             data: components["schemas"]["SignIn"][];
             message: string;
@@ -11448,6 +11568,25 @@ export interface components {
         SignInProvidersAnswer: {
             data: components["schemas"]["SignInProviders"];
             message: string;
+        };
+        SignInSeries: {
+            /** @enum {string} */
+            range: "1h" | "24h" | "7d" | "30d";
+            bucket_seconds: number;
+            succeeded: number;
+            refused: number;
+            buckets: components["schemas"]["SignInBucket"][];
+            /** @description How the successful ones ended, the most frequent first. */
+            ways: components["schemas"]["SignInWay"][];
+        };
+        SignInSeriesAnswer: {
+            data: components["schemas"]["SignInSeries"];
+            message: string;
+        };
+        SignInWay: {
+            /** @enum {string} */
+            way: "password" | "second-factor" | "passkey" | "mail" | "provider" | "handshake";
+            sign_ins: number;
         };
         SignUp: {
             /** Format: email */
@@ -15770,6 +15909,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    userDashboardSignIns: {
+        parameters: {
+            query?: {
+                /** @description Default: 24h. */
+                range?: "1h" | "24h" | "7d" | "30d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInSeriesAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     handshakeTargetFindAll: {
         parameters: {
             query?: never;
@@ -18467,6 +18640,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RealtimeChannelEventPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    realtimeDashboardMessages: {
+        parameters: {
+            query?: {
+                /** @description Default: 24h. */
+                range?: "1h" | "24h" | "7d" | "30d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RealtimeMessageSeriesAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -25128,6 +25335,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onRealtimeDashboardMessages: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.dashboard-messages";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onRealtimePresenceAuth: {
         parameters: {
             query?: never;
@@ -26411,6 +26656,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "user.create";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onUserDashboardSignIns: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "user.dashboard-sign-ins";
                 };
             };
         };

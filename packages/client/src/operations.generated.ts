@@ -92,6 +92,7 @@ export const OPERATIONS = {
     apiKeyCreate: { method: 'POST', path: '/api/v3/identity/api-key', isKeyed: true },
     apiKeyDelete: { method: 'DELETE', path: '/api/v3/identity/api-key/{id}', isKeyed: true },
     apiKeyFindOne: { method: 'GET', path: '/api/v3/identity/api-key/{id}' },
+    userDashboardSignIns: { method: 'GET', path: '/api/v3/identity/dashboard/sign-in' },
     handshakeTargetFindAll: { method: 'GET', path: '/api/v3/identity/handshake-target' },
     identityFindAll: { method: 'GET', path: '/api/v3/identity/identity' },
     identityCreate: { method: 'POST', path: '/api/v3/identity/identity' },
@@ -161,6 +162,7 @@ export const OPERATIONS = {
   realtime: {
     realtimeChannelFindAll: { method: 'GET', path: '/api/v3/realtime/channel' },
     realtimeChannelEventFindAll: { method: 'GET', path: '/api/v3/realtime/channel-event' },
+    realtimeDashboardMessages: { method: 'GET', path: '/api/v3/realtime/dashboard/message' },
     realtimeMessageFindAll: { method: 'GET', path: '/api/v3/realtime/message' },
     realtimeAuth: { method: 'POST', path: '/api/v3/realtime/realtime/auth' },
     realtimeConfig: { method: 'GET', path: '/api/v3/realtime/realtime/config' },

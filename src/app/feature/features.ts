@@ -45,6 +45,7 @@ import { decisionRoutes } from '../../oauth/decision/decision.routes.ts'
 import { exchangeRoutes } from '../../oauth/exchange/exchange.routes.ts'
 import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
 import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
+import { activitySumRoutes } from '../../operations/activity/activity-sum.routes.ts'
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { signInLogRoutes } from '../../operations/audit/sign-in-log.routes.ts'
 import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
@@ -215,6 +216,7 @@ export const FEATURES: readonly Feature[] = [
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(activityRoutes, () => ({})),
   feature(breakdownRoutes, () => ({})),
+  feature(activitySumRoutes, nothing),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(realtimePageRoutes, ({ realtime }) => realtime),
   feature(testEventRoutes, ({ realtime }) => realtime),
