@@ -54,10 +54,15 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
       callers = await makeCallers(fixture.app, filled)
       const first = async (path: string) =>
         (await callers.operator('GET', `/api/v3/${path}`)).body.data[0].document_id as string
+      const makeTarget = async () => {
+        const url = 'https://hooks.example.com/users'
+        const { body } = await callers.operator('POST', '/api/v3/provisioning/target', { url })
+        return body.data.document_id as string
+      }
       named = {
         user: await first('identity/user?page_size=1'),
         role: await first('identity/role?filters=name|eq|member'),
-        target: await first('provisioning/target?page_size=1'),
+        target: await makeTarget(),
       }
     })
     afterAll(() => fixture?.[Symbol.asyncDispose]())

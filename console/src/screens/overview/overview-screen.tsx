@@ -17,6 +17,7 @@ import { NoPermission } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { numberFormat } from '../../parts/words/formats.ts'
 import { DeliveryTable } from '../deliveries/delivery-table.tsx'
+import { ActivityCharts } from './activity-charts.tsx'
 import { Attention } from './attention.tsx'
 import { Causes, SeriesCharts } from './series-charts.tsx'
 
@@ -83,6 +84,7 @@ function Charts() {
       <Loaded query={series} height={280}>
         {({ data }) => <SeriesCharts series={data} />}
       </Loaded>
+      <ActivityCharts range={range} />
       <SimpleGrid cols={{ base: 1, md: 3 }}>
         {series.data && <Causes series={series.data.data} />}
         <Attention />
