@@ -19265,6 +19265,7 @@ export interface operations {
                  *     - `last_error` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `is_test` (boolean): eq, ne, in, nin, null
                  *     - `is_replay` (boolean): eq, in
+                 *     - `waiting_reason` (text): eq, in
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
@@ -19324,6 +19325,7 @@ export interface operations {
                  *     - `last_error` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `is_test` (boolean): eq, ne, in, nin, null
                  *     - `is_replay` (boolean): eq, in
+                 *     - `waiting_reason` (text): eq, in
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
