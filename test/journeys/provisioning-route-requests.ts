@@ -27,7 +27,9 @@ export function buildProvisioningRouteRequests(
   /** A target at which the delivery of a user waits. */
   const newWaitingTarget = async () => {
     const target = await newTarget()
-    await fixture().app.admin('PATCH', `/api/v3/provisioning/target/${target.document_id}/active`, { is_actived: false })
+    await fixture().app.admin('PATCH', `/api/v3/provisioning/target/${target.document_id}/active`, {
+      is_actived: false,
+    })
     await newUser()
     return target
   }
