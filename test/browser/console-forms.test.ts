@@ -1,6 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DeliveryApp } from '../harness/app/delivery-app.ts'
+import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
 import { type ConsoleBrowser, startConsoleBrowser, takePicture, waitForHeading } from './console-browser.ts'
 
 let c: ConsoleBrowser
@@ -170,4 +171,22 @@ test('a change of a role that was reviewed before another one is reviewed again,
   await dialog.waitFor({ state: 'detached' })
   const { permissions } = (await d.call('GET', `/api/v3/identity/role/${id}`)).body.data
   expect(permissions.toSorted()).toEqual(['contract:create', 'contract:delete', 'contract:update'])
+})
+
+test('the own picture is chosen and removed, and a file that is none is refused with its reason', async () => {
+  await using opened = await c.open('/console/settings')
+  const { page } = opened
+  const choose = page.locator('input[type="file"]')
+  const pick = (name: string, content: Buffer) =>
+    choose.setInputFiles({ name, mimeType: 'image/png', buffer: content })
+  await pick('none.png', Buffer.from('no picture'))
+  await page.getByText('That did not work').waitFor()
+  await pick('own.png', Buffer.from(TINY_IMAGE, 'base64'))
+  const picture = page.getByRole('img', { name: 'Your picture' })
+  await picture.waitFor()
+  await expect.poll(() => picture.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBe(256)
+  await takePicture(page, 'own-picture')
+  await page.getByRole('button', { name: 'Remove the picture' }).click()
+  await page.getByRole('img', { name: 'No picture' }).waitFor()
+  expect((await d.call('GET', `/api/v3/identity/user/${c.operator}`)).body.data.avatar_url).toBeNull()
 })

@@ -1,4 +1,4 @@
-import { SimpleGrid } from '@mantine/core'
+import { SimpleGrid, Title } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
@@ -14,15 +14,21 @@ const REFRESH_MS = 30_000
 
 /** The charts of identity and of realtime: sign-ins and messages over the range. */
 export function ActivityCharts({ range }: { range: Range }) {
+  const { t } = useTranslation()
   const { may } = useAccess()
   const hasSignIns = may('user:dashboard-sign-ins')
   const hasMessages = may('realtime:dashboard-messages')
   if (!hasSignIns && !hasMessages) return null
   return (
-    <SimpleGrid cols={{ base: 1, md: 2 }}>
-      {hasSignIns && <SignIns range={range} />}
-      {hasMessages && <Messages range={range} />}
-    </SimpleGrid>
+    <>
+      <Title order={2} size="h4">
+        {t('chart.activity')}
+      </Title>
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        {hasSignIns && <SignIns range={range} />}
+        {hasMessages && <Messages range={range} />}
+      </SimpleGrid>
+    </>
   )
 }
 

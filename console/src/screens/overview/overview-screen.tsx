@@ -84,11 +84,11 @@ function Charts() {
       <Loaded query={series} height={280}>
         {({ data }) => <SeriesCharts series={data} />}
       </Loaded>
-      <ActivityCharts range={range} />
       <SimpleGrid cols={{ base: 1, md: 3 }}>
         {series.data && <Causes series={series.data.data} />}
         <Attention />
       </SimpleGrid>
+      <ActivityCharts range={range} />
     </Stack>
   )
 }

@@ -9,10 +9,11 @@ import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { OwnPicture } from './own-picture.tsx'
 
 const OWN = ['own-user']
 
-/** What the user changes of itself: name and address here, picture and deletion on the page of the service. */
+/** What the user changes of itself: picture, name and address here, the deletion on the page of the service. */
 export function OwnProfile() {
   const { t } = useTranslation()
   const own = useQuery({ queryKey: OWN, queryFn: ({ signal }) => api.auth.userFindOwn({ signal }) })
@@ -20,6 +21,7 @@ export function OwnProfile() {
     <Loaded query={own} height={200}>
       {({ data }) => (
         <Stack>
+          <OwnPicture url={data.avatar_url} touches={OWN} />
           <NameForm key={data.updated_at} name={data.name} />
           {data.email_change ? <Pending change={data.email_change} /> : <EmailForm />}
           <Anchor href="/auth/profile" size="sm">
