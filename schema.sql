@@ -83,6 +83,24 @@ create table "account_member_role" (
 );
 CREATE INDEX account_member_role_role_idx ON public.account_member_role USING btree (role, created_at);
 
+create table "activity_counted" (
+  kind text not null,
+  until timestamp(3) with time zone not null,
+  constraint activity_counted_pkey PRIMARY KEY (kind)
+);
+
+create table "activity_sum" (
+  kind text not null,
+  width text not null,
+  at timestamp(3) with time zone not null,
+  measure text not null,
+  count bigint not null,
+  constraint activity_sum_kind_check CHECK ((kind = ANY (ARRAY['sign-in'::text, 'realtime'::text]))),
+  constraint activity_sum_pkey PRIMARY KEY (kind, width, at, measure),
+  constraint activity_sum_width_check CHECK ((width = ANY (ARRAY['minute'::text, 'hour'::text, 'quarter'::text, 'day'::text])))
+);
+CREATE INDEX activity_sum_old_idx ON public.activity_sum USING btree (width, at);
+
 create table "address_proof" (
   token_hash bytea not null,
   purpose text not null,
@@ -914,6 +932,7 @@ create table "realtime_message_ended" (
 CREATE INDEX realtime_message_ended_account_idx ON public.realtime_message_ended USING btree (account, created_at, document_id);
 CREATE INDEX realtime_message_ended_contract_idx ON public.realtime_message_ended USING btree (contract, created_at) WHERE (contract IS NOT NULL);
 CREATE INDEX realtime_message_ended_created_idx ON public.realtime_message_ended USING btree (created_at, document_id);
+CREATE INDEX realtime_message_ended_late_end_idx ON public.realtime_message_ended USING btree (ended_at) WHERE ((ended_at - created_at) > '00:00:10'::interval);
 CREATE INDEX realtime_message_ended_late_idx ON public.realtime_message_ended USING btree (account, ended_at) WHERE ((ended_at - created_at) > '00:00:10'::interval);
 
 create table "realtime_message_open" (

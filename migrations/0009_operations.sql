@@ -45,6 +45,26 @@ select document_id, action, outcome, "user", session, api_key, account, target, 
   client_id, count, portal_session, external_user
 from audit_publication;
 
+-- Activity ------------------------------------------------------------------------------------------------------------
+
+-- Sign-ins and realtime messages by when they ended: sums of minutes, hours, 6 hours and days, of what ended two minutes ago
+-- and earlier. They are counted from the rows of the audit log and the ledger, each once.
+create table activity_sum (
+  kind text not null check (kind in ('sign-in', 'realtime')),
+  width text not null check (width in ('minute', 'hour', 'quarter', 'day')),
+  at timestamptz(3) not null,
+  measure text not null,
+  count bigint not null,
+  primary key (kind, width, at, measure)
+);
+create index activity_sum_old_idx on activity_sum (width, at);
+
+-- The whole minute before which everything of a kind is in the sums. One process at a time counts on from it.
+create table activity_counted (
+  kind text primary key,
+  until timestamptz(3) not null
+);
+
 -- Alerts --------------------------------------------------------------------------------------------------------------
 
 -- Incidents for the operator, from beginning to end; each is posted once.

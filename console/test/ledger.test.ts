@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { buildEnvelope } from '../../src/webhook/envelope/envelope.ts'
+import { listDifferences } from '../src/parts/differences.ts'
 import { fromFieldTime, toFieldTime } from '../src/screens/deliveries/filters.ts'
 import { measureRate } from '../src/screens/deliveries/ledger.ts'
 import { buildRequest, toRequestCurl, toRequestText } from '../src/screens/deliveries/request-text.ts'
 import { buildDebugLink } from '../src/screens/realtime/debug-url.ts'
-import { buildUpdate, compareSets, listChanged } from '../src/screens/webhooks/detail/compare.ts'
+import { buildUpdate, compareSets } from '../src/screens/webhooks/detail/compare.ts'
 import { toHeaders, withoutValues } from '../src/screens/webhooks/header-rows.ts'
 import { isMaxPerSecond } from '../src/screens/webhooks/max-per-second.ts'
 
@@ -130,13 +131,14 @@ test('a form sends the settings that it changes alone', () => {
     resource_ids: ' a\n\nb\na',
     max_per_second: ' 5 ',
   }
-  expect(listChanged(base, draft)).toEqual(['name', 'description'])
-  expect(buildUpdate(listChanged(base, draft), draft)).toEqual({ name: 'New', description: null })
-  expect(listChanged(base, { ...base, name: ' Old ' })).toEqual([])
-  expect(buildUpdate(['resource_ids'], { ...base, resource_ids: 'b\n c' })).toEqual({ resource_ids: ['b', 'c'] })
-  expect(buildUpdate(['resource_ids'], { ...base, resource_ids: ' \n' })).toEqual({ resource_ids: null })
-  expect(buildUpdate(['max_per_second'], { ...base, max_per_second: ' 50 ' })).toEqual({ max_per_second: 50 })
-  expect(buildUpdate(['max_per_second'], { ...base, max_per_second: ' ' })).toEqual({ max_per_second: null })
+  expect(listDifferences(base, { ...base, name: 'New', description: '' })).toEqual(['name', 'description'])
+  const { name, description } = draft
+  expect(buildUpdate({ name, description })).toEqual({ name: 'New', description: null })
+  expect(listDifferences(base, base)).toEqual([])
+  expect(buildUpdate({ resource_ids: draft.resource_ids })).toEqual({ resource_ids: ['a', 'b'] })
+  expect(buildUpdate({ resource_ids: ' \n' })).toEqual({ resource_ids: null })
+  expect(buildUpdate({ max_per_second: ' 50 ' })).toEqual({ max_per_second: 50 })
+  expect(buildUpdate({ max_per_second: ' ' })).toEqual({ max_per_second: null })
 })
 
 test('the limit of a webhook is a whole number from 1 to 1,000, or nothing', () => {

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { toAuditFilters, toCsvLine } from '../src/screens/audit/audit-filters.ts'
 import { describeHandshake, readClaims } from '../src/screens/handshake/handshake-token.ts'
-import { groupPermissions, holdingOf, listDiffs, listOwnLosses, toggle } from '../src/screens/roles/role-matrix.ts'
+import {
+  groupPermissions,
+  holdingOf,
+  listDiffs,
+  listOwnLosses,
+  rebaseDrafts,
+  toggle,
+} from '../src/screens/roles/role-matrix.ts'
 
 const NOW_MS = Date.UTC(2026, 8, 11, 12)
 
@@ -83,5 +90,28 @@ describe('a handshake token that is shown', () => {
 
   test.each(['', 'a.b', 'a.!!.c', token([]).slice(0, 3)])('%j is none', (text) => {
     expect(readClaims(text)).toBeUndefined()
+  })
+})
+
+describe('drafts of roles', () => {
+  const role = (id: string, permissions: string[]) =>
+    ({ document_id: id, name: id, permissions }) as unknown as Parameters<typeof rebaseDrafts>[1][number]
+  const before = [role('a', ['x:1', 'y:1']), role('b', ['z:1'])]
+
+  test('keep what they give and take over what somebody else made of the role', () => {
+    const drafts = new Map([['a', ['x:1', 'w:1']]])
+    const now = [role('a', ['x:1', 'y:1', 'v:1']), role('b', [])]
+    expect(rebaseDrafts(drafts, before, now)).toEqual(new Map([['a', ['v:1', 'w:1', 'x:1']]]))
+  })
+
+  test('end with the role, and when somebody else made the same change', () => {
+    const drafts = new Map([
+      ['a', ['x:1']],
+      ['b', []],
+    ])
+    const now = [role('a', ['x:1'])]
+    const left = rebaseDrafts(drafts, before, now)
+    expect(left).toEqual(new Map([['a', ['x:1']]]))
+    expect(listDiffs(now, left)).toEqual([])
   })
 })

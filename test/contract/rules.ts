@@ -11,6 +11,7 @@ export const RULES: Readonly<Record<string, readonly string[]>> = {
     'filters',
     'idempotency',
     'identifiers',
+    'lost-updates',
     'methods',
     'names',
     'page-size',

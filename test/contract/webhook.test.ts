@@ -156,6 +156,17 @@ test('webhooks#throttle: attempts are spread over the second; the others wait, u
   for (const row of waiting)
     expect(row).toMatchObject({ attempts: 0, waiting_reason: 'throttled', next_attempt_at: row.created_at })
   expect(await fixture.readDispatch(waiting[0].document_id)).toMatchObject({ waiting_reason: 'throttled' })
+  const found = async (filters: string): Promise<string[]> => {
+    const { status, body } = await fixture.app.admin('GET', `/api/v3/webhook/dispatch?${filters}`)
+    expect(status, JSON.stringify(body)).toBe(200)
+    return body.data.map(({ document_id: id }: { document_id: string }) => id)
+  }
+  const waitingIds = waiting.map(({ document_id: id }) => id).sort()
+  expect((await found('filters=waiting_reason|eq|throttled')).sort()).toEqual(waitingIds)
+  expect((await found(`filters=waiting_reason|eq|throttled&filters=webhook|eq|${plain.id}`)).sort()).toEqual([])
+  expect(await found('filters=waiting_reason|eq|throttled&filters=status|eq|success')).toEqual([])
+  expect(await found('filters=waiting_reason|eq|other')).toEqual([])
+  expect(await found('filters=waiting_reason|in|other,throttled&count=true')).toHaveLength(3)
   const [ended] = (await fixture.readLedger(limited)).filter(({ status }) => status === 'success')
   expect(ended.waiting_reason).toBeNull()
   await passHalf()

@@ -47,14 +47,23 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
   ])('lists that are %s', (_name, settings) => {
     let fixture: Awaited<ReturnType<typeof openListsFixture>>
     let callers: Awaited<ReturnType<typeof makeCallers>>
-    /** Rows of the operator that paths name: a user, and the role that every user has. */
-    let named: Record<'user' | 'role', string>
+    /** Rows of the operator that paths name: a user, the role that every user has, and a target of provisioning. */
+    let named: Record<'user' | 'role' | 'target', string>
     beforeAll(async () => {
       fixture = await openListsFixture(database, settings)
       callers = await makeCallers(fixture.app, filled)
       const first = async (path: string) =>
-        (await callers.operator('GET', `/api/v3/identity/${path}`)).body.data[0].document_id as string
-      named = { user: await first('user?page_size=1'), role: await first('role?filters=name|eq|member') }
+        (await callers.operator('GET', `/api/v3/${path}`)).body.data[0].document_id as string
+      const makeTarget = async () => {
+        const url = 'https://hooks.example.com/users'
+        const { body } = await callers.operator('POST', '/api/v3/provisioning/target', { url })
+        return body.data.document_id as string
+      }
+      named = {
+        user: await first('identity/user?page_size=1'),
+        role: await first('identity/role?filters=name|eq|member'),
+        target: await makeTarget(),
+      }
     })
     afterAll(() => fixture?.[Symbol.asyncDispose]())
 
@@ -63,8 +72,8 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
       async (event, path) => {
         for (const caller of CALLERS) {
           const account = caller === 'member of another' ? filled.other : filled.own[0]
-          const [, kind] = /^\/api\/v3\/identity\/(user|role)\/\{id\}/.exec(path) ?? []
-          const id = kind === undefined ? (account ?? '') : named[kind as 'user' | 'role']
+          const [, kind] = /^\/api\/v3\/(?:identity|provisioning)\/(user|role|target)\/\{id\}/.exec(path) ?? []
+          const id = kind === undefined ? (account ?? '') : named[kind as keyof typeof named]
           const url = `${path.replace('{id}', id)}?page_size=${PAGE_SIZE}`
           const { answer, rows, plan } = await fixture.countRead(callers[caller], url)
           if (answer.status === 403) continue

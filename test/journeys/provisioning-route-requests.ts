@@ -24,6 +24,15 @@ export function buildProvisioningRouteRequests(
     const { body } = await fixture().app.admin('GET', `/api/v3/provisioning/delivery?filters=target|eq|${target}`)
     return { id: body.data[0].document_id as string }
   }
+  /** A target at which the delivery of a user waits. */
+  const newWaitingTarget = async () => {
+    const target = await newTarget()
+    await fixture().app.admin('PATCH', `/api/v3/provisioning/target/${target.document_id}/active`, {
+      is_actived: false,
+    })
+    await newUser()
+    return target
+  }
   const newProvisioningJob = async () => created(`/api/v3/provisioning/target/${(await idOf(newTarget())).id}/sync`, {})
   return {
     'provisioning-target.create': () => ({ body: { url: `${fixture().receiver.origin}/new` } }),
@@ -33,6 +42,7 @@ export function buildProvisioningRouteRequests(
     'provisioning-target.delete': of(newTarget),
     'provisioning-target.active': of(newTarget, { body: { is_actived: false } }),
     'provisioning-target.rotate-secret': of(newTarget),
+    'provisioning-target.find-streams': async () => ({ params: await idOf(newWaitingTarget()) }),
     'provisioning-delivery.find-all': undefined,
     'provisioning-delivery.find-one': async () => ({ params: await newDelivery() }),
     'provisioning-delivery.replay': async () => ({ params: await newDelivery(), body: { confirm_duplicate: true } }),

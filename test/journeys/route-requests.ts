@@ -341,6 +341,8 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   ...DASHBOARD_REQUESTS,
   'webhook.dashboard-breakdown': of(newWebhook),
   'webhook.dashboard-events': undefined,
+  'user.dashboard-sign-ins': undefined,
+  'realtime.dashboard-messages': undefined,
   ...buildRealtimeRouteRequests(() => ({ fixture, app: realtime.app }), newContract),
   ...buildHealthRouteRequests(() => fixture.app.clock),
 }

@@ -211,6 +211,7 @@ const target = createRoute({
   getParentRoute: () => root,
   path: 'provisioning/$id',
   component: lazyRouteComponent(() => import('../screens/provisioning/target-screen.tsx'), 'TargetScreen'),
+  validateSearch: readTexts('tab', 'user'),
 })
 const preferences = createRoute({
   getParentRoute: () => root,

@@ -1,8 +1,8 @@
-import { Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../frame/api.ts'
 import { useAccess } from '../frame/session.tsx'
+import { Select } from './fields.tsx'
 
 /** Chooses an account: of all that the user sees, else of its own. */
 export function AccountSelect({
@@ -29,6 +29,7 @@ export function AccountSelect({
   const shown = accounts.data?.data ?? session.accounts
   return (
     <Select
+      field="account"
       label={t('account.label')}
       description={hint ?? t('account.hint')}
       data={shown.map(({ document_id, name }) => ({ value: document_id, label: name }))}

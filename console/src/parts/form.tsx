@@ -1,19 +1,22 @@
 import { Button, Group, NativeSelect, Stack } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { type ReactNode, type Ref, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
-import { ProblemCard } from './problem.tsx'
+import { FieldErrors } from './field-errors.tsx'
+import { SubmissionError } from './problem.tsx'
 
 interface FormProps {
   /** Accessible name, for a form that is a landmark of its screen. */
   label?: string
   onSubmit: () => void
+  ref?: Ref<HTMLFormElement>
   children: ReactNode
 }
 
 /** A form that the page handles itself: the browser submits nothing. */
-export function Form({ label, onSubmit, children }: FormProps) {
+export function Form({ label, onSubmit, ref, children }: FormProps) {
   return (
     <form
+      ref={ref}
       aria-label={label}
       onSubmit={(event) => {
         event.preventDefault()
@@ -50,6 +53,37 @@ interface ChangeFormProps {
   children: ReactNode
 }
 
+/** A form that shows the errors of its last submission at the inputs that they name, and the others below `children`. */
+export function CheckedForm({
+  change,
+  onSubmit,
+  below,
+  maxWidth,
+  children,
+}: {
+  change: Pick<FormChange, 'isError' | 'error'>
+  onSubmit: () => void
+  /** What stands below the errors: the buttons. */
+  below: ReactNode
+  maxWidth?: number | undefined
+  children: ReactNode
+}) {
+  const form = useRef<HTMLFormElement>(null)
+  return (
+    <Form ref={form} onSubmit={onSubmit}>
+      <FieldErrors error={change.error} root={() => form.current}>
+        {({ unshown, isShown }) => (
+          <Stack {...(maxWidth !== undefined && { maw: maxWidth })}>
+            {children}
+            {change.isError && <SubmissionError error={change.error} unshown={unshown} isShown={isShown} />}
+            {below}
+          </Stack>
+        )}
+      </FieldErrors>
+    </Form>
+  )
+}
+
 /** A form that makes one change: its fields, the errors of the last submission, and the button with its progress. */
 export function ChangeForm({
   change,
@@ -62,20 +96,23 @@ export function ChangeForm({
   children,
 }: ChangeFormProps) {
   return (
-    <Form onSubmit={() => change.mutate(undefined)}>
-      <Stack {...(maxWidth !== undefined && { maw: maxWidth })}>
-        {children}
-        {change.isError && <ProblemCard error={change.error} />}
-        {!isReadOnly && (
+    <CheckedForm
+      change={change}
+      onSubmit={() => change.mutate(undefined)}
+      maxWidth={maxWidth}
+      below={
+        !isReadOnly && (
           <Group justify={`flex-${buttonAt}`}>
             <Button type="submit" loading={change.isPending} disabled={isDisabled}>
               {label}
             </Button>
             {actions}
           </Group>
-        )}
-      </Stack>
-    </Form>
+        )
+      }
+    >
+      {children}
+    </CheckedForm>
   )
 }
 

@@ -4,22 +4,33 @@ import { useTranslation } from 'react-i18next'
 import { leaveFor, needsStepUp } from '../frame/api.ts'
 import { Icon } from '../frame/icons.tsx'
 import { CopyText } from './copy-text.tsx'
+import type { FieldError } from './field-errors.tsx'
 
 /** An error, with what to do about it: the missing permission, a fresh proof, or another try. */
-export function ProblemCard({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+export function ProblemCard({
+  error,
+  onRetry,
+  fields,
+}: {
+  error: unknown
+  onRetry?: () => void
+  /** The errors about fields. Default: all that the problem names. */
+  fields?: readonly FieldError[]
+}) {
   const { t } = useTranslation()
   if (isProblem(error, 'permission_denied')) return <NoPermission permission={error.problem.missing?.permission} />
   const isOffline = error instanceof ConnectionError
   const detail = error instanceof ProblemError ? error.problem.detail : isOffline ? t('problem.offline') : String(error)
+  const listed = fields ?? (error instanceof ProblemError ? (error.problem.errors ?? []) : [])
   return (
     <Alert color="red" variant="outline" icon={<Icon name="warn" />} title={t('problem.title')} role="alert">
       <Stack gap="xs">
         <Text size="sm" className="wrap">
           {detail}
         </Text>
-        {error instanceof ProblemError && error.problem.errors && (
+        {listed.length > 0 && (
           <List size="sm">
-            {error.problem.errors.map(({ path, message }) => (
+            {listed.map(({ path, message }) => (
               <List.Item key={`${path} ${message}`}>
                 <Code>{path}</Code> {message}
               </List.Item>
@@ -49,6 +60,27 @@ export function ProblemCard({ error, onRetry }: { error: unknown; onRetry?: () =
         </Group>
       </Stack>
     </Alert>
+  )
+}
+
+/** What a submission of a form came to: a sentence where its inputs show every error, else the card with the others. */
+export function SubmissionError({
+  error,
+  unshown,
+  isShown,
+}: {
+  error: unknown
+  /** Errors that no input shows. */
+  unshown: readonly FieldError[]
+  /** Whether an input shows an error. */
+  isShown: boolean
+}) {
+  const { t } = useTranslation('console')
+  if (!isShown || unshown.length > 0) return <ProblemCard error={error} fields={unshown} />
+  return (
+    <Text size="sm" role="alert" className="field-errors" data-testid="field-errors">
+      <Icon name="warn" size={14} /> {t('problem.fields')}
+    </Text>
   )
 }
 

@@ -1,5 +1,5 @@
-import { MultiSelect } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { MultiSelect } from './fields.tsx'
 import { useRoles } from './names.tsx'
 
 /** Chooses roles: all, or those that hold in single accounts. */
@@ -16,6 +16,7 @@ export function RoleSelect({
   const roles = useRoles().filter(({ is_account_scoped }) => !isOfAccount || is_account_scoped)
   return (
     <MultiSelect
+      field="roles"
       label={t('roles.title')}
       data={roles.map(({ document_id, name }) => ({ value: document_id, label: name }))}
       value={[...value]}

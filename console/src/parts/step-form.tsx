@@ -1,8 +1,8 @@
-import { Button, Group, Stack } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { Button, Group } from '@mantine/core'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
-import { Form, type FormChange } from './form.tsx'
-import { ProblemCard } from './problem.tsx'
+import { findErrorsOf, readFieldErrors } from './field-errors.tsx'
+import { CheckedForm, type FormChange } from './form.tsx'
 
 interface Steps {
   /** Labels of the steps, in their order. */
@@ -21,19 +21,35 @@ interface StepFormProps extends Steps {
   label: string
   /** The call of the API that the last step makes, beside its button. */
   call: ReactNode
+  /** The members of the body that each step sets: a step is shown again when the API refuses one of its members. */
+  fields: readonly (readonly string[])[]
   children: ReactNode
 }
 
+/** The first step whose members have an error; -1 without one. Pure. */
+function findRefused(error: unknown, fields: StepFormProps['fields']): number {
+  const errors = readFieldErrors(error)
+  return fields.findIndex((names) => names.some((name) => findErrorsOf(errors, name).length > 0))
+}
+
 /** A form in steps: each leads to the next one, and the last makes the change. */
-export function StepForm({ names, place, lastOpen, onShow, change, label, call, children }: StepFormProps) {
+export function StepForm({ names, place, lastOpen, onShow, change, label, call, fields, children }: StepFormProps) {
   const { t } = useTranslation()
   const isLast = place === names.length - 1
+  const { error } = change
+  const shown = useRef<unknown>(undefined)
+  useEffect(() => {
+    if (shown.current === error) return
+    shown.current = error
+    const refused = findRefused(error, fields)
+    if (refused >= 0) onShow(refused)
+  })
   return (
-    <Form onSubmit={() => (isLast ? change.mutate(undefined) : onShow(place + 1))}>
-      <Stack maw={820} gap="lg">
-        <StepBar names={names} place={place} lastOpen={lastOpen} onShow={onShow} />
-        {children}
-        {change.isError && <ProblemCard error={change.error} />}
+    <CheckedForm
+      change={change}
+      onSubmit={() => (isLast ? change.mutate(undefined) : onShow(place + 1))}
+      maxWidth={820}
+      below={
         <Group>
           {place > 0 && (
             <Button variant="default" onClick={() => onShow(place - 1)}>
@@ -45,8 +61,11 @@ export function StepForm({ names, place, lastOpen, onShow, change, label, call, 
           </Button>
           {isLast && call}
         </Group>
-      </Stack>
-    </Form>
+      }
+    >
+      <StepBar names={names} place={place} lastOpen={lastOpen} onShow={onShow} />
+      {children}
+    </CheckedForm>
   )
 }
 

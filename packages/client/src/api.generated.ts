@@ -1291,6 +1291,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/identity/dashboard/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign-ins over time, and how they ended
+         * @description Successful and refused sign-ins of all users, exchanges of handshakes included. They are counted within two minutes, by when they ended, in UTC.
+         *
+         *     Needs the permission `user:dashboard-sign-ins`.
+         */
+        get: operations["userDashboardSignIns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/identity/handshake-target": {
         parameters: {
             query?: never;
@@ -2317,6 +2339,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/provisioning/target/{id}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the users whose deliveries wait at a provisioning target
+         * @description A user at a target is a stream, whose deliveries are made one after the other. The longest due comes first. Streams without waiting deliveries, and those that are attempted at this moment, are left out.
+         *
+         *     Needs the permission `provisioning-target:find-streams`.
+         */
+        get: operations["provisioningTargetFindStreams"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/provisioning/target/{id}/sync": {
         parameters: {
             query?: never;
@@ -2375,6 +2419,28 @@ export interface paths {
          *     Needs the permission `realtime:inspect`.
          */
         get: operations["realtimeChannelEventFindAll"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/realtime/dashboard/message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Realtime messages over time
+         * @description Messages of all accounts by their result. They are counted within two minutes, by when they ended, in UTC.
+         *
+         *     Needs the permission `realtime:dashboard-messages`.
+         */
+        get: operations["realtimeDashboardMessages"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5667,6 +5733,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "provisioning-target.find-streams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * provisioning-target.find-streams
+         * @description List the users whose deliveries wait at a provisioning target
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onProvisioningTargetFindStreams"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "provisioning-target.reconcile": {
         parameters: {
             query?: never;
@@ -5881,6 +5969,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onRealtimeConfig"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "realtime.dashboard-messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.dashboard-messages
+         * @description Realtime messages over time
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimeDashboardMessages"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6629,6 +6739,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onUserCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "user.dashboard-sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * user.dashboard-sign-ins
+         * @description Sign-ins over time, and how they ended
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onUserDashboardSignIns"];
         delete?: never;
         options?: never;
         head?: never;
@@ -10164,7 +10296,7 @@ export interface components {
              * @description Stable; programs decide on it.
              * @enum {string}
              */
-            code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "sign_in_by_mail_off" | "sign_up_closed" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "read_too_expensive" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "realtime_unavailable" | "sink_fails" | "dependency_unavailable";
+            code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "sign_in_by_mail_off" | "sign_up_closed" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "read_too_expensive" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "realtime_unavailable" | "sink_fails" | "dependency_unavailable";
             /** @description An explanation for the reader, with the correction. */
             detail: string;
             request_id: string;
@@ -10469,6 +10601,41 @@ export interface components {
          * @enum {string}
          */
         ProvisioningProtocol: "webhook" | "scim";
+        ProvisioningStream: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            user: string;
+            /** @description The number of the last delivery that was queued, from 1. */
+            position: number;
+            /** @description Deliveries that have not ended. */
+            waiting: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            due_at: string;
+            /** @description How long the first of them has been due; 0 while it waits for a retry. */
+            lag_seconds: number;
+            /**
+             * Format: uuid
+             * @description The first of them, which the others wait for.
+             */
+            delivery: string | null;
+            /** @description Its attempts. */
+            attempts: number;
+            last_status_code: number | null;
+            /** @description The class of its last failure. */
+            last_error: string | null;
+            /** @description Dead letters among the last 100 deliveries of the stream. */
+            dead_letters: number;
+        };
+        ProvisioningStreamPage: {
+            data: components["schemas"]["ProvisioningStream"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
+        };
         ProvisioningTarget: {
             /**
              * Format: uuid
@@ -10763,10 +10930,33 @@ export interface components {
              */
             updated_at: string;
         };
+        RealtimeMessageBucket: {
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            at: string;
+            published: number;
+            rejected: number;
+            exhausted: number;
+        };
         RealtimeMessagePage: {
             data: components["schemas"]["RealtimeMessage"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
+        };
+        RealtimeMessageSeries: {
+            /** @enum {string} */
+            range: "1h" | "24h" | "7d" | "30d";
+            bucket_seconds: number;
+            published: number;
+            rejected: number;
+            exhausted: number;
+            buckets: components["schemas"]["RealtimeMessageBucket"][];
+        };
+        RealtimeMessageSeriesAnswer: {
+            data: components["schemas"]["RealtimeMessageSeries"];
+            message: string;
         };
         RealtimeProviderEvent: {
             name: string;
@@ -11332,6 +11522,15 @@ export interface components {
              */
             updated_at: string;
         };
+        SignInBucket: {
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            at: string;
+            succeeded: number;
+            refused: number;
+        };
         SignInPage: {
             data: components["schemas"]["SignIn"][];
             message: string;
@@ -11369,6 +11568,25 @@ export interface components {
         SignInProvidersAnswer: {
             data: components["schemas"]["SignInProviders"];
             message: string;
+        };
+        SignInSeries: {
+            /** @enum {string} */
+            range: "1h" | "24h" | "7d" | "30d";
+            bucket_seconds: number;
+            succeeded: number;
+            refused: number;
+            buckets: components["schemas"]["SignInBucket"][];
+            /** @description How the successful ones ended, the most frequent first. */
+            ways: components["schemas"]["SignInWay"][];
+        };
+        SignInSeriesAnswer: {
+            data: components["schemas"]["SignInSeries"];
+            message: string;
+        };
+        SignInWay: {
+            /** @enum {string} */
+            way: "password" | "second-factor" | "passkey" | "mail" | "provider" | "handshake";
+            sign_ins: number;
         };
         SignUp: {
             /** Format: email */
@@ -12281,6 +12499,18 @@ export interface components {
                 "text/html": string;
             };
         };
+        /** @description Precondition failed. Codes: `precondition_failed`. */
+        PreconditionFailed: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Request header fields too large. Codes: `headers_too_large`. */
         RequestHeaderFieldsTooLarge: {
             headers: {
@@ -12447,6 +12677,8 @@ export interface components {
         Id: string;
         /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
         IdempotencyKey: string;
+        /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+        IfMatch: string;
         PageSize: number;
         /** @description Which POST of this dispatch it is, from 1. */
         ServiceAttempt: number;
@@ -14032,6 +14264,16 @@ export interface operations {
                     "application/json": components["schemas"]["OwnUserAnswer"];
                 };
             };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -14085,6 +14327,8 @@ export interface operations {
             header?: {
                 /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path?: never;
             cookie?: never;
@@ -14113,6 +14357,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -14825,6 +15070,16 @@ export interface operations {
                     "application/json": components["schemas"]["AccountAnswer"];
                 };
             };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -14881,6 +15136,8 @@ export interface operations {
             header?: {
                 /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description A UUID in lower case. */
@@ -14912,6 +15169,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -15089,6 +15347,16 @@ export interface operations {
                     "application/json": components["schemas"]["AccountLimitAnswer"];
                 };
             };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -15104,6 +15372,8 @@ export interface operations {
             header?: {
                 /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description A UUID in lower case. */
@@ -15135,6 +15405,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -15638,6 +15909,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    userDashboardSignIns: {
+        parameters: {
+            query?: {
+                /** @description Default: 24h. */
+                range?: "1h" | "24h" | "7d" | "30d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInSeriesAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     handshakeTargetFindAll: {
         parameters: {
             query?: never;
@@ -16059,6 +16364,16 @@ export interface operations {
                     "application/json": components["schemas"]["RoleAnswer"];
                 };
             };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -16115,6 +16430,8 @@ export interface operations {
             header?: {
                 /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description A UUID in lower case. */
@@ -16146,6 +16463,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -16419,6 +16737,16 @@ export interface operations {
                     "application/json": components["schemas"]["UserAnswer"];
                 };
             };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -16475,6 +16803,8 @@ export interface operations {
             header?: {
                 /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description A UUID in lower case. */
@@ -16506,6 +16836,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -16984,6 +17315,16 @@ export interface operations {
                     "application/json": components["schemas"]["OauthClientAnswer"];
                 };
             };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -17040,6 +17381,8 @@ export interface operations {
             header?: {
                 /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description A UUID in lower case. */
@@ -17071,6 +17414,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -17860,6 +18204,16 @@ export interface operations {
                     "application/json": components["schemas"]["ProvisioningTargetAnswer"];
                 };
             };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -17916,6 +18270,8 @@ export interface operations {
             header?: {
                 /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description A UUID in lower case. */
@@ -17947,6 +18303,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -18123,6 +18480,57 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    provisioningTargetFindStreams: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `due_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 *     - `user` (uuid): eq, ne, in, nin, null
+                 *     - `waiting` (integer): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "due_at" | "-due_at";
+                page_size?: components["parameters"]["PageSize"];
+                /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Whether `pagination.total` is counted too, up to 10,000. */
+                count?: components["parameters"]["Count"];
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProvisioningStreamPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     provisioningTargetSync: {
         parameters: {
             query?: never;
@@ -18232,6 +18640,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RealtimeChannelEventPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    realtimeDashboardMessages: {
+        parameters: {
+            query?: {
+                /** @description Default: 24h. */
+                range?: "1h" | "24h" | "7d" | "30d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RealtimeMessageSeriesAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -18823,6 +19265,7 @@ export interface operations {
                  *     - `last_error` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `is_test` (boolean): eq, ne, in, nin, null
                  *     - `is_replay` (boolean): eq, in
+                 *     - `waiting_reason` (text): eq, in
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
@@ -18882,6 +19325,7 @@ export interface operations {
                  *     - `last_error` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
                  *     - `is_test` (boolean): eq, ne, in, nin, null
                  *     - `is_replay` (boolean): eq, in
+                 *     - `waiting_reason` (text): eq, in
                  *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
                  */
@@ -19294,6 +19738,16 @@ export interface operations {
                     "application/json": components["schemas"]["EventTypeAnswer"];
                 };
             };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -19309,6 +19763,8 @@ export interface operations {
             header?: {
                 /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description A UUID in lower case. */
@@ -19340,6 +19796,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -20186,6 +20643,16 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookAnswer"];
                 };
             };
+            /** @description The request has it already, by its `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
@@ -20242,6 +20709,8 @@ export interface operations {
             header?: {
                 /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The `ETag` of the row as it was read: a row that was changed since is a 412. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description A UUID in lower case. */
@@ -20273,6 +20742,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -24449,6 +24919,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onProvisioningTargetFindStreams: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "provisioning-target.find-streams";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onProvisioningTargetReconcile: {
         parameters: {
             query?: never;
@@ -24820,6 +25328,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "realtime.config";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onRealtimeDashboardMessages: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.dashboard-messages";
                 };
             };
         };
@@ -26112,6 +26658,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "user.create";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onUserDashboardSignIns: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "user.dashboard-sign-ins";
                 };
             };
         };

@@ -21,6 +21,8 @@ export interface CallOptions {
   signal?: AbortSignal
   /** Of a change: the key under which it is made once. Default: a new one for each call. */
   idempotencyKey?: string
+  /** Of the change of a row: the tag of the row as it was read (`entityTagOf`). Another row is a `precondition_failed`. */
+  ifMatch?: string | undefined
 }
 
 /** A member that is left out when the operation has none, and optional when all of it is. */

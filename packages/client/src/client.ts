@@ -2,7 +2,7 @@ import createClient from 'openapi-fetch'
 import type { CallOptions, Calls, Operation } from './call.ts'
 import { OPERATIONS } from './operations.generated.ts'
 import { buildTokens, type TokenProvider } from './token.ts'
-import { send, type Transport } from './transport.ts'
+import { entityTagOf, send, type Transport } from './transport.ts'
 
 export type { components, operations, paths } from './api.generated.ts'
 export type { Call, CallOptions, Input, OperationId, Output, Schemas } from './call.ts'
@@ -16,6 +16,7 @@ export {
   UnexpectedAnswerError,
 } from './error.ts'
 export type { TokenProvider } from './token.ts'
+export { entityTagOf }
 
 /** Options of a client. */
 export interface SignalboxOptions {
@@ -65,6 +66,7 @@ export function createSignalbox(options: SignalboxOptions): Signalbox {
 
   async function call(operation: Operation, input: AnyInput = {}): Promise<unknown> {
     const { method, path, isKeyed = false } = operation
+    const condition = input.ifMatch === undefined ? {} : { 'if-match': input.ifMatch }
     const key = isKeyed ? { 'idempotency-key': input.idempotencyKey ?? createKey() } : {}
     const rules = { maxRetries, isRepeatable: isKeyed || method === 'GET', signal: input.signal }
     let result: unknown
@@ -72,7 +74,11 @@ export function createSignalbox(options: SignalboxOptions): Signalbox {
       result = await send(transport, request, rules)
       return new Response(null, { status: 204 })
     }
-    const init = { params: { path: input.path, query: input.query, header: key }, body: input.body, fetch: deliver }
+    const init = {
+      params: { path: input.path, query: input.query, header: { ...key, ...condition } },
+      body: input.body,
+      fetch: deliver,
+    }
     await http.request(method.toLowerCase() as never, path as never, init as never)
     return result
   }

@@ -38,7 +38,7 @@ export async function send(
       continue
     }
     const { response, body } = received
-    if (response.ok) return body
+    if (response.ok) return keepTag(body, response)
     const { status, headers } = response
     const problem = readProblem(body)
     const retryAfterMs = readRetryAfter(headers.get('retry-after'))
@@ -49,6 +49,19 @@ export async function send(
         : new UnexpectedAnswerError(status, headers.get('content-type'))
     await transport.sleep(waitMs, given.signal)
   }
+}
+
+const tags = new WeakMap<object, string>()
+
+function keepTag(body: unknown, { headers }: Response): unknown {
+  const tag = headers.get('etag')
+  if (tag !== null && typeof body === 'object' && body !== null) tags.set(body, tag)
+  return body
+}
+
+/** The tag (`ETag`) that came with an answer: of the row as it was read, for the `ifMatch` of its change. */
+export function entityTagOf(answer: object): string | undefined {
+  return tags.get(answer)
 }
 
 const decide = ({ random }: Transport, rules: RetryRules, made: Parameters<typeof decideRetry>[0]) =>

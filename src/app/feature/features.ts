@@ -45,6 +45,7 @@ import { decisionRoutes } from '../../oauth/decision/decision.routes.ts'
 import { exchangeRoutes } from '../../oauth/exchange/exchange.routes.ts'
 import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
 import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
+import { activitySumRoutes } from '../../operations/activity/activity-sum.routes.ts'
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { signInLogRoutes } from '../../operations/audit/sign-in-log.routes.ts'
 import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
@@ -54,6 +55,7 @@ import { healthRoutes } from '../../operations/health/health.routes.ts'
 import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
 import { jobRoutes } from '../../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../../provisioning/ledger/delivery.routes.ts'
+import { streamRoutes } from '../../provisioning/stream/stream.routes.ts'
 import { targetRoutes } from '../../provisioning/target/target.routes.ts'
 import { realtimePageRoutes } from '../../realtime/page.routes.ts'
 import { realtimeRoutes } from '../../realtime/realtime.routes.ts'
@@ -208,11 +210,13 @@ export const FEATURES: readonly Feature[] = [
   feature(pullRoutes, ({ pulls }) => pulls),
   feature(replayJobRoutes, (parts) => ({ ...queueDeps(parts), accountLimits: parts.accountLimits })),
   feature(targetRoutes, receiverDeps),
+  feature(streamRoutes, nothing),
   feature(deliveryRoutes, queueDeps),
   feature(jobRoutes, queueDeps),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(activityRoutes, () => ({})),
   feature(breakdownRoutes, () => ({})),
+  feature(activitySumRoutes, nothing),
   feature(realtimeRoutes, ({ realtime }) => realtime),
   feature(realtimePageRoutes, ({ realtime }) => realtime),
   feature(testEventRoutes, ({ realtime }) => realtime),

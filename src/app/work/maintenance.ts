@@ -7,9 +7,10 @@ import { eventSweeps } from '../../event/sweeps.ts'
 import { httpSweeps } from '../../http/sweeps.ts'
 import { identitySweeps } from '../../identity/sweeps.ts'
 import { oauthSweeps } from '../../oauth/sweeps.ts'
+import { deleteOldSums } from '../../operations/activity/activity-sum.store.ts'
 import { skewSweep } from '../../operations/health/process-skew.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import type { Sweep, SweepContext } from '../../postgres/sweep.ts'
+import { type Sweep, type SweepContext, sweepBatches } from '../../postgres/sweep.ts'
 import { provisioningSweeps } from '../../provisioning/sweeps.ts'
 import { realtimeSweeps } from '../../realtime/sweeps.ts'
 import { webhookSweeps } from '../../webhook/sweeps.ts'
@@ -59,6 +60,7 @@ export interface Maintenance {
 function listSweeps(deps: Pick<MaintenanceDeps, 'keyring' | 'db'>): readonly Sweep[] {
   return [
     ...webhookSweeps,
+    sweepBatches('activitySums', ({ db, now, limit }) => deleteOldSums(db, now, limit)),
     ...eventSweeps,
     ...[workerSweep, incidentSweep],
     ...httpSweeps,

@@ -7,6 +7,7 @@ import { type KeptLease, keepRenewed } from '../../delivery/lease-timer.ts'
 import { buildRouter, type Router } from '../../delivery/routing/router.ts'
 import { buildWorkerLease } from '../../delivery/worker-lease.ts'
 import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worker.ts'
+import { buildActivityCounter } from '../../operations/activity/activity-counter.ts'
 import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
 import { buildMetrics, type Metrics, type MetricsDeps } from '../../operations/metrics/metrics.ts'
 import { findPrimaryChoice } from '../../postgres/connection/host-client.ts'
@@ -119,8 +120,8 @@ export function buildWorkers(parts: WorkerParts): Workers {
   const maintenance = buildAppMaintenance(parts, metrics)
   const mailing = buildMailWorkers(parts, own)
   const alertWorker = buildAppAlertWorker(parts, realtime.missing)
-  const counter = buildOutcomeCounter({ db, clock, logger })
-  const housekeeping = [maintenance, ...Object.values(mailing), alertWorker, leaseEnder, counter]
+  const counters = [buildOutcomeCounter({ db, clock, logger }), buildActivityCounter({ db, clock, logger })]
+  const housekeeping = [maintenance, ...Object.values(mailing), alertWorker, leaseEnder, ...counters]
   const clockWatch = time && buildClockWatch({ db, time, logger, workerId })
   const running: Promise<void>[] = []
   return {

@@ -19,6 +19,7 @@ import {
   moveToSink,
   readSampleFacts,
   recordSampleOutcomes,
+  recountActivity,
   switchProvisioningOff,
 } from './sample.store.ts'
 import { buildSamplePlan, type SampleInput, type SampleRows } from './sample-plan.ts'
@@ -79,6 +80,7 @@ export async function fillSample({
     await switchProvisioningOff(tx)
     const written = await insertSampleRows(tx, rows)
     await countProvisioned(tx, { targets: (rows.provisioning_target ?? []).map((item) => item.document_id) })
+    await recountActivity(tx, {})
     await recordSampleOutcomes(tx, { webhooks: (rows.webhook ?? []).map((item) => item.document_id) })
     const count = (...tables: (keyof SampleRows)[]) => tables.reduce((sum, item) => sum + (rows[item]?.length ?? 0), 0)
     return {

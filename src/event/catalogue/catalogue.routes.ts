@@ -45,6 +45,9 @@ const EVENT_TYPE_FIELDS = rowFields({
   deprecated_at: { type: 'timestamp' },
 })
 
+/** What a change can set. */
+const SETTABLE = ['description', 'group', 'deprecated_at', 'deprecation_remedy'] as const
+
 const OF_EVENT = { resource: 'event', accountScope: 'none', data: EventTypeRow } as const
 
 export const catalogueRoutes: Routes<CatalogueDeps> = [
@@ -93,6 +96,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       ...OF_EVENT,
       path: '/api/v3/webhook/event/{id}',
       ownAccounts: true,
+      rowTag: SETTABLE,
       summary: 'Read one event type',
       params: IdParams,
     },
@@ -109,6 +113,7 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       method: 'PATCH',
       path: '/api/v3/webhook/event/{id}',
       action: 'update',
+      rowTag: SETTABLE,
       summary: 'Describe or deprecate an external event type',
       params: IdParams,
       body: UpdateEventTypeBody,

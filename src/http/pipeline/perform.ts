@@ -20,6 +20,7 @@ import {
 } from '../route/idempotency.ts'
 import type { RequestContext } from '../route/request-context.ts'
 import { isChange, type Outcome, type Route } from '../route/route.ts'
+import { addRowTag, checkCondition } from '../route/row-tag.ts'
 import { nameReader } from '../shape/caller.ts'
 import type { Pipeline } from './pipeline-deps.ts'
 
@@ -45,7 +46,7 @@ async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
   if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
   if (outcome.kind === 'refusal') throw outcome.problem
   await pipeline.recordRead({ route, outcome, request: context })
-  return buildAnswer(route, outcome, reply)
+  return addRowTag(route, outcome, buildAnswer(route, outcome, reply))
 }
 
 /**
@@ -93,6 +94,7 @@ async function commitChange<Deps>(
   const { pipeline, route, context } = served
   context.db = tx
   const outcome = await handleCounted(served, tx)
+  checkCondition(route, outcome, context.headers)
   // Serialized before the commit: a failure rolls back.
   const result = buildResult(served, outcome)
   const kept = key && !(result instanceof Problem) ? { key, answer: buildKept(served, outcome, result) } : undefined
@@ -106,7 +108,8 @@ async function commitChange<Deps>(
 
 function buildResult<Deps>(served: Served<Deps>, outcome: Outcome<unknown>): Answer | Problem {
   if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
-  return outcome.kind === 'refusal' ? outcome.problem : buildAnswer(served.route, outcome, served.reply)
+  if (outcome.kind === 'refusal') return outcome.problem
+  return addRowTag(served.route, outcome, buildAnswer(served.route, outcome, served.reply))
 }
 
 /** Answer to a refusal in place of its problem, which is logged like one that is sent. */

@@ -5,6 +5,7 @@ import { Problem } from '../problem/problem.ts'
 import { type Answer, sendAnswer } from '../route/answer.ts'
 import { RequestContext } from '../route/request-context.ts'
 import { isChange, permissionOf, type Route, type RouteDeclaration } from '../route/route.ts'
+import { checkTakesCondition } from '../route/row-tag.ts'
 import { findFastifySchema } from '../route/schema.ts'
 import { checkMediaType, checkNoBody, checkValidation } from '../route/validation.ts'
 import { type Caller, findPermissionScope, type PermissionScope } from '../shape/caller.ts'
@@ -133,6 +134,7 @@ async function serveRequest<Deps>(
 /** Validates a request. When it is invalid, a missing row still wins: 404 comes before 422. */
 async function checkRequest<Deps>(served: Served<Deps>): Promise<void> {
   const { route, deps, request, context } = served
+  checkTakesCondition(route, request.headers)
   checkValidation(request, 'params')
   try {
     checkValidation(request, 'rest')

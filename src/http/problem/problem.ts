@@ -33,6 +33,7 @@ export const PROBLEMS = {
   limit_reached: { status: 409, title: 'Limit reached' },
   idempotency_in_progress: { status: 409, title: 'First request with this key in progress' },
   link_invalid: { status: 410, title: 'Link not valid' },
+  precondition_failed: { status: 412, title: 'Changed since it was read' },
   body_too_large: { status: 413, title: 'Body too large' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   validation_failed: { status: 422, title: 'Validation failed' },

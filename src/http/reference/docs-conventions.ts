@@ -21,7 +21,7 @@ export const CONVENTIONS: readonly { title: string; text: string }[] = [
     text: [
       'An error is `application/problem+json` (RFC 9457). Decide on `code`; show `detail`; quote `request_id` when you ask',
       'for help. A 422 lists the broken rules in `errors`, at most 50. Unknown members of a body are refused, never dropped.',
-      'The checks run in the order 401, 403, 404, 422, 409. Every code has [its page](/docs/errors).',
+      'The checks run in the order 401, 403, 404, 422, 409, 412. Every code has [its page](/docs/errors).',
     ].join(' '),
   },
   {
@@ -48,6 +48,13 @@ export const CONVENTIONS: readonly { title: string; text: string }[] = [
       'return the first answer again, marked `Idempotency-Replayed: true`, and do nothing else. With another path, query or',
       'body the key is refused (`idempotency_key_reused`). A refused or failed request frees its key. A secret is part of the',
       'first answer only. Routes whose answer is a credential take no key.',
+    ].join(' '),
+  },
+  {
+    title: 'Changing a row that others change too',
+    text: [
+      'Reads of one row carry an `ETag`. Send it as `If-Match` with the change: when another caller changed the row since, the',
+      'answer is a 412 (`precondition_failed`) and nothing has changed. Without `If-Match` the last change wins.',
     ].join(' '),
   },
   {

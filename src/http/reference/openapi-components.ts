@@ -9,6 +9,7 @@ const SHARED_PARAMETERS: Readonly<Record<string, string>> = {
   'query cursor': 'Cursor',
   'query count': 'Count',
   'header Idempotency-Key': 'IdempotencyKey',
+  'header If-Match': 'IfMatch',
 }
 
 /** The headers of answers, under their own names in `components.headers`. */
@@ -163,6 +164,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
   408: 'Request timeout',
   409: 'Conflict',
   410: 'Gone',
+  412: 'Precondition failed',
   413: 'Content too large',
   415: 'Unsupported media type',
   422: 'Unprocessable content',

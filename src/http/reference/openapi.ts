@@ -58,18 +58,25 @@ const IDEMPOTENCY_KEY = {
   description: 'Makes repeating this request safe for 24 hours. Visible ASCII characters.',
 }
 
-/** Adds `Idempotency-Key` and the problems of a route. For documentation only, not for validation. */
+const IF_MATCH = {
+  type: 'string',
+  description: 'The `ETag` of the row as it was read: a row that was changed since is a 412.',
+}
+
+/** Adds `Idempotency-Key`, `If-Match` and the problems of a route. For documentation only, not for validation. */
 function describeRoute(schema: object, route: RouteDeclaration | undefined): Record<string, unknown> {
   if (!route) return schema as Record<string, unknown>
   const { response } = schema as { response?: Record<string, object> }
+  const headers = {
+    ...(takesIdempotencyKey(route) && { 'Idempotency-Key': IDEMPOTENCY_KEY }),
+    ...(route.rowTag && route.method !== 'GET' && { 'If-Match': IF_MATCH }),
+  }
   // Only the status of problems: `collectOperation` refers to the response that all routes share for it.
   const description = route.page ? PROBLEM_OR_PAGE : 'Problem'
   const problems = listProblemStatuses(route).map((status) => [status, { type: 'null', description }])
   return {
     ...schema,
-    ...(takesIdempotencyKey(route) && {
-      headers: { type: 'object', properties: { 'Idempotency-Key': IDEMPOTENCY_KEY } },
-    }),
+    ...(Object.keys(headers).length > 0 && { headers: { type: 'object', properties: headers } }),
     response: { ...response, ...Object.fromEntries(problems) },
   }
 }

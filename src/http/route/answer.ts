@@ -114,7 +114,9 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): FastifyReply {
     )
   }
   const { etag } = answer.headers
-  if (etag !== undefined && holdsTag(reply.request.headers['if-none-match'], etag)) return reply.code(304).send()
+  const isRead = reply.request.method === 'GET' || reply.request.method === 'HEAD'
+  if (isRead && etag !== undefined && holdsTag(reply.request.headers['if-none-match'], etag))
+    return reply.code(304).send()
   reply.code(answer.status)
   if (answer.contentType) reply.type(answer.contentType)
   return reply.send(reply.request.method === 'HEAD' ? withoutReading(answer.payload) : answer.payload)

@@ -138,6 +138,12 @@ export interface RouteDeclaration {
   bare?: boolean
   /** Whether a success carries an `ETag`, and a request that names it is answered 304 (RFC 9110, section 13.1.2). */
   hasEntityTag?: true
+  /**
+   * Of the read and of the change of one row: the members of `data` that the change can set, in the same order in both.
+   * The `ETag` of the row covers them, and the change takes `If-Match` (docs/contract/api.md#lost-updates); its outcome
+   * then names the row `before`.
+   */
+  rowTag?: readonly string[]
   /** The largest body in bytes. Default 64 KiB. */
   bodyLimitBytes?: number
   /** Whether the route also takes `application/x-www-form-urlencoded` (docs/contract/realtime.md#channel-authorization). */

@@ -27,6 +27,7 @@ const DECLARED: Record<keyof RouteDeclaration, true> = {
   media: true,
   bare: true,
   hasEntityTag: true,
+  rowTag: true,
   bodyLimitBytes: true,
   takesForm: true,
   takesMultipart: true,

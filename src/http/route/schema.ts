@@ -223,12 +223,18 @@ export function listProblemStatuses(route: RouteDeclaration): number[] {
   if (takesIdempotencyKey(route)) codes.push('idempotency_in_progress', 'idempotency_key_reused')
   // A repeated request whose caller no longer reaches the row of the first one.
   if (takesIdempotencyKey(route) && route.ownAccounts) codes.push('not_found')
+  if (route.rowTag && route.method !== 'GET') codes.push('precondition_failed')
   codes.push(...(route.problems ?? []))
   return [...new Set(codes.map((code): number => PROBLEMS[code].status))].sort()
 }
 
-function buildNotModified({ hasEntityTag }: RouteDeclaration): Record<string, unknown> {
-  if (!hasEntityTag) return {}
+/** Whether a read answers 304 to the tag that the request has. */
+export function hasNotModified({ hasEntityTag, rowTag, method }: RouteDeclaration): boolean {
+  return hasEntityTag === true || (rowTag !== undefined && method === 'GET')
+}
+
+function buildNotModified(route: RouteDeclaration): Record<string, unknown> {
+  if (!hasNotModified(route)) return {}
   return { 304: { [RESPONSE_DESCRIPTION]: 'The request has it already, by its `If-None-Match`.', type: 'null' } }
 }
 

@@ -15,6 +15,9 @@ const ROLE_FIELDS = rowFields({
   requires_second_factor: { type: 'boolean' },
 })
 
+/** What a change can set. */
+const SETTABLE = ['name', 'description', 'permissions', 'is_account_scoped', 'requires_second_factor'] as const
+
 const OF_ROLE = { resource: 'role', accountScope: 'none', data: RoleRow } as const
 
 /** Roles, and the permissions they may hold (docs/contract/identity.md#tables, docs/contract/identity.md#system-roles). */
@@ -68,6 +71,7 @@ export const roleRoutes: Routes<RoleDeps> = [
     {
       ...OF_ROLE,
       path: '/api/v3/identity/role/{id}',
+      rowTag: SETTABLE,
       summary: 'Read one role',
       params: IdParams,
     },
@@ -85,6 +89,7 @@ export const roleRoutes: Routes<RoleDeps> = [
       path: '/api/v3/identity/role/{id}',
       action: 'update',
       fresh: 'factor',
+      rowTag: SETTABLE,
       summary: 'Change a role',
       description:
         'The caller must hold everything that the role holds before and after. The change takes effect with the next request of every user who has the role.',

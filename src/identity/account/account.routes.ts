@@ -5,7 +5,7 @@ import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { AccountRow, CreateAccountBody, UpdateAccountBody } from './account.schema.ts'
 import { type AccountRecord, selectAccounts, toAccountRow } from './account.store.ts'
-import { type AccountDeps, createAccount, deleteAccount, loadAccount, renameAccount } from './account.ts'
+import { type AccountDeps, createAccount, deleteAccount, loadAccount, lockAccount, renameAccount } from './account.ts'
 import { ACCOUNT_ROW } from './own-account.ts'
 
 const ACCOUNT_FIELDS = rowFields({
@@ -14,6 +14,9 @@ const ACCOUNT_FIELDS = rowFields({
 
 /** An account owns itself: its events reach the webhooks of that account. */
 const changedOf = (account: AccountRecord) => [{ id: account.id, account: account.id }]
+
+/** What a change can set. */
+const SETTABLE = ['name'] as const
 
 const OF_ACCOUNT = { resource: 'account', accountScope: 'account', data: AccountRow } as const
 
@@ -62,6 +65,7 @@ export const accountRoutes: Routes<AccountDeps> = [
       ...OF_ACCOUNT,
       path: '/api/v3/identity/account/{id}',
       ownAccounts: true,
+      rowTag: SETTABLE,
       summary: 'Read one account',
       params: IdParams,
     },
@@ -79,17 +83,22 @@ export const accountRoutes: Routes<AccountDeps> = [
       path: '/api/v3/identity/account/{id}',
       action: 'update',
       ownAccounts: true,
+      rowTag: SETTABLE,
       summary: 'Rename an account',
       params: IdParams,
       body: UpdateAccountBody,
     },
     {
       row: ACCOUNT_ROW,
-      handle: async (_deps: AccountDeps, { db, params, scope, body, caller, now }) => {
+      handle: async (_deps: AccountDeps, { db, params, scope, body, caller, headers, now }) => {
         const change = { name: body.name, by: caller.userId, now }
-        const { account, isChanged } = await renameAccount(db, { id: params.id, scope }, change)
+        const target = { id: params.id, scope }
+        // The rename reads no row first: only a request with a condition pays for that.
+        const before = headers['if-match'] === undefined ? undefined : await lockAccount(db, target)
+        const { account, isChanged } = await renameAccount(db, target, change)
         return {
           data: toAccountRow(account),
+          ...(before && { before: toAccountRow(before) }),
           message: isChanged ? 'Account updated.' : 'Account unchanged.',
           changed: isChanged ? changedOf(account) : [],
         }

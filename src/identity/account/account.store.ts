@@ -68,6 +68,16 @@ const IN_SCOPE =
   'document_id = $id and deleted_at is null and ($accounts::uuid[] is null or document_id = any($accounts))'
 const withinScope = ({ id, scope }: AccountTarget): ScopedAccount => ({ id, accounts: scope === 'all' ? null : scope })
 
+const lockOne = statement<AccountRecord, ScopedAccount>(
+  `select ${account.members()} from account where ${IN_SCOPE} for no key update`,
+)
+
+/** Locks the account with this id; undefined when there is none within the scope. */
+export async function lockForRename(db: Database, target: AccountTarget): Promise<AccountRecord | undefined> {
+  const [row] = await lockOne(db, withinScope(target))
+  return row
+}
+
 const rename = statement<AccountRecord, ScopedAccount & { name: string; by: UserId; now: Date }>(`
   update account set name = $name, updated_by = $by, updated_at = $now
   where ${IN_SCOPE} and name <> $name returning ${account.members()}`)

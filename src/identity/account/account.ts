@@ -13,6 +13,7 @@ import {
   findAccount,
   insertAccount,
   keepAccount,
+  lockForRename,
   renameIfDifferent,
   softDeleteAccount,
 } from './account.store.ts'
@@ -38,6 +39,13 @@ export interface AccountDeps {
 export async function loadAccount(db: Database, { id, scope }: AccountTarget): Promise<AccountRecord> {
   const account = await findAccount(db, id)
   if (!account || !includesAccount(scope, account.id)) throw notFound('account')
+  return account
+}
+
+/** The account with this id, locked until the transaction ends, so that it is what the change meets. Throws 404. */
+export async function lockAccount(db: Database, target: AccountTarget): Promise<AccountRecord> {
+  const account = await lockForRename(db, target)
+  if (!account) throw notFound('account')
   return account
 }
 

@@ -62,6 +62,9 @@ async function prepareUpdate(
 
 const changedOf = (user: Pick<UserWithRoles, 'id'>) => [{ id: user.id, account: null }]
 
+/** What a change can set. */
+const SETTABLE = ['email', 'name', 'roles'] as const
+
 const OF_USER = { resource: 'user', accountScope: 'none', data: UserRow } as const
 
 /** Users (docs/contract/identity.md#tables). */
@@ -117,6 +120,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
       path: '/api/v3/identity/user/{id}',
       action: 'find-one',
       permission: READ_USER_PERMISSION,
+      rowTag: SETTABLE,
       summary: 'Read one user',
       params: IdParams,
     },
@@ -132,6 +136,7 @@ export const userRoutes: Routes<UserRouteDeps> = [
       path: '/api/v3/identity/user/{id}',
       action: 'update',
       fresh: 'factor',
+      rowTag: SETTABLE,
       summary: 'Change a user',
       description:
         '`roles` is the full list. A new password or e-mail address signs the user out everywhere. A new password also revokes the API keys of the user, unless `keep_api_keys` is true, and clears the sign-in throttle. The caller must hold everything that the user holds, everywhere and in each account of the user.',

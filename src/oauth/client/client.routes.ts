@@ -40,6 +40,25 @@ const prepareLogo = async ({ fetch }: ClientDeps, uri: string | null | undefined
 
 const changedOf = (client: ClientRecord) => [{ id: client.id, account: null }]
 
+/** What a change can set. */
+const SETTABLE = [
+  'name',
+  'publisher',
+  'first_party',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'grant_types',
+  'scopes',
+  'backchannel_logout_uri',
+  'logo_uri',
+  'id_token_signed_response_alg',
+  'dpop_bound_access_tokens',
+  'token_endpoint_auth_method',
+  'jwks',
+  'jwks_uri',
+  'require_pushed_authorization_requests',
+] as const
+
 const OF_OAUTH_CLIENT = { resource: 'oauth-client', accountScope: 'none', data: ClientRow } as const
 
 /** The clients of the OAuth provider (docs/contract/oauth.md#clients). */
@@ -90,6 +109,7 @@ export const clientRoutes: Routes<ClientDeps> = [
     {
       ...OF_OAUTH_CLIENT,
       path: `${PATH}/{id}`,
+      rowTag: SETTABLE,
       summary: 'Read one OAuth client',
       params: IdParams,
     },
@@ -106,6 +126,7 @@ export const clientRoutes: Routes<ClientDeps> = [
       method: 'PATCH',
       path: `${PATH}/{id}`,
       action: 'update',
+      rowTag: SETTABLE,
       summary: 'Change an OAuth client',
       description: 'Effective with the next request of the client. Its type and application type cannot change.',
       params: IdParams,

@@ -83,6 +83,19 @@ export interface AccountMemberRole {
   role: string;
 }
 
+export interface ActivityCounted {
+  kind: string;
+  until: Timestamp;
+}
+
+export interface ActivitySum {
+  at: Timestamp;
+  count: number;
+  kind: string;
+  measure: string;
+  width: string;
+}
+
 export interface AddressProof {
   attempts: Generated<number>;
   browser: Buffer | null;
@@ -1192,6 +1205,8 @@ export interface DB {
   account_limit: AccountLimit;
   account_member: AccountMember;
   account_member_role: AccountMemberRole;
+  activity_counted: ActivityCounted;
+  activity_sum: ActivitySum;
   address_proof: AddressProof;
   alert_incident: AlertIncident;
   api_key: ApiKey;
@@ -1311,6 +1326,10 @@ export interface Narrowed {
   account_member_role: {
     member: Id<"account member">;
     role: Id<"role">;
+  };
+  activity_sum: {
+    kind: "sign-in" | "realtime";
+    width: "minute" | "hour" | "quarter" | "day";
   };
   address_proof: {
     purpose: "sign-up" | "sign-in";

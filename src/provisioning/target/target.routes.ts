@@ -27,6 +27,9 @@ const TARGET_FIELDS = rowFields({
 })
 
 const PATH = '/api/v3/provisioning/target'
+/** What a change can set. */
+const SETTABLE = ['url', 'name', 'description'] as const
+
 const OF_TARGET = { resource: 'provisioning-target', accountScope: 'none' } as const
 
 const changedOf = (target: TargetRecord) => [{ id: target.id, account: null }]
@@ -87,6 +90,7 @@ export const targetRoutes: Routes<TargetDeps> = [
     {
       ...OF_TARGET,
       path: `${PATH}/{id}`,
+      rowTag: SETTABLE,
       summary: 'Read one provisioning target',
       params: IdParams,
       data: TargetRow,
@@ -104,6 +108,7 @@ export const targetRoutes: Routes<TargetDeps> = [
       method: 'PATCH',
       path: `${PATH}/{id}`,
       action: 'update',
+      rowTag: SETTABLE,
       summary: 'Change a provisioning target',
       description:
         'The URL rules apply to the resulting row, also when the update leaves the URL unchanged. A URL of another host needs the `token` of that SCIM service too.',

@@ -7,7 +7,14 @@ import type { AccountLimiter } from '../../identity/account/limit/account-limit.
 import { checkWithin, loadWithin } from '../reach/account-reach.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer } from './dispatch.schema.ts'
-import { isOfResource, isReplay, listDispatches, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
+import {
+  hasWaitingReason,
+  isOfResource,
+  isReplay,
+  listDispatches,
+  type StoredDispatch,
+  toDispatchRecord,
+} from './dispatch.store.ts'
 import { type DispatchDeps, enqueueTest, loadDispatch, replayDispatch } from './dispatch.ts'
 import { toDispatchRow } from './dispatch-row.ts'
 
@@ -29,6 +36,7 @@ export const DISPATCH_FIELDS = rowFields({
   last_error: { type: 'text' },
   is_test: { type: 'boolean' },
   is_replay: { type: 'boolean', condition: isReplay },
+  waiting_reason: { type: 'text', condition: hasWaitingReason },
 })
 
 const dispatchRowOf = (row: StoredDispatch) => toDispatchRow(toDispatchRecord(row))

@@ -124,6 +124,8 @@ const isOfStatuses = ({ field, operator }: ListFilter) => field === 'status' && 
 
 /** Whether rows of a status may match the filters. Pure. */
 function mayMatch(status: DispatchStatus, filters: readonly ListFilter[]): boolean {
+  if (filters.some(({ field }) => field === 'waiting_reason') && !OPEN_STATUSES.some((open) => open === status))
+    return false
   return filters
     .filter(isOfStatuses)
     .every(({ operator, values }) => values.includes(status) === (operator === 'eq' || operator === 'in'))
@@ -170,6 +172,15 @@ export function isReplay({ values }: ListFilter): RawBuilder<SqlBool> {
   const isTrue = sql<SqlBool>`attempt_trigger = 'replay'`
   if (!values.includes(false)) return isTrue
   return values.includes(true) ? sql<SqlBool>`true` : sql<SqlBool>`attempt_trigger is distinct from 'replay'`
+}
+
+/** Whether the row of the list of open ones waits for the throttle of its webhook: those of webhooks that wait for theirs. */
+const WAITS = sql<SqlBool>`webhook_dispatch_open.webhook = any(array(
+  select q.webhook from webhook_queue q where q.free_at is not null)) and ${sql.raw(isThrottled('webhook_dispatch_open'))}`
+
+/** The condition of a filter by `waiting_reason`, of the open rows alone: `mayMatch` leaves out the others. */
+export function hasWaitingReason({ values }: ListFilter): RawBuilder<SqlBool> {
+  return values.includes('throttled') ? WAITS : sql<SqlBool>`false`
 }
 
 /**

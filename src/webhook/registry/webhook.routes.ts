@@ -45,6 +45,20 @@ export const WEBHOOK_FIELDS = rowFields({
 
 const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
 
+/** What a change can set. */
+const SETTABLE = [
+  'url',
+  'name',
+  'description',
+  'is_global',
+  'account',
+  'resource_ids',
+  'header_names',
+  'contacts',
+  'public_key',
+  'max_per_second',
+] as const
+
 const OF_WEBHOOK = { resource: 'webhook', accountScope: 'account', ownAccounts: true, data: WebhookRow } as const
 
 export const webhookRoutes: Routes<WebhookDeps> = [
@@ -121,6 +135,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
     {
       ...OF_WEBHOOK,
       path: '/api/v3/webhook/webhook/{id}',
+      rowTag: SETTABLE,
       summary: 'Read one webhook',
       params: IdParams,
     },
@@ -137,6 +152,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       method: 'PATCH',
       path: '/api/v3/webhook/webhook/{id}',
       action: 'update',
+      rowTag: SETTABLE,
       summary: 'Change a webhook',
       description: 'The URL rules apply to the resulting row, also when the update leaves the URL unchanged.',
       params: IdParams,

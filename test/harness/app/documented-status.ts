@@ -1,6 +1,6 @@
 import { ROUTE_TREE } from '../../../src/app/feature/route-tree.ts'
 import type { RouteDeclaration } from '../../../src/http/route/route.ts'
-import { listProblemStatuses } from '../../../src/http/route/schema.ts'
+import { hasNotModified, listProblemStatuses } from '../../../src/http/route/schema.ts'
 import { sinkRoutes } from '../../../src/webhook/sink/sink.routes.ts'
 
 interface DocumentedRoute {
@@ -16,7 +16,7 @@ const DOCUMENTED = ([...ROUTE_TREE, ...sinkRoutes] as readonly RouteDeclaration[
       route.status ?? 200,
       ...(route.also ? [route.also.status] : []),
       ...(route.redirect?.statuses ?? []),
-      ...(route.hasEntityTag ? [304] : []),
+      ...(hasNotModified(route) ? [304] : []),
     ]
     return {
       method: route.method,

@@ -110,4 +110,5 @@ export async function fillRareTables(client: pg.ClientBase): Promise<void> {
  * Cost of a page for each row that it reads: the row, and another one that the row refers to. A user is listed with its roles
  * and accounts, at most ten of these.
  */
-export const readsARow = (event: string) => (event === 'user.find-all' ? 5 : 3)
+export const readsARow = (event: string) =>
+  ['user.find-all', 'provisioning-target.find-streams'].includes(event) ? 5 : 3

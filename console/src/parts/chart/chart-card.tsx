@@ -10,6 +10,7 @@ export function ChartCard({
   columns,
   rows,
   isEmpty,
+  empty,
   children,
 }: {
   title: string
@@ -19,6 +20,8 @@ export function ChartCard({
   rows: readonly (readonly string[])[]
   /** Whether there is nothing to draw. */
   isEmpty: boolean
+  /** Text in place of an empty chart. Default: that there were no attempts. */
+  empty?: string
   children: ReactNode
 }) {
   const { t } = useTranslation()
@@ -35,7 +38,7 @@ export function ChartCard({
         {isTable ? (
           <NumberTable title={title} columns={columns} rows={rows} />
         ) : isEmpty ? (
-          <EmptyCard text={t('chart.empty')} />
+          <EmptyCard text={empty ?? t('chart.empty')} />
         ) : (
           <Suspense fallback={<Skeleton height={200} />}>{children}</Suspense>
         )}

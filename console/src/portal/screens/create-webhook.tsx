@@ -1,10 +1,11 @@
-import { Checkbox, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Checkbox, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { SecretDialog } from '../../parts/dialogs.tsx'
+import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
 import { type Draft, EMPTY, type OnChange, toBody } from '../../screens/webhooks/create/draft.ts'
@@ -74,6 +75,7 @@ function Fields({ draft, onChange }: { draft: Draft; onChange: OnChange }) {
       <ModeSelect value={draft.mode} onChange={(mode) => onChange({ mode })} />
       {draft.mode === 'push' && <UrlInput value={draft.url} onChange={(url) => onChange({ url })} />}
       <TextInput
+        field="name"
         label={shared('webhooks.name')}
         maxLength={100}
         value={draft.name}

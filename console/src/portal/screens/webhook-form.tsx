@@ -1,20 +1,20 @@
-import { Stack, Text, TextInput } from '@mantine/core'
+import { Stack } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
+import { EditForm } from '../../parts/edit-form.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { ChangeForm } from '../../parts/form.tsx'
+import { TextInput } from '../../parts/fields.tsx'
+import { useRowEdit } from '../../parts/row-edit.ts'
 import { Instant } from '../../parts/time.tsx'
 import { AsymmetricKey } from '../../screens/webhooks/asymmetric-key.tsx'
 import { Contacts } from '../../screens/webhooks/contacts.tsx'
-import { showMaxPerSecond, toMaxPerSecond } from '../../screens/webhooks/max-per-second.ts'
+import { buildUpdate, readSettings } from '../../screens/webhooks/detail/compare.ts'
+import { isMaxPerSecond } from '../../screens/webhooks/max-per-second.ts'
 import { MaxPerSecondInput } from '../../screens/webhooks/max-per-second.tsx'
 import { OwnHeaders } from '../../screens/webhooks/own-headers.tsx'
-import { toResourceIds } from '../../screens/webhooks/resource-ids.ts'
 import { ResourceIdsInput } from '../../screens/webhooks/resource-ids.tsx'
 import { tell } from '../host.ts'
 
@@ -23,45 +23,62 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
   const { t } = useTranslation('console')
   const { may } = useAccess()
   const id = webhook.document_id
-  const [url, setUrl] = useState(webhook.url)
-  const [name, setName] = useState(webhook.name ?? '')
-  const [resources, setResources] = useState(webhook.resource_ids?.join('\n') ?? '')
-  const [limit, setLimit] = useState(showMaxPerSecond(webhook.max_per_second))
   const isPushed = webhook.mode === 'push'
-  const body = {
-    ...(isPushed && { url: url.trim(), max_per_second: toMaxPerSecond(limit) }),
-    name: name.trim() || null,
-    resource_ids: toResourceIds(resources),
-  }
-  const save = useChange({
-    make: () => api.webhook.webhookUpdate({ path: { id }, body }),
-    touches: [['webhook', id], ['webhooks']],
+  const edit = useRowEdit({
+    row: webhook,
+    queryKey: ['webhook', id],
+    fieldsOf: readSettings,
+    send: (changed, ifMatch) => api.webhook.webhookUpdate({ path: { id }, body: buildUpdate(changed), ifMatch }),
+    touches: [['webhooks']],
     onDone: () => tell({ type: 'happened', name: 'webhook-changed', id }),
   })
+  const { draft, change } = edit
   const isReadOnly = !may('webhook:update')
   return (
     <Stack maw={720}>
-      <ChangeForm change={save} label={t('settings.save')} isReadOnly={isReadOnly} buttonAt="start">
+      <EditForm
+        edit={edit}
+        labels={{
+          url: t('create.url'),
+          name: t('webhooks.name'),
+          description: t('create.description'),
+          resource_ids: t('webhooks.resources'),
+          max_per_second: t('webhooks.max-per-second'),
+        }}
+        isReadOnly={isReadOnly}
+        isWrong={!isMaxPerSecond(draft.max_per_second)}
+      >
         {isPushed && (
           <TextInput
+            field="url"
             label={t('create.url')}
             required
             readOnly={isReadOnly}
-            value={url}
-            onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+            value={draft.url}
+            onChange={({ currentTarget }) => change({ url: currentTarget.value })}
           />
         )}
         <TextInput
+          field="name"
           label={t('webhooks.name')}
           readOnly={isReadOnly}
           maxLength={100}
-          value={name}
-          onChange={({ currentTarget }) => setName(currentTarget.value)}
+          value={draft.name}
+          onChange={({ currentTarget }) => change({ name: currentTarget.value })}
         />
-        <ResourceIdsInput isReadOnly={isReadOnly} value={resources} onChange={setResources} />
-        <MaxPerSecondInput isReadOnly={isReadOnly} value={limit} onChange={setLimit} />
-        {save.isSuccess && <Text role="status">{t('settings.saved')}</Text>}
-      </ChangeForm>
+        <ResourceIdsInput
+          isReadOnly={isReadOnly}
+          value={draft.resource_ids}
+          onChange={(ids) => change({ resource_ids: ids })}
+        />
+        {isPushed && (
+          <MaxPerSecondInput
+            isReadOnly={isReadOnly}
+            value={draft.max_per_second}
+            onChange={(limit) => change({ max_per_second: limit })}
+          />
+        )}
+      </EditForm>
       {isPushed && (
         <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
       )}

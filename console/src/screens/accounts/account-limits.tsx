@@ -1,13 +1,13 @@
-import { Group, NumberInput, Progress, Skeleton, Stack, Text } from '@mantine/core'
+import { Group, Progress, Skeleton, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
-import { ChangeForm } from '../../parts/form.tsx'
+import { EditForm } from '../../parts/edit-form.tsx'
+import { NumberInput } from '../../parts/fields.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
+import { useRowEdit, withTag } from '../../parts/row-edit.ts'
 
 type Limit = Schemas['AccountLimit']
 
@@ -18,7 +18,7 @@ export function AccountLimits({ account }: { account: string }) {
   const { mayEverywhere } = useAccess()
   const limits = useQuery({
     queryKey: ['limits', account],
-    queryFn: ({ signal }) => api.identity.accountLimitFindOne({ path: { id: account }, signal }),
+    queryFn: ({ signal }) => withTag(api.identity.accountLimitFindOne({ path: { id: account }, signal })),
   })
   if (limits.isError) return <ProblemCard error={limits.error} onRetry={() => void limits.refetch()} />
   if (!limits.data) return <Skeleton height={200} aria-busy />
@@ -27,7 +27,7 @@ export function AccountLimits({ account }: { account: string }) {
     <Stack maw={480}>
       <Used limit={data} name="webhooks" />
       <Used limit={data} name="subscriptions" />
-      <LimitForm key={data.updated_at} limit={data} isLocked={!mayEverywhere('account-limit:update')} />
+      <LimitForm limit={data} isLocked={!mayEverywhere('account-limit:update')} />
     </Stack>
   )
 }
@@ -50,26 +50,25 @@ function Used({ limit: { used, limits }, name }: { limit: Limit; name: 'webhooks
 
 function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
   const { t } = useTranslation()
-  const [draft, setDraft] = useState<Schemas['OwnAccountLimits']>(limit.own)
-  const changed = NAMES.filter((name) => draft[name] !== limit.own[name])
-  const save = useChange({
-    make: () => {
-      const body = Object.fromEntries(changed.map((name) => [name, draft[name]]))
-      return api.identity.accountLimitUpdate({ path: { id: limit.account }, body })
-    },
-    touches: [['limits', limit.account]],
+  const path = { id: limit.account }
+  const edit = useRowEdit({
+    row: limit,
+    queryKey: ['limits', limit.account],
+    fieldsOf: ({ own }) => own,
+    send: (body, ifMatch) => api.identity.accountLimitUpdate({ path, body, ifMatch }),
+    touches: [],
   })
+  const { draft, change } = edit
+  const labels = Object.fromEntries(NAMES.map((name) => [name, t(`limits.${name}`)])) as Record<
+    (typeof NAMES)[number],
+    string
+  >
   return (
-    <ChangeForm
-      change={save}
-      label={t('settings.save')}
-      isDisabled={changed.length === 0}
-      isReadOnly={isLocked}
-      buttonAt="start"
-    >
+    <EditForm edit={edit} labels={labels} isReadOnly={isLocked}>
       {NAMES.map((name) => (
         <NumberInput
           key={name}
+          field={name}
           label={t(`limits.${name}`)}
           description={draft[name] === null ? t('limits.default', { limit: limit.limits[name] }) : t('limits.own')}
           placeholder={String(limit.limits[name])}
@@ -78,9 +77,9 @@ function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
           allowNegative={false}
           disabled={isLocked}
           value={draft[name] ?? ''}
-          onChange={(value) => setDraft({ ...draft, [name]: value === '' ? null : Number(value) })}
+          onChange={(value) => change({ [name]: value === '' ? null : Number(value) })}
         />
       ))}
-    </ChangeForm>
+    </EditForm>
   )
 }

@@ -13,9 +13,10 @@ import { Dialog } from '../../parts/dialog.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
+import { withTag } from '../../parts/row-edit.ts'
 import { Sections } from '../../parts/sections.tsx'
 import { AccountEvents, AccountWebhooks } from './account-activity.tsx'
-import { AccountForm } from './account-form.tsx'
+import { RenameAccountForm } from './account-form.tsx'
 import { AccountInvitations } from './account-invitations.tsx'
 import { AccountLimits } from './account-limits.tsx'
 import { AccountMembers } from './account-members.tsx'
@@ -27,7 +28,7 @@ export function AccountScreen() {
   const { id } = useParams({ from: '/accounts/$id' })
   const account = useQuery({
     queryKey: ['account', id],
-    queryFn: ({ signal }) => api.identity.accountFindOne({ path: { id }, signal }),
+    queryFn: ({ signal }) => withTag(api.identity.accountFindOne({ path: { id }, signal })),
   })
   const row = account.data?.data
   return (
@@ -100,12 +101,7 @@ function Actions({ account }: { account: Schemas['Account'] }) {
       )}
       <ApiCall operation="identity.accountFindOne" method="GET" path={`/api/v3/identity/account/${path.id}`} />
       <Dialog title={t('accounts.rename')} isOpen={asked === 'rename'} onClose={close}>
-        <AccountForm
-          label={t('settings.save')}
-          name={account.name}
-          send={(name) => api.identity.accountUpdate({ path, body: { name } })}
-          onDone={close}
-        />
+        <RenameAccountForm account={account} onDone={close} />
       </Dialog>
       <ConfirmDialog
         title={t('accounts.delete')}

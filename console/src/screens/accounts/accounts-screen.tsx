@@ -16,7 +16,7 @@ import { Page } from '../../parts/page.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
-import { AccountForm } from './account-form.tsx'
+import { CreateAccountForm } from './account-form.tsx'
 
 /** List of accounts. */
 export function AccountsScreen() {
@@ -104,11 +104,7 @@ function CreateAccount() {
         {t('accounts.new')}
       </Button>
       <Dialog title={t('accounts.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
-        <AccountForm
-          label={t('accounts.create')}
-          send={(name) => api.identity.accountCreate({ body: { name } })}
-          onDone={({ data }) => void navigate({ to: '/accounts/$id', params: { id: data.document_id } })}
-        />
+        <CreateAccountForm onDone={(id) => void navigate({ to: '/accounts/$id', params: { id } })} />
       </Dialog>
     </>
   )

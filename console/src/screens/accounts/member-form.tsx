@@ -1,8 +1,8 @@
-import { TextInput } from '@mantine/core'
 import type { QueryKey } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useChange } from '../../frame/use-change.ts'
+import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { RoleSelect } from '../../parts/role-select.tsx'
 
@@ -26,6 +26,7 @@ export function MemberForm({ hint, label, touches, send, onDone }: MemberFormPro
   return (
     <ChangeForm change={change} label={label}>
       <TextInput
+        field="email"
         label={t('users.email')}
         description={hint}
         type="email"

@@ -11,6 +11,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
+import { withTag } from '../../parts/row-edit.ts'
 import { Sections } from '../../parts/sections.tsx'
 import { ConsentList } from '../consents/consent-list.tsx'
 import { AppEndpoints } from './app-endpoints.tsx'
@@ -30,7 +31,7 @@ export function AppScreen() {
   const { id } = useParams({ from: '/apps/$id' })
   const app = useQuery({
     queryKey: ['app', id],
-    queryFn: ({ signal }) => api.oauth.oauthClientFindOne({ path: { id }, signal }),
+    queryFn: ({ signal }) => withTag(api.oauth.oauthClientFindOne({ path: { id }, signal })),
   })
   const row = app.data?.data
   return (
@@ -56,7 +57,7 @@ function AppSections({ app }: { app: App }) {
         may('oauth-client:update') && {
           name: 'settings',
           label: t('webhooks.tab.settings'),
-          content: () => <AppSettings key={app.updated_at} app={app} />,
+          content: () => <AppSettings app={app} />,
         },
         app.type === 'confidential' &&
           app.token_endpoint_auth_method !== 'private_key_jwt' &&

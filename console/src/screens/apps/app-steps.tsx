@@ -1,7 +1,8 @@
-import { Card, Checkbox, Group, Radio, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Card, Checkbox, Group, Radio, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../../frame/icons.tsx'
 import { Facts } from '../../parts/facts.tsx'
+import { CheckboxGroup, Textarea, TextInput } from '../../parts/fields.tsx'
 import { type AppDraft, GRANT_TYPES } from './app-draft.ts'
 import { checkRedirects, readRedirects } from './redirect-checks.ts'
 import { SCOPES } from './scopes.ts'
@@ -17,6 +18,7 @@ export function TypeFields({ draft, onChange }: FieldsProps) {
   return (
     <Stack>
       <TextInput
+        field="name"
         label={t('apps.name')}
         description={t('apps.name-hint')}
         required
@@ -56,6 +58,7 @@ export function RedirectFields({ draft, onChange }: FieldsProps) {
   return (
     <Stack gap="xs">
       <Textarea
+        field="redirect_uris"
         label={t('apps.redirects')}
         description={t('apps.redirects-hint')}
         placeholder="https://app.example.com/callback"
@@ -81,7 +84,8 @@ export function ScopeFields({ draft, onChange }: FieldsProps) {
   const { t } = useTranslation()
   return (
     <Stack>
-      <Checkbox.Group
+      <CheckboxGroup
+        field="scopes"
         label={t('apps.scopes')}
         value={draft.scopes}
         onChange={(values) => onChange({ scopes: SCOPES.filter((scope) => values.includes(scope)) })}
@@ -91,8 +95,9 @@ export function ScopeFields({ draft, onChange }: FieldsProps) {
             <Checkbox key={scope} value={scope} label={scope} description={t(`scope.${scope}`)} />
           ))}
         </Stack>
-      </Checkbox.Group>
-      <Checkbox.Group
+      </CheckboxGroup>
+      <CheckboxGroup
+        field="grant_types"
         label={t('apps.grants')}
         value={draft.grants}
         onChange={(values) => onChange({ grants: GRANT_TYPES.filter((grant) => values.includes(grant)) })}
@@ -107,7 +112,7 @@ export function ScopeFields({ draft, onChange }: FieldsProps) {
             />
           ))}
         </Stack>
-      </Checkbox.Group>
+      </CheckboxGroup>
       <Text size="sm">{t('apps.pkce')}</Text>
     </Stack>
   )

@@ -12,6 +12,9 @@ import { StepForm } from '../../parts/step-form.tsx'
 import { type AppDraft, EMPTY_APP, findMissing, STEPS, type Step, toAppBody } from './app-draft.ts'
 import { RedirectFields, ReviewApp, ScopeFields, TypeFields } from './app-steps.tsx'
 
+/** The members of the body that each step sets. */
+const FIELDS = [['name', 'type', 'application_type'], ['redirect_uris'], ['scopes', 'grant_types']] as const
+
 /** Registers an app step by step, and shows its secret once. */
 export function CreateAppScreen() {
   const { t } = useTranslation()
@@ -53,6 +56,7 @@ function AppForm() {
         lastOpen={lastOpen}
         onShow={show}
         change={create}
+        fields={FIELDS}
         label={t('apps.create')}
         call={<ApiCall operation="oauth.oauthClientCreate" method="POST" path="/api/v3/oauth/client" body={body} />}
       >

@@ -1,10 +1,11 @@
-import { Alert, Badge, Button, Group, Text, TextInput, Title } from '@mantine/core'
+import { Alert, Badge, Button, Group, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
+import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Instant } from '../../parts/time.tsx'
 import type { EventType } from './filter-types.ts'
@@ -75,6 +76,7 @@ export function Deprecation({ type }: { type: EventType }) {
         }
       >
         <TextInput
+          field="deprecation_remedy"
           label={t('catalogue.remedy')}
           maxLength={500}
           value={remedy}

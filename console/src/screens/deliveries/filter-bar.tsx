@@ -54,7 +54,8 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
   const hasMore =
     TYPED.some((name) => name !== 'event' && filters[name] !== undefined) ||
     filters.error !== undefined ||
-    filters.trigger !== undefined
+    filters.trigger !== undefined ||
+    filters.waiting !== undefined
   const [isOpen, { toggle }] = useDisclosure(hasMore)
   const change: OnChange = (name, value) => {
     const { [name]: _, ...rest } = filters
@@ -174,6 +175,12 @@ function MoreFields({ filters, fieldOf, timeFieldOf, onChange }: MoreFieldsProps
           { value: 'automatic', label: t('ledger.trigger.false') },
           { value: 'manual', label: t('ledger.trigger.true') },
         ]}
+      />
+      <FilterChoice
+        label={t('ledger.waiting')}
+        value={filters.waiting}
+        onChange={(value) => onChange('waiting', value)}
+        options={[{ value: 'throttled', label: t('deliveries.throttled') }]}
       />
       <TextInput type="datetime-local" label={t('ledger.from', { zone })} {...timeFieldOf('from')} />
       <TextInput type="datetime-local" label={t('ledger.to', { zone })} {...timeFieldOf('to')} />

@@ -13,6 +13,7 @@ export interface DeliveryFilters {
   error?: string
   attempts?: string
   trigger?: string
+  waiting?: string
   since?: string
   from?: string
   to?: string
@@ -31,6 +32,7 @@ const NAMES = [
   'error',
   'attempts',
   'trigger',
+  'waiting',
   'since',
   'from',
   'to',
@@ -52,7 +54,7 @@ export const SINCE_HOURS: Readonly<Record<string, number>> = { '1h': 1, '24h': 2
 
 /** The filters as the API takes them. `nowMs` is where a time counts back from. Pure. */
 export function toApiFilters(filters: DeliveryFilters, nowMs: number): string[] {
-  const { status, code, error, attempts, trigger, since, from, to } = filters
+  const { status, code, error, attempts, trigger, waiting, since, from, to } = filters
   const hours = since === undefined ? undefined : SINCE_HOURS[since]
   const texts = [
     ['document_id', filters.id],
@@ -69,6 +71,7 @@ export function toApiFilters(filters: DeliveryFilters, nowMs: number): string[] 
     code === 'none' ? 'last_status_code|null|true' : code && readCodes(code),
     attempts && readAttempts(attempts),
     (trigger === 'manual' || trigger === 'automatic') && `is_replay|eq|${trigger === 'manual'}`,
+    waiting === 'throttled' && 'waiting_reason|eq|throttled',
     hours !== undefined && `created_at|gte|${new Date(nowMs - hours * 3_600_000).toISOString()}`,
     readInstant('gte', from),
     readInstant('lte', to),

@@ -1,4 +1,4 @@
-import { Button, NativeSelect, Select, TagsInput, TextInput } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
@@ -6,6 +6,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
+import { NativeSelect, Select, TagsInput, TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { usePermissions } from './permissions.ts'
 
@@ -61,6 +62,7 @@ function KeyForm({ onMade }: { onMade: (key: string) => void }) {
   return (
     <ChangeForm change={create} label={t('keys.create')} isDisabled={permissions.length === 0}>
       <TextInput
+        field="name"
         label={t('keys.name')}
         description={t('keys.name-hint')}
         required
@@ -69,6 +71,7 @@ function KeyForm({ onMade }: { onMade: (key: string) => void }) {
         onChange={({ currentTarget }) => setName(currentTarget.value)}
       />
       <TagsInput
+        field="permissions"
         label={t('keys.permissions')}
         description={t('keys.permissions-hint')}
         required
@@ -78,6 +81,7 @@ function KeyForm({ onMade }: { onMade: (key: string) => void }) {
         limit={20}
       />
       <Select
+        field="account"
         label={t('account.label')}
         description={t('keys.account-hint')}
         placeholder={t('keys.everywhere')}
@@ -87,6 +91,7 @@ function KeyForm({ onMade }: { onMade: (key: string) => void }) {
         onChange={setAccount}
       />
       <NativeSelect
+        field="expires_at"
         label={t('sessions.expires')}
         value={days}
         onChange={({ currentTarget }) => setDays(currentTarget.value)}

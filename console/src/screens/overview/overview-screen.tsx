@@ -17,6 +17,7 @@ import { NoPermission } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { numberFormat } from '../../parts/words/formats.ts'
 import { DeliveryTable } from '../deliveries/delivery-table.tsx'
+import { ActivityCharts } from './activity-charts.tsx'
 import { Attention } from './attention.tsx'
 import { Causes, SeriesCharts } from './series-charts.tsx'
 
@@ -87,6 +88,7 @@ function Charts() {
         {series.data && <Causes series={series.data.data} />}
         <Attention />
       </SimpleGrid>
+      <ActivityCharts range={range} />
     </Stack>
   )
 }

@@ -1,4 +1,4 @@
-import { Group, SimpleGrid, Text } from '@mantine/core'
+import { SimpleGrid } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { lazy } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -8,12 +8,10 @@ import { formatBucket, formatMs } from '../../parts/chart/format.ts'
 import { ShareCard } from '../../parts/chart/share-card.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
 import { numberFormat } from '../../parts/words/formats.ts'
+import { CountChart, Legend } from './count-chart.tsx'
 
 type Series = Schemas['DeliverySeries']
 
-const StackedBars = lazy(() =>
-  import('../../parts/chart/charts.tsx').then((charts) => ({ default: charts.StackedBars })),
-)
 const Lines = lazy(() => import('../../parts/chart/charts.tsx').then((charts) => ({ default: charts.Lines })))
 
 /** The charts of a range: attempts by what they came to, and how long answers took. */
@@ -48,31 +46,7 @@ function Attempts({ series }: { series: Series }) {
     retrying: number.format(retrying),
     lost: number.format(lost),
   })
-  return (
-    <ChartCard
-      title={t('chart.attempts')}
-      summary={summary}
-      columns={[t('chart.time'), ...names.map(({ name }) => name)]}
-      rows={shown.map((row) => [row.label, ...[row.success, row.retrying, row.lost].map((n) => number.format(n))])}
-      isEmpty={success + retrying + lost === 0}
-    >
-      <StackedBars summary={summary} points={shown} series={names} format={(value) => number.format(value)} />
-      <Legend names={names} />
-    </ChartCard>
-  )
-}
-
-function Legend({ names }: { names: readonly { key: string; name: string; color: string }[] }) {
-  return (
-    <Group gap="md">
-      {names.map(({ key, name, color }) => (
-        <Group key={key} gap={6} wrap="nowrap">
-          <span className="swatch" style={{ background: color }} />
-          <Text size="xs">{name}</Text>
-        </Group>
-      ))}
-    </Group>
-  )
+  return <CountChart title={t('chart.attempts')} summary={summary} names={names} points={shown} />
 }
 
 function Durations({ series }: { series: Series }) {

@@ -1,4 +1,4 @@
-import { PasswordInput, Radio, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Radio, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -8,6 +8,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
+import { PasswordInput, Textarea, TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
@@ -118,6 +119,7 @@ function TargetFields({ draft, onChange }: { draft: Draft; onChange: (change: Pa
         </Stack>
       </Radio.Group>
       <TextInput
+        field="url"
         label={t('provisioning.url')}
         description={draft.protocol === 'scim' ? t('provisioning.url-scim') : t('create.url-hint')}
         placeholder={draft.protocol === 'scim' ? 'https://example.com/scim/v2' : 'https://example.com/users'}
@@ -129,6 +131,7 @@ function TargetFields({ draft, onChange }: { draft: Draft; onChange: (change: Pa
       />
       {draft.protocol === 'scim' && (
         <PasswordInput
+          field="token"
           label={t('provisioning.token')}
           description={t('provisioning.token-text')}
           required
@@ -138,12 +141,14 @@ function TargetFields({ draft, onChange }: { draft: Draft; onChange: (change: Pa
         />
       )}
       <TextInput
+        field="name"
         label={t('webhooks.name')}
         maxLength={100}
         value={draft.name}
         onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
       />
       <Textarea
+        field="description"
         label={t('create.description')}
         maxLength={500}
         autosize

@@ -1,43 +1,59 @@
-import { PasswordInput, Text, Textarea, TextInput } from '@mantine/core'
+import { Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { useChange } from '../../frame/use-change.ts'
 import { Dialog } from '../../parts/dialog.tsx'
-import { ChangeForm } from '../../parts/form.tsx'
+import { EditForm } from '../../parts/edit-form.tsx'
+import { PasswordInput, Textarea, TextInput } from '../../parts/fields.tsx'
+import { useRowEdit } from '../../parts/row-edit.ts'
 import type { Target } from './targets.ts'
 
-/** The members of a target that differ from the fields of a form. Pure. */
-function toBody(
-  target: Target,
-  draft: { url: string; name: string; description: string; token: string },
-): Schemas['UpdateProvisioningTarget'] {
-  const { url, name, description } = { ...target, name: target.name ?? '', description: target.description ?? '' }
+const fieldsOf = ({ url, name, description }: Target) => ({
+  url,
+  name: name ?? '',
+  description: description ?? '',
+  token: '',
+})
+
+/** The change of these fields as the API takes it. Pure. */
+function toBody(changed: Partial<ReturnType<typeof fieldsOf>>): Schemas['UpdateProvisioningTarget'] {
+  const { url, name, description, token } = changed
   return {
-    ...(draft.url.trim() !== url && { url: draft.url.trim() }),
-    ...(draft.name.trim() !== name && { name: draft.name.trim() || null }),
-    ...(draft.description.trim() !== description && { description: draft.description.trim() || null }),
-    ...(draft.token.trim() && { token: draft.token.trim() }),
+    ...(url !== undefined && { url: url.trim() }),
+    ...(name !== undefined && { name: name.trim() || null }),
+    ...(description !== undefined && { description: description.trim() || null }),
+    ...(token?.trim() && { token: token.trim() }),
   }
 }
 
 /** Changes the URL, the words and the token of a target. Its protocol is what it was made with. */
 export function EditTarget({ target, onClose }: { target: Target; onClose: () => void }) {
   const { t } = useTranslation()
-  const { url, name, description, protocol, document_id: id } = target
-  const [draft, setDraft] = useState({ url, name: name ?? '', description: description ?? '', token: '' })
-  const change = (part: Partial<typeof draft>) => setDraft({ ...draft, ...part })
-  const body = toBody(target, draft)
-  const save = useChange({
-    make: () => api.provisioning.provisioningTargetUpdate({ path: { id }, body }),
-    touches: [['target', id], ['targets']],
+  const { protocol, document_id: id } = target
+  const edit = useRowEdit({
+    row: target,
+    queryKey: ['target', id],
+    fieldsOf,
+    send: (changed, ifMatch) =>
+      api.provisioning.provisioningTargetUpdate({ path: { id }, body: toBody(changed), ifMatch }),
+    touches: [['targets']],
     onDone: onClose,
   })
+  const { draft, change } = edit
   return (
     <Dialog title={t('provisioning.edit')} isOpen onClose={onClose}>
-      <ChangeForm change={save} label={t('settings.save')} isDisabled={Object.keys(body).length === 0}>
+      <EditForm
+        edit={edit}
+        labels={{
+          url: t('provisioning.url'),
+          name: t('webhooks.name'),
+          description: t('create.description'),
+          token: t('provisioning.token'),
+        }}
+        buttonAt="end"
+      >
         <TextInput
+          field="url"
           label={t('provisioning.url')}
           description={protocol === 'scim' ? t('provisioning.url-scim') : t('create.url-hint')}
           type="url"
@@ -46,9 +62,10 @@ export function EditTarget({ target, onClose }: { target: Target; onClose: () =>
           value={draft.url}
           onChange={({ currentTarget: { value } }) => change({ url: value })}
         />
-        {body.url !== undefined && <Text size="sm">{t('provisioning.url-change')}</Text>}
+        {edit.mine.includes('url') && <Text size="sm">{t('provisioning.url-change')}</Text>}
         {protocol === 'scim' && (
           <PasswordInput
+            field="token"
             label={t('provisioning.token')}
             description={t('provisioning.token-kept')}
             autoComplete="off"
@@ -57,19 +74,21 @@ export function EditTarget({ target, onClose }: { target: Target; onClose: () =>
           />
         )}
         <TextInput
+          field="name"
           label={t('webhooks.name')}
           maxLength={100}
           value={draft.name}
           onChange={({ currentTarget: { value } }) => change({ name: value })}
         />
         <Textarea
+          field="description"
           label={t('create.description')}
           maxLength={500}
           autosize
           value={draft.description}
           onChange={({ currentTarget: { value } }) => change({ description: value })}
         />
-      </ChangeForm>
+      </EditForm>
     </Dialog>
   )
 }

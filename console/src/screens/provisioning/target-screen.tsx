@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, Title } from '@mantine/core'
+import { Button, Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
@@ -13,12 +13,15 @@ import { Facts } from '../../parts/facts.tsx'
 import { List } from '../../parts/list.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
+import { withTag } from '../../parts/row-edit.ts'
+import { Sections } from '../../parts/sections.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { EditTarget } from './edit-target.tsx'
 import { useProvisioned, useProvisionedColumns } from './provisioned-rows.tsx'
 import { Redrive } from './redrive.tsx'
+import { TargetStreams } from './target-streams.tsx'
 import { nameOf, type Target } from './targets.ts'
 
 /** One target: what it is, what was sent to it, and the jobs that bring it up to date. */
@@ -27,7 +30,7 @@ export function TargetScreen() {
   const { id } = useParams({ from: '/provisioning/$id' })
   const target = useQuery({
     queryKey: ['target', id],
-    queryFn: ({ signal }) => api.provisioning.provisioningTargetFindOne({ path: { id }, signal }),
+    queryFn: ({ signal }) => withTag(api.provisioning.provisioningTargetFindOne({ path: { id }, signal })),
   })
   const row = target.data?.data
   return (
@@ -78,7 +81,20 @@ function Detail({ target }: { target: Target }) {
           [t('provisioning.payload'), t('provisioning.told')],
         ]}
       />
-      {may('provisioning-delivery:find-all') && <Deliveries target={document_id} />}
+      <Sections
+        sections={[
+          may('provisioning-delivery:find-all') && {
+            name: 'deliveries',
+            label: t('deliveries.title'),
+            content: () => <Deliveries target={document_id} />,
+          },
+          may('provisioning-target:find-streams') && {
+            name: 'streams',
+            label: t('streams.title'),
+            content: () => <TargetStreams target={document_id} />,
+          },
+        ]}
+      />
     </>
   )
 }
@@ -89,10 +105,7 @@ function Deliveries({ target }: { target: string }) {
   const columns = useProvisionedColumns()
   return (
     <Stack gap="xs">
-      <Group justify="space-between">
-        <Title order={2} size="h4">
-          {t('deliveries.title')}
-        </Title>
+      <Group justify="flex-end">
         <Button
           component={Link}
           to={`/provisioning/deliveries?target=${target}&status=dead_letter`}

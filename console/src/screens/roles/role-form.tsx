@@ -1,8 +1,9 @@
-import { Checkbox, Textarea, TextInput } from '@mantine/core'
+import { Checkbox } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
+import { Textarea, TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 
 /** Makes a role without permissions; the matrix gives it some. */
@@ -26,6 +27,7 @@ export function RoleForm({ onDone }: { onDone: () => void }) {
   return (
     <ChangeForm change={create} label={t('roles.create')}>
       <TextInput
+        field="name"
         label={t('roles.name')}
         required
         data-autofocus
@@ -33,6 +35,7 @@ export function RoleForm({ onDone }: { onDone: () => void }) {
         onChange={({ currentTarget: { value } }) => setDraft({ ...draft, name: value })}
       />
       <Textarea
+        field="description"
         label={t('create.description')}
         value={draft.description}
         onChange={({ currentTarget: { value } }) => setDraft({ ...draft, description: value })}

@@ -43,6 +43,19 @@ export function toggle(patterns: readonly string[], pattern: string): string[] {
   return [...patterns.filter((item) => !covers(pattern, item)), pattern].sort()
 }
 
+/** The drafts over what the roles are now: each gives and takes what it gave and took before. Pure. */
+export function rebaseDrafts(drafts: Drafts, before: readonly Role[], now: readonly Role[]): Drafts {
+  const diffs = listDiffs(before, drafts)
+  return new Map(
+    diffs.flatMap(({ role: { document_id: id }, added, removed }) => {
+      const role = now.find(({ document_id }) => document_id === id)
+      if (!role) return []
+      const kept = role.permissions.filter((item) => !removed.includes(item) && !added.includes(item))
+      return [[id, [...kept, ...added].sort()] as const]
+    }),
+  )
+}
+
 /** Changes of the drafts, role by role. Pure. */
 export function listDiffs(roles: readonly Role[], drafts: Drafts): RoleDiff[] {
   return roles.flatMap((role) => {

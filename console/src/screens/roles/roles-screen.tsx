@@ -12,7 +12,7 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { usePermissions } from '../keys/permissions.ts'
 import { RoleForm } from './role-form.tsx'
 import { RoleHolders } from './role-holders.tsx'
-import { type Drafts, listDiffs } from './role-matrix.ts'
+import { type Drafts, listDiffs, rebaseDrafts } from './role-matrix.ts'
 import { RoleTable } from './role-table.tsx'
 import { SaveRoles } from './save-roles.tsx'
 
@@ -40,6 +40,12 @@ function Roles() {
     queryFn: ({ signal }) => api.identity.roleFindAll({ query: { sort: 'name', page_size: 200 }, signal }),
   })
   const permissions = usePermissions()
+  const read = roles.data?.data
+  const [base, setBase] = useState(read)
+  if (read && read !== base) {
+    if (base) setDrafts(rebaseDrafts(drafts, base, read))
+    setBase(read)
+  }
   // Those that can be changed stand first.
   const rows = (roles.data?.data ?? []).toSorted((a, b) => Number(a.is_system) - Number(b.is_system))
   const diffs = listDiffs(rows, drafts)

@@ -1,5 +1,5 @@
 import { Alert, Stack, Text } from '@mantine/core'
-import type { Schemas } from '@signalbox/client'
+import { entityTagOf, type Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
@@ -7,6 +7,7 @@ import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
+import { withTag } from '../../parts/row-edit.ts'
 import { type Drafts, listOwnLosses, type RoleDiff } from './role-matrix.ts'
 
 /** Shows what a change of roles gives and takes, and warns a user who takes from itself, before it is made. */
@@ -30,19 +31,25 @@ export function SaveRoles({
   const id = session.user.document_id
   const self = useQuery({
     queryKey: ['user', id],
-    queryFn: ({ signal }) => api.identity.userFindOne({ path: { id }, signal }),
+    queryFn: ({ signal }) => withTag(api.identity.userFindOne({ path: { id }, signal })),
     enabled: may('user:find-one'),
   })
   const lost = listOwnLosses({ known: permissions, ownRoles: self.data?.data.roles ?? [], roles, drafts })
   const save = useChange({
     make: async () => {
       for (const { role, added, removed } of diffs) {
+        const path = { id: role.document_id }
+        const now = await api.identity.roleFindOne({ path })
+        // What was reviewed holds for the role as it was shown: another change of it is shown first.
+        if (now.data.permissions.toSorted().join() !== role.permissions.toSorted().join()) return false
         const kept = role.permissions.filter((permission) => !removed.includes(permission))
-        await api.identity.roleUpdate({ path: { id: role.document_id }, body: { permissions: [...kept, ...added] } })
+        const body = { permissions: [...kept, ...added] }
+        await api.identity.roleUpdate({ path, body, ifMatch: entityTagOf(now) })
       }
+      return true
     },
     touches: [['roles'], ['session'], ['user']],
-    onDone,
+    onDone: (isSaved) => isSaved && onDone(),
   })
   return (
     <ConfirmDialog
@@ -55,6 +62,18 @@ export function SaveRoles({
       error={save.error}
     >
       <Stack gap="sm">
+        {save.data === false && (
+          <Alert
+            color="yellow"
+            variant="outline"
+            role="alert"
+            icon={<Icon name="warn" />}
+            title={t('conflict.title')}
+            data-testid="conflict"
+          >
+            <Text size="sm">{t('roles.stale')}</Text>
+          </Alert>
+        )}
         {diffs.map(({ role, added, removed }) => (
           <div key={role.document_id}>
             <Text fw={600} size="sm">

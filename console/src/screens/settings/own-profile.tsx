@@ -1,17 +1,19 @@
-import { Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
+import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Instant } from '../../parts/time.tsx'
+import { OwnPicture } from './own-picture.tsx'
 
 const OWN = ['own-user']
 
-/** What the user changes of itself: name and address here, picture and deletion on the page of the service. */
+/** What the user changes of itself: picture, name and address here, the deletion on the page of the service. */
 export function OwnProfile() {
   const { t } = useTranslation()
   const own = useQuery({ queryKey: OWN, queryFn: ({ signal }) => api.auth.userFindOwn({ signal }) })
@@ -19,6 +21,7 @@ export function OwnProfile() {
     <Loaded query={own} height={200}>
       {({ data }) => (
         <Stack>
+          <OwnPicture url={data.avatar_url} touches={OWN} />
           <NameForm key={data.updated_at} name={data.name} />
           {data.email_change ? <Pending change={data.email_change} /> : <EmailForm />}
           <Anchor href="/auth/profile" size="sm">
@@ -41,6 +44,7 @@ function NameForm({ name }: { name: string | null }) {
   return (
     <ChangeForm change={save} label={t('settings.save')} isDisabled={draft.trim() === before} buttonAt="start">
       <TextInput
+        field="name"
         label={t('users.name')}
         autoComplete="name"
         value={draft}
@@ -60,6 +64,7 @@ function EmailForm() {
   return (
     <ChangeForm change={ask} label={t('profile.ask')} isDisabled={email.trim() === ''} buttonAt="start">
       <TextInput
+        field="email"
         label={t('profile.new-email')}
         description={t('profile.new-email-hint')}
         type="email"

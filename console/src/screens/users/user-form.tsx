@@ -1,11 +1,14 @@
-import { PasswordInput, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
+import { EditForm } from '../../parts/edit-form.tsx'
+import { PasswordInput, TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
+import { useRoles } from '../../parts/names.tsx'
 import { RoleSelect } from '../../parts/role-select.tsx'
+import { useRowEdit } from '../../parts/row-edit.ts'
 
 /** Registers a user. */
 export function CreateUserForm({ onDone }: { onDone: (id: string) => void }) {
@@ -29,6 +32,7 @@ export function CreateUserForm({ onDone }: { onDone: (id: string) => void }) {
   return (
     <ChangeForm change={create} label={t('users.create')}>
       <TextInput
+        field="email"
         label={t('users.email')}
         type="email"
         required
@@ -37,12 +41,14 @@ export function CreateUserForm({ onDone }: { onDone: (id: string) => void }) {
         onChange={({ currentTarget: { value } }) => change({ email: value })}
       />
       <TextInput
+        field="name"
         label={t('users.name')}
         value={draft.name}
         onChange={({ currentTarget: { value } }) => change({ name: value })}
       />
       <RoleSelect value={draft.roles} onChange={(roles) => change({ roles })} />
       <PasswordInput
+        field="password"
         label={t('users.password')}
         description={t('users.password-hint')}
         autoComplete="new-password"
@@ -53,43 +59,57 @@ export function CreateUserForm({ onDone }: { onDone: (id: string) => void }) {
   )
 }
 
+const fieldsOf = (user: Schemas['User']) => ({
+  email: user.email,
+  name: user.name ?? '',
+  roles: [...user.roles].sort(),
+})
+
 /** Changes name, address and roles of a user. */
 export function EditUserForm({ user }: { user: Schemas['User'] }) {
   const { t } = useTranslation()
-  const before = { email: user.email, name: user.name ?? '', roles: user.roles }
-  const [draft, setDraft] = useState(before)
-  const isSameRoles = [...draft.roles].sort().join() === [...before.roles].sort().join()
-  const body = {
-    ...(draft.email.trim() !== before.email && { email: draft.email.trim() }),
-    ...(draft.name.trim() !== before.name && { name: draft.name.trim() || null }),
-    ...(!isSameRoles && { roles: draft.roles }),
-  }
-  const save = useChange({
-    make: () => api.identity.userUpdate({ path: { id: user.document_id }, body }),
-    touches: [['user', user.document_id], ['users']],
+  const path = { id: user.document_id }
+  const roleNames = useRoles()
+  const edit = useRowEdit({
+    row: user,
+    queryKey: ['user', user.document_id],
+    fieldsOf,
+    send: ({ email, name, roles }, ifMatch) => {
+      const body = {
+        ...(email !== undefined && { email: email.trim() }),
+        ...(name !== undefined && { name: name.trim() || null }),
+        ...(roles && { roles }),
+      }
+      return api.identity.userUpdate({ path, body, ifMatch })
+    },
+    touches: [['users']],
   })
+  const { draft, change } = edit
+  const nameRoles = (roles: readonly string[]) =>
+    roles.map((id) => roleNames.find(({ document_id }) => document_id === id)?.name ?? id)
   return (
-    <ChangeForm
-      change={save}
-      label={t('settings.save')}
-      isDisabled={Object.keys(body).length === 0}
-      buttonAt="start"
+    <EditForm
+      edit={edit}
+      labels={{ email: t('users.email'), name: t('users.name'), roles: t('roles.title') }}
+      show={{ roles: (roles) => nameRoles(roles).join(', ') }}
       maxWidth={480}
     >
       <TextInput
+        field="name"
         label={t('users.name')}
         value={draft.name}
-        onChange={({ currentTarget: { value } }) => setDraft({ ...draft, name: value })}
+        onChange={({ currentTarget: { value } }) => change({ name: value })}
       />
       <TextInput
+        field="email"
         label={t('users.email')}
         description={t('users.email-hint')}
         type="email"
         required
         value={draft.email}
-        onChange={({ currentTarget: { value } }) => setDraft({ ...draft, email: value })}
+        onChange={({ currentTarget: { value } }) => change({ email: value })}
       />
-      <RoleSelect value={draft.roles} onChange={(roles) => setDraft({ ...draft, roles })} />
-    </ChangeForm>
+      <RoleSelect value={draft.roles} onChange={(roles) => change({ roles: roles.toSorted() })} />
+    </EditForm>
   )
 }

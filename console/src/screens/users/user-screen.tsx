@@ -9,6 +9,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
+import { withTag } from '../../parts/row-edit.ts'
 import { Sections } from '../../parts/sections.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
@@ -32,7 +33,7 @@ export function UserScreen() {
   const { id } = useParams({ from: '/users/$id' })
   const user = useQuery({
     queryKey: ['user', id],
-    queryFn: ({ signal }) => api.identity.userFindOne({ path: { id }, signal }),
+    queryFn: ({ signal }) => withTag(api.identity.userFindOne({ path: { id }, signal })),
   })
   const row = user.data?.data
   return (
@@ -130,7 +131,7 @@ function Profile({ user }: { user: User }) {
           [t('webhooks.updated'), <Instant key="u" at={user.updated_at} />],
         ]}
       />
-      {may('user:update') && <EditUserForm key={user.updated_at} user={user} />}
+      {may('user:update') && <EditUserForm user={user} />}
     </Stack>
   )
 }

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
+import { GroupError } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
@@ -82,6 +83,7 @@ function ContactsForm({ webhook, members, onSaved }: ContactsFormProps) {
           }
         />
       ))}
+      <GroupError field="contacts" />
       {chosen.length > CONTACTS_LIMIT && <Text size="sm">{t('contacts.over', { limit: CONTACTS_LIMIT })}</Text>}
       {save.isSuccess && isSame && <Text role="status">{t('settings.saved')}</Text>}
     </ChangeForm>

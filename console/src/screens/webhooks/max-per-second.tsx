@@ -1,5 +1,5 @@
-import { TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { TextInput } from '../../parts/fields.tsx'
 import { isMaxPerSecond, MAX_PER_SECOND } from './max-per-second.ts'
 
 interface MaxPerSecondInputProps {
@@ -14,6 +14,7 @@ export function MaxPerSecondInput({ value, onChange, isReadOnly = false }: MaxPe
   const { t } = useTranslation('console')
   return (
     <TextInput
+      field="max_per_second"
       label={t('webhooks.max-per-second')}
       description={t('webhooks.max-per-second-hint')}
       error={!isMaxPerSecond(value) && t('webhooks.max-per-second-wrong', { limit: MAX_PER_SECOND })}

@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
+import { GroupError } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { HEADERS_LIMIT, type HeaderRow, toHeaders } from './header-rows.ts'
 
@@ -61,6 +62,7 @@ export function HeaderFields({ rows, onChange }: HeaderFieldsProps) {
           </Group>
         )
       })}
+      <GroupError field="headers" />
       <Group>
         <Button
           variant="default"

@@ -1,5 +1,5 @@
-import { Textarea } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { Textarea } from '../../parts/fields.tsx'
 import { listLines } from './resource-ids.ts'
 
 /** Resources that a webhook is limited to, at most (docs/contract/webhooks.md#resources). */
@@ -18,6 +18,7 @@ export function ResourceIdsInput({ value, onChange, isReadOnly = false }: Resour
   const isOver = listLines(value).length > RESOURCES_LIMIT
   return (
     <Textarea
+      field="resource_ids"
       label={t('webhooks.resources')}
       description={t('webhooks.resources-hint')}
       error={isOver && t('webhooks.resources-over', { limit: RESOURCES_LIMIT })}

@@ -8,6 +8,9 @@ import { type AccountLimitDeps, changeLimits, loadLimits } from './account-limit
 /** The limits of an account are read at its path, by its id. */
 const changedOf = (account: AccountId) => [{ id: account, account }]
 
+/** What a change can set. */
+const SETTABLE = ['own'] as const
+
 const OF_ACCOUNT_LIMIT = { resource: 'account-limit', accountScope: 'account', data: AccountLimitRow } as const
 
 /** Limits of an account (docs/contract/delivery.md#limits-of-an-account). */
@@ -17,6 +20,7 @@ export const accountLimitRoutes: Routes<AccountLimitDeps> = [
       ...OF_ACCOUNT_LIMIT,
       path: '/api/v3/identity/account/{id}/limit',
       ownAccounts: true,
+      rowTag: SETTABLE,
       summary: 'Read the limits and the usage of an account',
       params: IdParams,
     },
@@ -33,6 +37,7 @@ export const accountLimitRoutes: Routes<AccountLimitDeps> = [
       method: 'PATCH',
       path: '/api/v3/identity/account/{id}/limit',
       action: 'update',
+      rowTag: SETTABLE,
       summary: 'Set limits of an account',
       description:
         'Null restores the default of the service; an absent member keeps its limit. Existing rows beyond a lower limit stay.',

@@ -15,6 +15,9 @@ import {
 } from './own-user.schema.ts'
 import { changeOwnName, deleteOwnUser, loadOwnUser } from './own-user.ts'
 
+/** What a change can set. */
+const SETTABLE = ['name'] as const
+
 const OF_OWN = { resource: 'user', accountScope: 'none', access: 'caller' } as const
 const OWN = '/api/v3/auth/user'
 const EMAIL_CHANGE = `${OWN}/email-change`
@@ -30,6 +33,7 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       method: 'GET',
       path: OWN,
       action: 'find-own',
+      rowTag: SETTABLE,
       summary: 'Read the own user',
       data: OwnUserRow,
       problems: ['not_found'],
@@ -49,6 +53,7 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       path: OWN,
       action: 'update-own',
       eventAction: 'update',
+      rowTag: SETTABLE,
       summary: 'Change the own name',
       body: UpdateOwnUserBody,
       data: UserRow,

@@ -34,6 +34,13 @@ const STEPS = ['endpoint', 'scope', 'events', 'review'] as const
 
 type Step = (typeof STEPS)[number]
 
+/** The members of the body that each step sets. */
+const FIELDS = [
+  ['mode', 'url', 'name', 'description', 'max_per_second', 'headers', 'secret'],
+  ['account', 'resource_ids'],
+  ['events'],
+] as const
+
 /** The first step that lacks something; none may be passed. Pure. */
 function findMissing({ mode, url, isGlobal, account, maxPerSecond, events }: Draft): Step | undefined {
   if (mode === 'push' && (!URL.canParse(url.trim()) || !isMaxPerSecond(maxPerSecond))) return 'endpoint'
@@ -72,6 +79,7 @@ function WebhookForm() {
         lastOpen={lastOpen}
         onShow={show}
         change={create}
+        fields={FIELDS}
         label={t('create.do')}
         call={
           <ApiCall

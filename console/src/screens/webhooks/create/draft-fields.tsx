@@ -1,8 +1,9 @@
-import { Checkbox, PasswordInput, Radio, Stack, Textarea, TextInput, Title } from '@mantine/core'
+import { Checkbox, Radio, Stack, Title } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../../../frame/icons.tsx'
 import { useAccess } from '../../../frame/session.tsx'
 import { AccountSelect } from '../../../parts/account-select.tsx'
+import { PasswordInput, Textarea, TextInput } from '../../../parts/fields.tsx'
 import { MaxPerSecondInput } from '../max-per-second.tsx'
 import { ModeSelect } from '../mode.tsx'
 import { HeaderFields } from '../own-headers.tsx'
@@ -46,12 +47,14 @@ export function EndpointFields({ draft, onChange }: { draft: Draft; onChange: On
         </>
       )}
       <TextInput
+        field="name"
         label={t('webhooks.name')}
         maxLength={100}
         value={draft.name}
         onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
       />
       <Textarea
+        field="description"
         label={t('create.description')}
         maxLength={500}
         autosize
@@ -72,6 +75,7 @@ export function EndpointFields({ draft, onChange }: { draft: Draft; onChange: On
       />
       {mayEverywhere('webhook:import') && (
         <PasswordInput
+          field="secret"
           label={t('import.title')}
           description={t('import.hint')}
           placeholder="whsec_…"

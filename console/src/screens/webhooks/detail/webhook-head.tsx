@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { Icon } from '../../../frame/icons.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
+import { withTag } from '../../../parts/row-edit.ts'
 import { Status, webhookState } from '../../../parts/status.tsx'
 import { Instant } from '../../../parts/time.tsx'
 import { DISABLE_AFTER } from '../../../parts/words/webhook-name.ts'
@@ -17,7 +18,7 @@ type Webhook = Schemas['Webhook']
 export function useWebhook(id: string) {
   return useQuery({
     queryKey: ['webhook', id],
-    queryFn: ({ signal }) => api.webhook.webhookFindOne({ path: { id }, signal }),
+    queryFn: ({ signal }) => withTag(api.webhook.webhookFindOne({ path: { id }, signal })),
     refetchInterval: 5_000,
   })
 }

@@ -1,16 +1,14 @@
-import { Button, Card, Group, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Button, Card, Group, Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../../frame/api.ts'
 import { useAccess } from '../../../frame/session.tsx'
-import { useChange } from '../../../frame/use-change.ts'
-import { Conflict } from '../../../parts/conflict.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
+import { EditForm } from '../../../parts/edit-form.tsx'
 import { Facts } from '../../../parts/facts.tsx'
-import { Form } from '../../../parts/form.tsx'
-import { ProblemCard } from '../../../parts/problem.tsx'
+import { TextInput } from '../../../parts/fields.tsx'
+import { useRowEdit } from '../../../parts/row-edit.ts'
 import { Instant } from '../../../parts/time.tsx'
 import { AsymmetricKey } from '../asymmetric-key.tsx'
 import { Contacts, OwnMails } from '../contacts.tsx'
@@ -19,7 +17,7 @@ import { MaxPerSecondInput } from '../max-per-second.tsx'
 import { OwnHeaders } from '../own-headers.tsx'
 import { ResourceIdsInput } from '../resource-ids.tsx'
 import { type Question, Removal, RotateSecret } from '../webhook-actions.tsx'
-import { buildUpdate, listChanged, readSettings, type Settings } from './compare.ts'
+import { buildUpdate, readSettings, type Settings } from './compare.ts'
 
 type Webhook = Schemas['Webhook']
 
@@ -52,13 +50,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
   )
 }
 
-const LABELS = {
-  url: 'create.url',
-  name: 'webhooks.name',
-  description: 'create.description',
-  resource_ids: 'webhooks.resources',
-  max_per_second: 'webhooks.max-per-second',
-} as const
+const LABELS = { url: 'create.url', name: 'webhooks.name', description: 'create.description' } as const
 
 /** Settings of one line. */
 const LINES = ['url', 'name', 'description'] as const
@@ -70,78 +62,35 @@ const LIMITS = { url: 2_048, name: 100, description: 500 } as const
 function SettingsForm({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation()
   const { may } = useAccess()
-  const queries = useQueryClient()
   const path = { id: webhook.document_id }
-  const queryKey = ['webhook', webhook.document_id]
-  const current = readSettings(webhook)
-  const [base, setBase] = useState(current)
-  const [draft, setDraft] = useState(current)
-  const mine = listChanged(base, draft)
-  const theirs = listChanged(base, current)
-  const begin = (settings: Settings) => {
-    setBase(settings)
-    setDraft(settings)
-  }
-  if (theirs.length > 0 && mine.length === 0) begin(current)
-  const save = useChange({
-    make: async ({ from, body }: { from: Settings; body: Schemas['UpdateWebhook'] }) => {
-      const queryFn = () => api.webhook.webhookFindOne({ path })
-      const now = readSettings((await queries.fetchQuery({ queryKey, queryFn, staleTime: 0 })).data)
-      if (listChanged(from, now).length > 0) return undefined
-      return api.webhook.webhookUpdate({ path, body })
-    },
+  const edit = useRowEdit({
+    row: webhook,
+    queryKey: ['webhook', webhook.document_id],
+    fieldsOf: readSettings,
+    send: (changed, ifMatch) => api.webhook.webhookUpdate({ path, body: buildUpdate(changed), ifMatch }),
     touches: [['webhooks']],
-    onDone: (answer) => {
-      if (!answer) return
-      queries.setQueryData(queryKey, answer)
-      begin(readSettings(answer.data))
-    },
   })
   const isReadOnly = !may('webhook:update')
-  const isConflict = theirs.length > 0 && mine.length > 0
   return (
-    <Form onSubmit={() => save.mutate({ from: base, body: buildUpdate(mine, draft) })}>
-      <Stack>
-        {isConflict && (
-          <Conflict
-            isRunning={save.isPending}
-            onReload={() => begin(current)}
-            onOverwrite={() => {
-              // A setting that this form did not change is what it is now.
-              setBase(current)
-              setDraft({ ...current, ...Object.fromEntries(mine.map((name) => [name, draft[name]])) })
-              save.mutate({ from: current, body: buildUpdate(mine, draft) })
-            }}
-          >
-            <Facts
-              lines={theirs.map((name) => [
-                t(LABELS[name]),
-                <Difference key={name} base={base[name]} now={current[name]} />,
-              ])}
-            />
-          </Conflict>
-        )}
-        <SettingsFields
-          isPushed={webhook.mode === 'push'}
-          draft={draft}
-          isReadOnly={isReadOnly}
-          onChange={(members) => setDraft((before) => ({ ...before, ...members }))}
-        />
-        {save.isError && <ProblemCard error={save.error} />}
-        {save.data && mine.length === 0 && <Text role="status">{t('settings.saved')}</Text>}
-        {!isReadOnly && (
-          <Group>
-            <Button
-              type="submit"
-              loading={save.isPending}
-              disabled={mine.length === 0 || isConflict || !isMaxPerSecond(draft.max_per_second)}
-            >
-              {t('settings.save')}
-            </Button>
-          </Group>
-        )}
-      </Stack>
-    </Form>
+    <EditForm
+      edit={edit}
+      labels={{
+        url: t('create.url'),
+        name: t('webhooks.name'),
+        description: t('create.description'),
+        resource_ids: t('webhooks.resources'),
+        max_per_second: t('webhooks.max-per-second'),
+      }}
+      isReadOnly={isReadOnly}
+      isWrong={!isMaxPerSecond(edit.draft.max_per_second)}
+    >
+      <SettingsFields
+        isPushed={webhook.mode === 'push'}
+        draft={edit.draft}
+        isReadOnly={isReadOnly}
+        onChange={edit.change}
+      />
+    </EditForm>
   )
 }
 
@@ -159,6 +108,7 @@ function SettingsFields({ isPushed, draft, isReadOnly, onChange }: SettingsField
       {LINES.filter((name) => isPushed || name !== 'url').map((name) => (
         <TextInput
           key={name}
+          field={name}
           label={t(LABELS[name])}
           required={name === 'url'}
           readOnly={isReadOnly}
@@ -179,15 +129,6 @@ function SettingsFields({ isPushed, draft, isReadOnly, onChange }: SettingsField
           onChange={(limit) => onChange({ max_per_second: limit })}
         />
       )}
-    </>
-  )
-}
-
-/** What a setting was, and what somebody else made of it. */
-function Difference({ base, now }: { base: string; now: string }) {
-  return (
-    <>
-      <del>{base || '–'}</del> → <ins>{now || '–'}</ins>
     </>
   )
 }

@@ -1,0 +1,108 @@
+import { SimpleGrid, Title } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { api } from '../../frame/api.ts'
+import { useTimeZone } from '../../frame/preferences.ts'
+import { useAccess } from '../../frame/session.tsx'
+import { formatBucket, type Range } from '../../parts/chart/format.ts'
+import { Loaded } from '../../parts/loaded.tsx'
+import { numberFormat } from '../../parts/words/formats.ts'
+import { CountChart } from './count-chart.tsx'
+
+/** How often the sums are read again, ms: they are counted every half a minute. */
+const REFRESH_MS = 30_000
+
+/** The charts of identity and of realtime: sign-ins and messages over the range. */
+export function ActivityCharts({ range }: { range: Range }) {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  const hasSignIns = may('user:dashboard-sign-ins')
+  const hasMessages = may('realtime:dashboard-messages')
+  if (!hasSignIns && !hasMessages) return null
+  return (
+    <>
+      <Title order={2} size="h4">
+        {t('chart.activity')}
+      </Title>
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        {hasSignIns && <SignIns range={range} />}
+        {hasMessages && <Messages range={range} />}
+      </SimpleGrid>
+    </>
+  )
+}
+
+/** The name of a bucket on the axis, in the language and zone of the browser. */
+function useBucketNames(range: Range): (at: string) => string {
+  const { i18n } = useTranslation()
+  const timeZone = useTimeZone()
+  return (at) => formatBucket(at, range, { language: i18n.language, timeZone })
+}
+
+function SignIns({ range }: { range: Range }) {
+  const { t, i18n } = useTranslation()
+  const nameOf = useBucketNames(range)
+  const series = useQuery({
+    queryKey: ['dashboard', 'sign-ins', range],
+    queryFn: ({ signal }) => api.identity.userDashboardSignIns({ query: { range }, signal }),
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+  })
+  const number = numberFormat(i18n.language)
+  return (
+    <Loaded query={series} height={280}>
+      {({ data }) => {
+        const ways = data.ways.map(({ way, sign_ins: count }) => `${t(`sign-in.way.${way}`)} ${number.format(count)}`)
+        const counts = { succeeded: number.format(data.succeeded), refused: number.format(data.refused) }
+        const summary = t('chart.sign-ins-summary', counts)
+        return (
+          <CountChart
+            title={t('chart.sign-ins')}
+            summary={ways.length === 0 ? summary : `${summary} · ${ways.join(', ')}`}
+            empty={t('chart.no-sign-in')}
+            names={[
+              { key: 'succeeded', name: t('chart.signed-in'), color: 'var(--chart-good)' },
+              { key: 'refused', name: t('chart.refused'), color: 'var(--chart-bad)' },
+            ]}
+            points={data.buckets.map(({ at, succeeded, refused }) => ({ label: nameOf(at), succeeded, refused }))}
+          />
+        )
+      }}
+    </Loaded>
+  )
+}
+
+function Messages({ range }: { range: Range }) {
+  const { t, i18n } = useTranslation()
+  const nameOf = useBucketNames(range)
+  const series = useQuery({
+    queryKey: ['dashboard', 'messages', range],
+    queryFn: ({ signal }) => api.realtime.realtimeDashboardMessages({ query: { range }, signal }),
+    refetchInterval: REFRESH_MS,
+    placeholderData: keepPreviousData,
+  })
+  const number = numberFormat(i18n.language)
+  return (
+    <Loaded query={series} height={280}>
+      {({ data }) => {
+        const lost = data.rejected + data.exhausted
+        return (
+          <CountChart
+            title={t('chart.messages')}
+            summary={t('chart.messages-summary', { sent: number.format(data.published), lost: number.format(lost) })}
+            empty={t('chart.no-message')}
+            names={[
+              { key: 'published', name: t('chart.published'), color: 'var(--chart-good)' },
+              { key: 'lost', name: t('chart.unpublished'), color: 'var(--chart-bad)' },
+            ]}
+            points={data.buckets.map(({ at, published, rejected, exhausted }) => ({
+              label: nameOf(at),
+              published,
+              lost: rejected + exhausted,
+            }))}
+          />
+        )
+      }}
+    </Loaded>
+  )
+}

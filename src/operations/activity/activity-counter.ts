@@ -1,0 +1,74 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import { countSignIns } from '../../event/recording/sign-in-count.store.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { countEndedMessages } from '../../realtime/delivery/message-count.store.ts'
+import { type ActivityKind, type ActivitySum, addSums, lockCounted } from './activity-sum.store.ts'
+
+const MINUTE_MS = 60_000
+
+/** Interval between rounds, in milliseconds. */
+const PERIOD_MS = 30_000
+
+/**
+ * Age at which a minute is counted, after its end: its transactions have ended, and an entry of equal refusals counts no
+ * more.
+ */
+const SETTLED_MS = 60_000
+
+/** How far back the first round begins: the longest range. */
+const HISTORY_MS = 31 * 24 * 3_600_000
+
+/** Length of the span that one transaction counts at most: its rows are read at once. */
+const SPAN_MS = 24 * 60 * MINUTE_MS
+
+const COUNTS: Readonly<Record<ActivityKind, (db: Database, span: { from: Date; to: Date }) => Promise<ActivitySum[]>>> =
+  { 'sign-in': countSignIns, realtime: countEndedMessages }
+
+/** Counts sign-ins and realtime messages by the minute. One for each process with the role `maintenance`. */
+export interface ActivityCounter {
+  /** Counts every minute that has settled. */
+  count(): Promise<void>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Counts one span of a kind. Returns whether more of it waits. */
+async function countSpan(db: Database, kind: ActivityKind, nowMs: number): Promise<boolean> {
+  const lastMs = Math.floor((nowMs - SETTLED_MS) / MINUTE_MS) * MINUTE_MS
+  return inTransaction(db, async (tx) => {
+    const since = new Date(lastMs - HISTORY_MS)
+    const from = await lockCounted(tx, { kind, since })
+    if (!from || from.getTime() >= lastMs) return false
+    const to = new Date(Math.min(lastMs, from.getTime() + SPAN_MS))
+    await addSums(tx, { kind, minutes: await COUNTS[kind](tx, { from, to }), until: to })
+    return to.getTime() < lastMs
+  })
+}
+
+/** Builds the counter. Any number of processes may run one: one at a time counts a kind. */
+export function buildActivityCounter({
+  db,
+  clock,
+  logger,
+}: {
+  db: Database
+  clock: Clock
+  logger: Logger
+}): ActivityCounter {
+  const stopping = new AbortController()
+  async function count(): Promise<void> {
+    for (const kind of Object.keys(COUNTS) as ActivityKind[])
+      while (!stopping.signal.aborted) if (!(await countSpan(db, kind, clock.now()))) break
+  }
+  return {
+    count,
+    run: async () => {
+      while (!stopping.signal.aborted) {
+        await count().catch((err) => logger.warn({ err }, 'activity not counted: see docs/operations.md, maintenance'))
+        await clock.sleep(PERIOD_MS, stopping.signal)
+      }
+    },
+    stop: () => stopping.abort(),
+  }
+}

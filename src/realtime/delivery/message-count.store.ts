@@ -1,0 +1,34 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { statement } from '../../postgres/statement/statement.ts'
+
+/** Messages that ended in a minute, by their result. */
+export interface CountedMessages {
+  at: Date
+  measure: string
+  count: number
+}
+
+/** The results of a message that ended. */
+export const MESSAGE_RESULTS = ['published', 'rejected', 'exhausted'] as const
+
+/**
+ * Most messages end within seconds and are found by their creation, the late ones by an index of their own: a third index
+ * of all would cost every message. Each row is read once, in the background.
+ */
+const select = statement<CountedMessages, { from: Date; to: Date }>(`
+  select date_trunc('minute', e.ended_at) as at, e.status as measure, count(*)::int as count
+  from (
+    (select m.ended_at, m.status from realtime_message_ended m
+      where m.created_at >= $from::timestamptz - interval '10 s' and m.created_at < $to
+        and m.ended_at - m.created_at <= interval '10 s')
+    union all
+    (select m.ended_at, m.status from realtime_message_ended m
+      where m.ended_at >= $from and m.ended_at < $to and m.ended_at - m.created_at > interval '10 s')
+  ) e
+  where e.ended_at >= $from and e.ended_at < $to
+  group by 1, 2`)
+
+/** Messages that ended, by the minute. */
+export function countEndedMessages(db: Database, span: { from: Date; to: Date }): Promise<CountedMessages[]> {
+  return select(db, span)
+}
