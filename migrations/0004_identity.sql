@@ -905,6 +905,19 @@ begin
   return query select i.* from identity i where i.provider = at_provider and i.subject = of_subject;
 end $$;
 
+-- Locks the identities and the addresses of many users at once, as `lock_identity` does those of one. A sign-in takes one
+-- identity and then one address, so all identities come first, and each kind in one order.
+create function lock_identities(providers text[], subjects text[], addresses text[]) returns void
+language plpgsql volatile as $$
+begin
+  perform pg_advisory_xact_lock(x.key) from (
+    select distinct hashtextextended('identity ' || i.provider || ' ' || i.subject, 0) as key
+    from unnest(providers, subjects) i (provider, subject) order by 1) x;
+  perform pg_advisory_xact_lock(x.key) from (
+    select distinct hashtextextended('address ' || email_key(a.address), 0) as key
+    from unnest(addresses) a (address) order by 1) x;
+end $$;
+
 -- The ways in of a user besides its identities, behind the locks of a disconnection: those of the identity first, as
 -- `lock_identity` takes them at a sign-in, which writes the identity again and would bring it back; then the user, as
 -- every removal of a way in does.

@@ -4,7 +4,7 @@ import { VERSION } from '../base/version.ts'
 import { addAdminCommands } from './admin.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addDoctorCommand } from './doctor.ts'
-import { addImportCommand } from './import/import.ts'
+import { addImportCommands } from './import/import.ts'
 import type { Launcher } from './launcher.ts'
 import { addAccountCommands } from './manage/account.ts'
 import { addClientCommands } from './manage/client.ts'
@@ -55,7 +55,7 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addDoctorCommand(program)
   addCatalogueCommands(program)
   addAdminCommands(program)
-  for (const add of [addUserCommands, addAccountCommands, addInviteCommands, addClientCommands])
+  for (const add of [addUserCommands, addAccountCommands, addInviteCommands, addClientCommands, addImportCommands])
     add(program, { withFixture, buildRecorder })
   addOauthCommands(program)
   addSecretsCommands(program)
@@ -63,6 +63,5 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addTriggerCommand(program)
   addVerifyCommand(program)
   addReplayCommand(program)
-  addImportCommand(program)
   return program
 }
