@@ -29,9 +29,7 @@ const LABELS: Readonly<Record<PeopleSourceName, string>> = {
 
 /** Adds `signalbox import <source>`: webhooks over the API, people and OAuth clients with the database. */
 export function addImportCommands(program: Command, fixture: CommandFixture): void {
-  const command = program
-    .command('import')
-    .description('import webhooks, people or OAuth clients of another system')
+  const command = program.command('import').description('import webhooks, people or OAuth clients of another system')
   for (const source of SOURCE_NAMES) addWebhookSource(command, source)
   for (const source of PEOPLE_SOURCE_NAMES) addPeopleSource(command, source, fixture)
 }

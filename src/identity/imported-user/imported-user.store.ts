@@ -104,12 +104,11 @@ export interface NewImportedUser {
 /** What was inserted. */
 export interface InsertedOfImport {
   ids: ReadonlySet<string>
-  identities: ReadonlySet<string>
   credentialIds: ReadonlySet<string>
 }
 
 const insert = statement<
-  { ids: string[]; identities: IdentityKey[]; credentialIds: string[] },
+  { ids: string[]; credentialIds: string[] },
   { users: string; identities: string; totps: string; passkeys: string; roleName: string; now: Date }
 >(`
   with new_user as (
@@ -127,7 +126,6 @@ const insert = statement<
     from jsonb_to_recordset($identities::jsonb) as x (id uuid, "userId" uuid, provider text, subject text, email text,
       "isEmailVerified" boolean, name text)
     join new_user u on u.document_id = x."userId"
-    on conflict (provider, subject) do nothing returning provider, subject
   ), new_totp as (
     insert into totp_factor (document_id, "user", secret_encrypted, confirmed_at, created_at, updated_at)
     select x.id, u.document_id, x."secretEncrypted", $now, $now, $now
@@ -144,10 +142,12 @@ const insert = statement<
     on conflict (credential_id) do nothing returning credential_id
   )
   select array(select document_id from new_user) as ids,
-    (select coalesce(json_agg(i), '[]') from new_identity i) as identities,
     array(select credential_id from new_passkey) as "credentialIds"`)
 
-/** Inserts users with what belongs to them, but for those whose id or address is taken by now. */
+/**
+ * Inserts users with what belongs to them, but for those whose address is taken by now. Their identities are free, behind the
+ * locks of `lockIdentitiesOf`.
+ */
 export async function insertImportedUsers(
   tx: Database,
   users: readonly NewImportedUser[],
@@ -163,10 +163,6 @@ export async function insertImportedUsers(
     roleName: MEMBER_ROLE,
     now,
   })
-  const { ids = [], identities = [], credentialIds = [] } = row ?? {}
-  return {
-    ids: new Set(ids),
-    identities: new Set(identities.map(identityKeyOf)),
-    credentialIds: new Set(credentialIds),
-  }
+  const { ids = [], credentialIds = [] } = row ?? {}
+  return { ids: new Set(ids), credentialIds: new Set(credentialIds) }
 }

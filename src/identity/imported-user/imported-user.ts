@@ -6,7 +6,6 @@ import { foldEmail } from '../user-record/email-key.ts'
 import {
   findKnownOfImport,
   type IdentityKey,
-  type InsertedOfImport,
   identityKeyOf,
   insertImportedUsers,
   type KnownOfImport,
@@ -43,15 +42,12 @@ interface ImportDeps {
   keyring: Keyring
 }
 
-/** What an import of these users would make of each, in their order. Changes nothing. */
+/** What an import of these users would make of each, in their order, but for passkeys. Changes nothing. */
 export async function previewImport(db: Database, users: readonly ImportedUser[]): Promise<ImportOutcome[]> {
-  const known = await findKnownOfImport(db, users.map(toPreview))
-  return decideImport(users, known).map((decision, at) => {
-    if (decision !== 'create') return { kind: decision }
-    const { identities } = users[at] as ImportedUser
-    const taken = identities.filter((identity) => known.identities.has(identityKeyOf(identity)))
-    return { kind: 'created', left: { providers: taken.map(({ provider }) => provider), passkeys: 0 } }
-  })
+  const rows = users.map(toPreview)
+  return decideImport(rows, await findKnownOfImport(db, rows)).map(({ kind, left }) =>
+    kind === 'create' ? { kind: 'created', left: { providers: left, passkeys: 0 } } : { kind },
+  )
 }
 
 /**
@@ -65,38 +61,44 @@ export async function importUsers(
 ): Promise<ImportOutcome[]> {
   const rows = users.map((user) => seal(deps, user))
   await lockIdentitiesOf(tx, rows)
-  const known = await findKnownOfImport(tx, rows)
-  const decisions = decideImport(users, known)
-  const fresh = rows.filter((_, at) => decisions[at] === 'create')
+  const decisions = decideImport(rows, await findKnownOfImport(tx, rows))
+  const fresh = decisions.flatMap(({ kind, row }) => (kind === 'create' ? [row] : []))
   const inserted = fresh.length > 0 ? await insertImportedUsers(tx, fresh, now) : undefined
-  return decisions.map((decision, at) => {
-    if (decision !== 'create') return { kind: decision }
-    return describe(rows[at] as NewImportedUser, inserted)
+  return decisions.map(({ kind, row, left }, at) => {
+    if (kind !== 'create') return { kind }
+    // Somebody signed up with the address since it was looked up.
+    if (!inserted?.ids.has(row.id)) return { kind: 'email_taken' }
+    const kept = row.passkeys.filter(({ credentialId }) => inserted.credentialIds.has(credentialId))
+    const asked = rows[at]?.passkeys.length ?? 0
+    return { kind: 'created', left: { providers: left, passkeys: asked - kept.length } }
   })
 }
 
-type Decision = 'create' | 'already' | 'email_taken'
+/** A user as it is inserted. `left`: the providers whose identity another user has. */
+interface Decision {
+  kind: 'create' | 'already' | 'email_taken'
+  row: NewImportedUser
+  left: string[]
+}
 
-/** Of two with one address in `users`, the first has it. Pure. */
-function decideImport(users: readonly ImportedUser[], known: KnownOfImport): Decision[] {
+/** Of two rows with one address, identity or passkey, the first has it. Pure. */
+function decideImport(rows: readonly NewImportedUser[], known: KnownOfImport): Decision[] {
   const ids = new Set(known.ids)
   const emails = new Set(known.emails)
-  return users.map(({ id, email }) => {
-    const key = foldEmail(email)
-    if (ids.has(id)) return 'already'
-    if (emails.has(key)) return 'email_taken'
-    ids.add(id)
-    emails.add(key)
-    return 'create'
+  const identities = new Set(known.identities)
+  const passkeys = new Set<string>()
+  return rows.map((row) => {
+    const email = foldEmail(row.email)
+    if (ids.has(row.id)) return { kind: 'already', row, left: [] }
+    if (emails.has(email)) return { kind: 'email_taken', row, left: [] }
+    ids.add(row.id)
+    emails.add(email)
+    const take = (taken: Set<string>, key: string) => !taken.has(key) && taken.add(key) !== undefined
+    const kept = row.identities.filter((identity) => take(identities, identityKeyOf(identity)))
+    const left = row.identities.filter((identity) => !kept.includes(identity)).map(({ provider }) => provider)
+    const own = row.passkeys.filter(({ credentialId }) => take(passkeys, credentialId))
+    return { kind: 'create', row: { ...row, identities: kept, passkeys: own }, left }
   })
-}
-
-function describe(row: NewImportedUser, inserted: InsertedOfImport | undefined): ImportOutcome {
-  // Somebody signed up with the address since it was looked up.
-  if (!inserted?.ids.has(row.id)) return { kind: 'email_taken' }
-  const left = row.identities.filter((identity) => !inserted.identities.has(identityKeyOf(identity)))
-  const passkeys = row.passkeys.filter(({ credentialId }) => !inserted.credentialIds.has(credentialId))
-  return { kind: 'created', left: { providers: left.map(({ provider }) => provider), passkeys: passkeys.length } }
 }
 
 function seal({ ids, keyring }: ImportDeps, user: ImportedUser): NewImportedUser {

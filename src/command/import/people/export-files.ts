@@ -15,7 +15,9 @@ export async function listExportFiles(path: string): Promise<string[]> {
     if (!(await stat(path)).isDirectory()) return [path]
     const names = (await readdir(path)).filter((name) => /\.jsonl?$/.test(name)).sort()
     if (names.length === 0 || names.length > FILES_LIMIT)
-      throw new FatalError(`The folder ${path} has ${names.length} files that end in .json. Name the folder of the export.`)
+      throw new FatalError(
+        `The folder ${path} has ${names.length} files that end in .json. Name the folder of the export.`,
+      )
     return names.map((name) => join(path, name))
   } catch (error) {
     throw toFatal(path, error)

@@ -21,7 +21,8 @@ describe('rows of an export file', () => {
   })
 
   test('of a document are those of its lists, and its other members', async () => {
-    const text = '{"realm":"a","on":true,"users":[{"id":"1"},{"id":"2"}],"none":null,"count":12,"more":{"x":[1]},"empty":[]}'
+    const text =
+      '{"realm":"a","on":true,"users":[{"id":"1"},{"id":"2"}],"none":null,"count":12,"more":{"x":[1]},"empty":[]}'
     expect(await read(text, 'document')).toEqual([
       { member: 'realm', value: 'a' },
       { member: 'on', value: true },

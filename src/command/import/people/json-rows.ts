@@ -25,10 +25,7 @@ const SCALAR_ENDS = new Set([',', ']', '}', ' ', '\n', '\r', '\t'])
  * The rows of an export file of any length: only one row is in memory at a time. Throws a `FatalError` for what is no such
  * JSON, and for a file that ends in the middle. No error has a part of the file.
  */
-export async function* readJsonRows(
-  chunks: AsyncIterable<string>,
-  form: ExportForm,
-): AsyncGenerator<JsonRow> {
+export async function* readJsonRows(chunks: AsyncIterable<string>, form: ExportForm): AsyncGenerator<JsonRow> {
   const reader = buildReader(form)
   for await (const chunk of chunks) yield* reader.push(chunk)
   yield* reader.end()
@@ -54,7 +51,9 @@ function buildReader(form: ExportForm): Reader {
   let rows = 0
 
   const fail = (what: string): never => {
-    throw new FatalError(`The export file ${what} after ${rows} rows. Check that --from is the export of the source named.`)
+    throw new FatalError(
+      `The export file ${what} after ${rows} rows. Check that --from is the export of the source named.`,
+    )
   }
 
   function* finish(): Generator<JsonRow> {

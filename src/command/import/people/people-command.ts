@@ -4,7 +4,7 @@ import { buildIdMaker } from '../../../base/id.ts'
 import { buildKeyring } from '../../../base/keyring.ts'
 import { systemRandom } from '../../../base/random.ts'
 import type { CommandFixture } from '../../manage/operation.ts'
-import { print, printJson } from '../../print/print.ts'
+import { print } from '../../print/print.ts'
 import { listExportFiles, readExportFiles } from './export-files.ts'
 import { describeResult, describeSummary, isWorthALine, type PeopleResult } from './people-report.ts'
 import type { PeopleSource, PeopleSourceName } from './person.ts'
@@ -36,7 +36,7 @@ export async function runPeopleCommand(
   const providerMap = readProviderMap(options.provider ?? [])
   const files = await listExportFiles(options.from)
   const onResult = (result: PeopleResult) => {
-    if (options.json) printJson(result)
+    if (options.json) print(JSON.stringify(result))
     else if (isWorthALine(result)) for (const line of describeResult(result)) print(line)
   }
   await withFixture({ prepare: true }, async ({ config, database, secrets }) => {
@@ -62,7 +62,7 @@ export async function runPeopleCommand(
       isDryRun: !options.apply,
       onResult,
     })
-    if (options.json) printJson({ kind: 'summary', ...summary })
+    if (options.json) print(JSON.stringify({ kind: 'summary', ...summary }))
     else for (const line of describeSummary(summary)) print(line)
     const left = (summary.people.skipped ?? 0) + (summary.clients.skipped ?? 0)
     if (left > 0 && options.apply) throw new FatalError(`${left} were not imported. The report has a remedy for each.`)

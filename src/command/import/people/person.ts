@@ -91,8 +91,8 @@ export interface PeopleSource {
   providers: Readonly<Record<string, string>>
   /** Providers whose subject at the source is another one than here, with the reason. */
   otherSubjects: Readonly<Record<string, string>>
-  /** Reads a row. Throws a `FatalError` for one without an id. */
-  readRow(row: JsonRow, context: ReadContext): ForeignPerson | ForeignApp | InternalRow
+  /** Reads a row; one of a page of an API has several. Throws a `FatalError` for one without an id. */
+  readRow(row: JsonRow, context: ReadContext): (ForeignPerson | ForeignApp | InternalRow)[]
   /** Keeps what rows before it need: all files are read once for it, and then for their rows. Throws a `FatalError`. */
   collectSetting?(settings: Map<string, unknown>, row: JsonRow): void
 }

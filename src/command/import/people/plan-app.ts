@@ -1,8 +1,14 @@
 import { isWeak } from '../../../base/weak-bytes.ts'
 import { Problem } from '../../../http/problem/problem.ts'
-import { type ClientSettings, checkSettings, DEFAULT_SETTINGS, NAME_LENGTH_LIMIT, URIS_LIMIT } from '../../../oauth/client/client.ts'
-import { hashClientSecret } from '../../../oauth/client/client-secret.ts'
 import { GRANT_TYPES, type GrantType } from '../../../oauth/client/client.store.ts'
+import {
+  type ClientSettings,
+  checkSettings,
+  DEFAULT_SETTINGS,
+  NAME_LENGTH_LIMIT,
+  URIS_LIMIT,
+} from '../../../oauth/client/client.ts'
+import { hashClientSecret } from '../../../oauth/client/client-secret.ts'
 import type { ImportedClient } from '../../../oauth/client/imported/imported-client.ts'
 import { findRedirectFault } from '../../../oauth/client/redirect-uri.ts'
 import { toLine } from '../source/foreign.ts'

@@ -8,7 +8,7 @@ import {
   storeForeignHash,
 } from '../../../identity/password/foreign/foreign-hash.ts'
 import { toLine } from '../source/foreign.ts'
-import { type ForeignPassword, type ForeignPasskey, type ForeignPerson, type PeopleSource, toId } from './person.ts'
+import { type ForeignPasskey, type ForeignPassword, type ForeignPerson, type PeopleSource, toId } from './person.ts'
 
 /** What the operator chose, and what this service has. */
 export interface PeopleRules {
@@ -42,7 +42,11 @@ export function planPerson(person: ForeignPerson, rules: PeopleRules): PersonPla
   if (email === undefined)
     return { kind: 'skip', reason: 'no_email', remedy: 'A user here has an e-mail address: add one at the source.' }
   if (!isEmailAddress(email))
-    return { kind: 'skip', reason: 'email_refused', remedy: 'Its address has no form that is accepted here: mend it at the source.' }
+    return {
+      kind: 'skip',
+      reason: 'email_refused',
+      remedy: 'Its address has no form that is accepted here: mend it at the source.',
+    }
   const password = decidePassword(person.password)
   const identities = decideIdentities(person, rules)
   const passkeys = decidePasskeys(person, rules)
@@ -75,7 +79,8 @@ const FAULTS: Readonly<Record<ForeignFault, string>> = {
 
 function decidePassword(password: ForeignPassword): { stored: string | null; why: string | undefined } {
   if (password.kind === 'none') return { stored: null, why: undefined }
-  if (password.kind === 'other') return { stored: null, why: toLine(`its password is not imported (${password.what})`, 100) }
+  if (password.kind === 'other')
+    return { stored: null, why: toLine(`its password is not imported (${password.what})`, 100) }
   const hash = parseForeignHash(password.text)
   const fault = hash ? findForeignFault(hash) : 'unknown'
   if (!hash || fault) return { stored: null, why: FAULTS[fault ?? 'unknown'] }
@@ -100,7 +105,9 @@ function decideIdentities(
     const other = given === undefined ? source.otherSubjects[named] : undefined
     if (other !== undefined) notes.push(`identity at ${shown} left out: ${other}`)
     else if (!providers.has(provider))
-      notes.push(`identity at ${shown} left out: no provider ${toLine(provider, 60)} is enabled here; name one with --provider ${shown}=<name>`)
+      notes.push(
+        `identity at ${shown} left out: no provider ${toLine(provider, 60)} is enabled here; name one with --provider ${shown}=<name>`,
+      )
     else if (subject === undefined || !SUBJECT.test(subject))
       notes.push(`identity at ${shown} left out: it has no usable subject`)
     else {
@@ -125,7 +132,8 @@ function decidePasskeys(
       notes.add(
         `passkey left out: it is bound to ${toLine(from, 100) ?? 'a host that the source does not tell; give it with --rp-id'}, and this service is ${rpId}`,
       )
-    else if (!isUuid(id.toLowerCase())) notes.add('passkey left out: it is bound to the id that the user has at the source')
+    else if (!isUuid(id.toLowerCase()))
+      notes.add('passkey left out: it is bound to the id that the user has at the source')
     else if (!row || kept.size === PASSKEYS_LIMIT) notes.add('passkey left out: it is malformed, or one too many')
     else kept.set(row.credentialId, row)
   }

@@ -55,12 +55,12 @@ export async function runPeopleImport(run: PeopleRun): Promise<PeopleSummary> {
     await importBatch(run, summary, batch)
     batch = []
   }
-  for await (const row of run.readRows()) {
-    const read = run.source.readRow(row, context)
-    if (read.kind === 'app') tell(run, summary, await importApp(run, read))
-    if (read.kind === 'person') batch.push(read)
-    if (batch.length === BATCH) await flush()
-  }
+  for await (const row of run.readRows())
+    for (const read of run.source.readRow(row, context)) {
+      if (read.kind === 'app') tell(run, summary, await importApp(run, read))
+      if (read.kind === 'person') batch.push(read)
+      if (batch.length === BATCH) await flush()
+    }
   await flush()
   return summary
 }
@@ -91,7 +91,10 @@ async function importBatch(run: PeopleRun, summary: PeopleSummary, people: reado
   }
 }
 
-function makeUsers({ db, deps, record, rules, source }: PeopleRun, users: readonly ImportedUser[]): Promise<ImportOutcome[]> {
+function makeUsers(
+  { db, deps, record, rules, source }: PeopleRun,
+  users: readonly ImportedUser[],
+): Promise<ImportOutcome[]> {
   const command = `import ${source.name}`
   return inTransaction(db, async (tx) => {
     const outcomes = await importUsers(deps, tx, { users, now: rules.now })
@@ -117,7 +120,11 @@ interface Decided {
 }
 
 function describePerson({ isDryRun }: PeopleRun, { person, plan, outcome }: Decided): PeopleResult {
-  const about = { kind: 'person' as const, source_id: toLine(person.id, 100) ?? '', name: toLine(person.email, 254) ?? null }
+  const about = {
+    kind: 'person' as const,
+    source_id: toLine(person.id, 100) ?? '',
+    name: toLine(person.email, 254) ?? null,
+  }
   if (plan.kind === 'skip')
     return { ...about, id: null, outcome: 'skipped', reason: plan.reason, detail: plan.remedy, notes: [] }
   const { id } = plan.user
@@ -152,9 +159,20 @@ function count(
 async function importApp(run: PeopleRun, app: ForeignApp): Promise<PeopleResult> {
   const { source, rules, db, deps, record, isDryRun } = run
   const plan = planApp(source.name, app, rules.now)
-  const about = { kind: 'client' as const, source_id: toLine(app.clientId, 100) ?? '', name: toLine(app.name, 100) ?? null }
+  const about = {
+    kind: 'client' as const,
+    source_id: toLine(app.clientId, 100) ?? '',
+    name: toLine(app.name, 100) ?? null,
+  }
   if (plan.kind === 'skip')
-    return { ...about, id: null, outcome: 'skipped', reason: plan.reason, detail: toLine(plan.detail, 1000) ?? '', notes: [] }
+    return {
+      ...about,
+      id: null,
+      outcome: 'skipped',
+      reason: plan.reason,
+      detail: toLine(plan.detail, 1000) ?? '',
+      notes: [],
+    }
   const { client, notes } = plan
   const { id } = client
   if (isDryRun) {

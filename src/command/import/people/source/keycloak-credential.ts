@@ -1,5 +1,5 @@
 import { isPbkdf2Digest } from '../../../../identity/password/foreign/foreign-hash.ts'
-import { findText, findTexts, type Foreign } from '../../source/foreign.ts'
+import { type Foreign, findText, findTexts } from '../../source/foreign.ts'
 import { type ForeignPasskey, type ForeignPassword, findBase32, findBytes, findObject } from '../person.ts'
 
 /**

@@ -1,16 +1,21 @@
 import { FatalError } from '../../../../app/log/fatal.ts'
-import { findText, findTexts, type Foreign, readId, readObject } from '../../source/foreign.ts'
+import { type Foreign, findText, findTexts, readId, readObject } from '../../source/foreign.ts'
 import type { JsonRow } from '../json-rows.ts'
 import {
   type ForeignApp,
   type ForeignIdentity,
   type ForeignPerson,
-  findObjects,
   findObject,
+  findObjects,
   type InternalRow,
   type PeopleSource,
 } from '../person.ts'
-import { describeCredential, readKeycloakPasskey, readKeycloakPassword, readKeycloakTotp } from './keycloak-credential.ts'
+import {
+  describeCredential,
+  readKeycloakPasskey,
+  readKeycloakPassword,
+  readKeycloakTotp,
+} from './keycloak-credential.ts'
 
 /** Clients of Keycloak itself. */
 const OWN_CLIENTS = new Set([
@@ -41,12 +46,15 @@ export const keycloak: PeopleSource = {
       throw new FatalError('The export has more than one realm. Export one: kc.sh export --realm <name>.')
     if (member === 'realm' || (member !== null && POLICIES.has(member))) settings.set(member, value)
     if (member === 'identityProviders')
-      settings.set(member, [...((settings.get(member) as unknown[] | undefined) ?? []), value].slice(0, PROVIDERS_LIMIT))
+      settings.set(
+        member,
+        [...((settings.get(member) as unknown[] | undefined) ?? []), value].slice(0, PROVIDERS_LIMIT),
+      )
   },
   readRow({ member, value }: JsonRow, { settings }) {
-    if (member === 'users') return readPerson(readObject(value, 'An entry of users'), settings)
-    if (member === 'clients') return readApp(readObject(value, 'An entry of clients'))
-    return { kind: 'internal' }
+    if (member === 'users') return [readPerson(readObject(value, 'An entry of users'), settings)]
+    if (member === 'clients') return [readApp(readObject(value, 'An entry of clients'))]
+    return []
   },
 }
 
@@ -134,7 +142,8 @@ function findHindrance(row: Foreign): string | undefined {
   if (row.enabled === false) return 'it is disabled, and a client here cannot be'
   if (row.bearerOnly === true) return 'it only checks tokens: a resource server needs no client here'
   const method = findText(row, 'clientAuthenticatorType') ?? 'client-secret'
-  if (row.publicClient !== true && method !== 'client-secret') return `it authenticates by ${method}: register its keys by hand`
+  if (row.publicClient !== true && method !== 'client-secret')
+    return `it authenticates by ${method}: register its keys by hand`
   return undefined
 }
 

@@ -1,4 +1,4 @@
-import { findText, findTexts, type Foreign, readId, readObject } from '../../source/foreign.ts'
+import { type Foreign, findText, findTexts, readId, readObject } from '../../source/foreign.ts'
 import type { JsonRow } from '../json-rows.ts'
 import {
   type ForeignApp,
@@ -23,7 +23,7 @@ export const logto: PeopleSource = {
   otherSubjects: { azuread: 'the connector takes the id of Microsoft Graph, and OpenID Connect the subject' },
   readRow({ value }: JsonRow) {
     const row = readObject(value, 'A row of the export')
-    return 'oidc_client_metadata' in row || 'oidcClientMetadata' in row ? readApp(row) : readPerson(row)
+    return ['oidc_client_metadata' in row || 'oidcClientMetadata' in row ? readApp(row) : readPerson(row)]
   },
 }
 
@@ -69,7 +69,13 @@ function readIdentity([provider, value]: [string, unknown]): ForeignIdentity {
   const row = findObject(value)
   const details = findObject(row.details)
   const subject = typeof row.userId === 'number' ? String(row.userId) : findText(row, 'userId')
-  return { provider, subject, email: findText(details, 'email'), isEmailVerified: false, name: findText(details, 'name') }
+  return {
+    provider,
+    subject,
+    email: findText(details, 'email'),
+    isEmailVerified: false,
+    name: findText(details, 'name'),
+  }
 }
 
 const HINDRANCES: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { findText, findTexts, type Foreign, readId, readObject } from '../../source/foreign.ts'
+import { type Foreign, findText, findTexts, readId, readObject } from '../../source/foreign.ts'
 import type { JsonRow } from '../json-rows.ts'
 import {
   type ForeignApp,
@@ -27,9 +27,13 @@ export const supabaseAuth: PeopleSource = {
   providers: { azure: 'microsoft', linkedin_oidc: 'linkedin' },
   otherSubjects: {},
   readRow({ value }: JsonRow, { now }) {
-    const row = readObject(value, 'A row of the export')
-    if (findText(row, 'deleted_at') !== undefined) return { kind: 'internal' }
-    return 'redirect_uris' in row ? readApp(row) : readPerson(row, now)
+    const given = readObject(value, 'A row of the export')
+    const rows = Array.isArray(given.users) ? given.users : [given]
+    return rows.map((one) => {
+      const row = readObject(one, 'A row of the export')
+      if (findText(row, 'deleted_at') !== undefined) return { kind: 'internal' }
+      return 'redirect_uris' in row ? readApp(row) : readPerson(row, now)
+    })
   },
 }
 
@@ -40,7 +44,9 @@ function readPerson(row: Foreign, now: Date): ForeignPerson {
   const profile = findObject(row.raw_user_meta_data ?? row.user_metadata)
   const factors = findObjects(row.mfa_factors ?? row.factors).filter(({ status }) => status === 'verified')
   const notes = [
-    ...(isDisabled ? [`banned until ${bannedUntil?.toISOString() ?? 'an unknown time'}; here until somebody enables it`] : []),
+    ...(isDisabled
+      ? [`banned until ${bannedUntil?.toISOString() ?? 'an unknown time'}; here until somebody enables it`]
+      : []),
     ...factors.flatMap(describeFactor),
   ]
   return {
@@ -83,7 +89,8 @@ function describeFactor(factor: Foreign): string[] {
   if (factor.factor_type === 'phone') return ['second factor by phone left out: there is none here']
   if (isTotp(factor) && !findBase32(factor.secret))
     return ['authenticator app left out: its secret is encrypted at the source, or not shown']
-  if (factor.factor_type === 'webauthn' && !readPasskey(factor)) return ['passkey left out: the source does not show its key']
+  if (factor.factor_type === 'webauthn' && !readPasskey(factor))
+    return ['passkey left out: the source does not show its key']
   return []
 }
 
