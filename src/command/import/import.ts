@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { CommandFixture } from '../manage/operation.ts'
 import type { ImportOptions } from './import-options.ts'
-import type { PeopleOptions } from './people/people-command.ts'
+import type { PeopleOptions } from './people-command.ts'
 import { PEOPLE_SOURCE_NAMES, type PeopleSourceName } from './people/person.ts'
 import { SOURCE_NAMES, type SourceName } from './source/source.ts'
 
@@ -73,7 +73,7 @@ function addPeopleSource(command: Command, source: PeopleSourceName, fixture: Co
 running service.`,
     )
     .action(async (options: PeopleOptions) => {
-      const { runPeopleCommand } = await import('./people/people-command.ts')
+      const { runPeopleCommand } = await import('./people-command.ts')
       await runPeopleCommand(source, options, fixture)
     })
 }

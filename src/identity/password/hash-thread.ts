@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina'
-import type { ForeignWork } from './foreign/foreign-work.ts'
+import type { ForeignWork } from './foreign-work.ts'
 
 /** Parameters of Argon2id (RFC 9106 section 3.1). `memory` in KiB, `tagLength` in bytes. */
 export interface HashWork {

@@ -1,5 +1,5 @@
 import { argon2Sync } from 'node:crypto'
-import { computeForeignTag } from './foreign/foreign-work.ts'
+import { computeForeignTag } from './foreign-work.ts'
 import type { AnyHashWork } from './hash-thread.ts'
 import { yieldProcessor } from './yield-processor.ts'
 

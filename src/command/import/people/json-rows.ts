@@ -28,12 +28,13 @@ const SCALAR_ENDS = new Set([',', ']', '}', ' ', '\n', '\r', '\t'])
 export async function* readJsonRows(chunks: AsyncIterable<string>, form: ExportForm): AsyncGenerator<JsonRow> {
   const reader = buildReader(form)
   for await (const chunk of chunks) yield* reader.push(chunk)
-  yield* reader.end()
+  reader.end()
 }
 
 interface Reader {
   push(chunk: string): Generator<JsonRow>
-  end(): Generator<JsonRow>
+  /** Throws for a file that ends in the middle. */
+  end(): void
 }
 
 /** Collects one value of unknown length. */
@@ -122,7 +123,7 @@ function buildReader(form: ExportForm): Reader {
     }
   }
 
-  function* end(): Generator<JsonRow> {
+  function end(): void {
     if (capture || (place !== 'end' && !(form === 'rows' && place === 'top'))) fail('ends in the middle')
     if (rows === 0 && place !== 'end') fail('is empty')
   }

@@ -6,7 +6,7 @@ import {
   findForeignFault,
   parseForeignHash,
   storeForeignHash,
-} from '../../../identity/password/foreign/foreign-hash.ts'
+} from '../../../identity/password/foreign-hash.ts'
 import { toLine } from '../source/foreign.ts'
 import { type ForeignPasskey, type ForeignPassword, type ForeignPerson, type PeopleSource, toId } from './person.ts'
 

@@ -1,4 +1,4 @@
-import { isPbkdf2Digest } from '../../../../identity/password/foreign/foreign-hash.ts'
+import { isPbkdf2Digest } from '../../../../identity/password/foreign-hash.ts'
 import { type Foreign, findText, findTexts } from '../../source/foreign.ts'
 import { type ForeignPasskey, type ForeignPassword, findBase32, findBytes, findObject } from '../person.ts'
 

@@ -1,4 +1,4 @@
-import { HASH_MEMORY_LIMIT, HASH_PASSES_LIMIT } from '../hash-cost.ts'
+import { HASH_MEMORY_LIMIT, HASH_PASSES_LIMIT } from './hash-cost.ts'
 import type { ForeignWork } from './foreign-work.ts'
 
 /**

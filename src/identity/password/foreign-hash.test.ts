@@ -2,7 +2,7 @@ import { argon2Sync, pbkdf2Sync } from 'node:crypto'
 import { hashSync } from 'bcryptjs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { testPasswords } from '../../../../test/harness/app/small-hash.ts'
+import { testPasswords } from '../../../test/harness/app/small-hash.ts'
 import { findForeignFault, parseForeignHash, readStoredForeignHash, storeForeignHash } from './foreign-hash.ts'
 
 const PASSWORD = 'correct horse'

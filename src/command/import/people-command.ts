@@ -1,17 +1,17 @@
-import { FatalError } from '../../../app/log/fatal.ts'
-import { systemClock } from '../../../base/clock.ts'
-import { buildIdMaker } from '../../../base/id.ts'
-import { buildKeyring } from '../../../base/keyring.ts'
-import { systemRandom } from '../../../base/random.ts'
-import type { CommandFixture } from '../../manage/operation.ts'
-import { print } from '../../print/print.ts'
-import { listExportFiles, readExportFiles } from './export-files.ts'
-import { describeResult, describeSummary, isWorthALine, type PeopleResult } from './people-report.ts'
-import type { PeopleSource, PeopleSourceName } from './person.ts'
-import { runPeopleImport } from './run-people-import.ts'
-import { keycloak } from './source/keycloak.ts'
-import { logto } from './source/logto.ts'
-import { supabaseAuth } from './source/supabase-auth.ts'
+import { FatalError } from '../../app/log/fatal.ts'
+import { systemClock } from '../../base/clock.ts'
+import { buildIdMaker } from '../../base/id.ts'
+import { buildKeyring } from '../../base/keyring.ts'
+import { systemRandom } from '../../base/random.ts'
+import type { CommandFixture } from '../manage/operation.ts'
+import { print } from '../print/print.ts'
+import { listExportFiles, readExportFiles } from './people/export-files.ts'
+import { describeResult, describeSummary, isWorthALine, type PeopleResult } from './people/people-report.ts'
+import type { PeopleSource, PeopleSourceName } from './people/person.ts'
+import { runPeopleImport } from './people/run-people-import.ts'
+import { keycloak } from './people/source/keycloak.ts'
+import { logto } from './people/source/logto.ts'
+import { supabaseAuth } from './people/source/supabase-auth.ts'
 
 const SOURCES: Readonly<Record<PeopleSourceName, PeopleSource>> = { 'supabase-auth': supabaseAuth, keycloak, logto }
 
@@ -40,7 +40,7 @@ export async function runPeopleCommand(
     else if (isWorthALine(result)) for (const line of describeResult(result)) print(line)
   }
   await withFixture({ prepare: true }, async ({ config, database, secrets }) => {
-    const { buildBaseUrl } = await import('../../../app/config/base-url.ts')
+    const { buildBaseUrl } = await import('../../app/config/base-url.ts')
     const now = new Date(systemClock.now())
     const baseUrl = buildBaseUrl(config, () => undefined)()
     const summary = await runPeopleImport({
