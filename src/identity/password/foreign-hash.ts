@@ -1,4 +1,4 @@
-import { HASH_MEMORY_LIMIT, HASH_PASSES_LIMIT } from './hash-cost.ts'
+import { HASH_MEMORY_LIMIT } from './hash-cost.ts'
 import type { ForeignWork } from './foreign-work.ts'
 
 /**
@@ -29,9 +29,10 @@ export type Pbkdf2Digest = keyof typeof DIGEST_BYTES
 
 export const isPbkdf2Digest = (text: string): text is Pbkdf2Digest => Object.hasOwn(DIGEST_BYTES, text)
 
-/** The most that a stored hash may ask of a sign-in: some two seconds of one core each. */
+/** The most that a stored hash may ask of a sign-in: one to two seconds of a core each. */
 const ARGON2_PASSES_LIMIT = 1024
-const ARGON2_WORK_LIMIT = HASH_MEMORY_LIMIT * HASH_PASSES_LIMIT
+/** Memory in KiB times passes: a quarter more than Logto needs. */
+const ARGON2_WORK_LIMIT = 5 * HASH_MEMORY_LIMIT
 const PBKDF2_ITERATIONS_LIMIT = 1_500_000
 const BCRYPT_COST_LIMIT = 14
 

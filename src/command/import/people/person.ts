@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Id, isUuid } from '../../../base/id.ts'
+import { decodeBase32 } from '../../../identity/sign-in/second-factor/totp.ts'
 import { type Foreign, isObject } from '../source/foreign.ts'
 import type { ExportForm, JsonRow } from './json-rows.ts'
 
@@ -151,8 +152,5 @@ export function findBytes(value: unknown): Buffer | undefined {
 export function findBase32(value: unknown): Buffer | undefined {
   if (typeof value !== 'string') return undefined
   const text = value.replace(/[ =]/g, '').toUpperCase()
-  if (!/^[A-Z2-7]{16,208}$/.test(text)) return undefined
-  const bits = Array.from(text, (char) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(char).toString(2).padStart(5, '0'))
-  const bytes = bits.join('').match(/.{8}/g) ?? []
-  return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2)))
+  return /^[A-Z2-7]{16,208}$/.test(text) ? decodeBase32(text) : undefined
 }
