@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
-import { makeSecret, PASSWORD, logtoHash, supabaseUser, TOTP_TEXT } from './people-exports.ts'
+import { logtoHash, makeSecret, PASSWORD, supabaseUser, TOTP_TEXT } from './people-exports.ts'
 import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
 
 /**
@@ -41,7 +41,10 @@ async function exportRows(statements: string): Promise<string> {
   const client = new pg.Client({ connectionString: other.connectionString })
   await client.connect()
   try {
-    const result = await client.query({ text: statements, types: { getTypeParser: () => (value: string) => value } as never })
+    const result = await client.query({
+      text: statements,
+      types: { getTypeParser: () => (value: string) => value } as never,
+    })
     const results = Array.isArray(result) ? result : [result]
     const lines = results.flatMap(({ rows }) => rows.map((row) => String(Object.values(row as object)[0])))
     const path = join(folder, 'people.jsonl')
@@ -89,8 +92,15 @@ test('the statements of the guide from Supabase Auth export what the import read
   expect(Object.keys(statements)).toEqual(['people.sql', 'clients.sql'])
   const file = await exportRows(`${statements['people.sql']}${statements['clients.sql']}`)
   const { summary, results } = await fixture.readRun('supabase-auth', '--from', file, '--apply')
-  expect(summary).toMatchObject({ people: { created: 1 }, clients: { created: 1 }, identities: 1, authenticator_apps: 1 })
-  expect(results.find(({ kind }) => kind === 'person').notes).toEqual(['banned until an unknown time; here until somebody enables it'])
+  expect(summary).toMatchObject({
+    people: { created: 1 },
+    clients: { created: 1 },
+    identities: 1,
+    authenticator_apps: 1,
+  })
+  expect(results.find(({ kind }) => kind === 'person').notes).toEqual([
+    'banned until an unknown time; here until somebody enables it',
+  ])
   expect(await fixture.readUser(user.email)).toMatchObject({
     document_id: user.id,
     name: 'Ada "L" \\ Lovelace',

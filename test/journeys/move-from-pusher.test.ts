@@ -14,7 +14,13 @@ let port: number
 let authPort: number
 
 const readGuide = async () => listBlocks(await readFile(join(PROJECT_ROOT, 'docs/guides/move-from-pusher.md'), 'utf8'))
-const readSettings = (text: string) => Object.fromEntries(text.trim().split('\n').map((line) => line.split('=')))
+const readSettings = (text: string) =>
+  Object.fromEntries(
+    text
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')),
+  )
 const usePorts = (text: string) =>
   text
     .replaceAll('localhost:4200', `localhost:${authPort}`)
@@ -55,9 +61,12 @@ test('what the guide says of Laravel is what its libraries are given in the othe
 test('the events of channels that the guide refers to are listed', { timeout: 120_000 }, async () => {
   const token = (await readFile(join(shell.dataDir, 'demo-token'), 'utf8')).trim()
   const list = async () => {
-    const answer = await fetch(`http://localhost:${port}/api/v3/realtime/channel-event?filters=channel|eq|presence-room`, {
-      headers: { authorization: `Bearer ${token}` },
-    })
+    const answer = await fetch(
+      `http://localhost:${port}/api/v3/realtime/channel-event?filters=channel|eq|presence-room`,
+      {
+        headers: { authorization: `Bearer ${token}` },
+      },
+    )
     const { data } = (await answer.json()) as { data: { name: string }[] }
     return data.map(({ name }) => name)
   }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { CommandFixture } from '../manage/operation.ts'
 import type { ImportOptions } from './import-options.ts'
-import type { PeopleOptions } from './people-command.ts'
 import { PEOPLE_SOURCE_NAMES, type PeopleSourceName } from './people/person.ts'
+import type { PeopleOptions } from './people-command.ts'
 import { SOURCE_NAMES, type SourceName } from './source/source.ts'
 
 const UNCHANGED = `

@@ -1,5 +1,5 @@
-import { HASH_MEMORY_LIMIT } from './hash-cost.ts'
 import type { ForeignWork } from './foreign-work.ts'
+import { HASH_MEMORY_LIMIT } from './hash-cost.ts'
 
 /**
  * Hashes that another system has made (docs/contract/sessions.md#imported-passwords). They are stored as `imported` and
