@@ -910,12 +910,10 @@ end $$;
 create function lock_identities(providers text[], subjects text[], addresses text[]) returns void
 language plpgsql volatile as $$
 begin
-  perform pg_advisory_xact_lock(x.key) from (
-    select distinct hashtextextended('identity ' || i.provider || ' ' || i.subject, 0) as key
-    from unnest(providers, subjects) i (provider, subject) order by 1) x;
-  perform pg_advisory_xact_lock(x.key) from (
-    select distinct hashtextextended('address ' || email_key(a.address), 0) as key
-    from unnest(addresses) a (address) order by 1) x;
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || x.provider || ' ' || x.subject, 0)) from (
+    select distinct i.provider, i.subject from unnest(providers, subjects) i (provider, subject) order by 1, 2) x;
+  perform pg_advisory_xact_lock(hashtextextended('address ' || x.address, 0)) from (
+    select distinct email_key(a.address) as address from unnest(addresses) a (address) order by 1) x;
 end $$;
 
 -- The ways in of a user besides its identities, behind the locks of a disconnection: those of the identity first, as

@@ -41,12 +41,9 @@ async function exportRows(statements: string): Promise<string> {
   const client = new pg.Client({ connectionString: other.connectionString })
   await client.connect()
   try {
-    const result = await client.query({
-      text: statements,
-      types: { getTypeParser: () => (value: string) => value } as never,
-    })
-    const results = Array.isArray(result) ? result : [result]
-    const lines = results.flatMap(({ rows }) => rows.map((row) => String(Object.values(row as object)[0])))
+    const asText = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig
+    const given: pg.QueryResult | pg.QueryResult[] = await client.query({ text: statements, types: asText })
+    const lines = [given].flat().flatMap(({ rows }) => rows.map((row: object) => String(Object.values(row)[0])))
     const path = join(folder, 'people.jsonl')
     await writeFile(path, lines.join('\n'))
     return path
