@@ -65,6 +65,22 @@ describe('people of Supabase Auth', () => {
     expect((await fixture.readUser(late.email)).document_id).toBe(late.id)
   })
 
+  test('lose the hash of the source with a new password, and with their deletion', async () => {
+    const [changed, deleted] = [supabaseUser(), supabaseUser()]
+    await fixture.readRun('supabase-auth', '--from', await fixture.writeLines([changed, deleted]), '--apply')
+    const readHash = async (id: unknown) =>
+      (await fixture.one('select password_hash from "user" where document_id = $1', id)).password_hash
+    expect(await readHash(changed.id)).toMatch(/^imported/)
+    const password = 'another horse battery'
+    const answer = await fixture.admin('PATCH', `/api/v3/identity/user/${changed.id}`, { password })
+    expect(answer.status).toBe(200)
+    expect(await readHash(changed.id)).toMatch(/^\$argon2id\$/)
+    expect((await fixture.signIn(changed.email)).status).toBe(401)
+    expect((await fixture.signIn(changed.email, password)).status).toBe(200)
+    await fixture.admin('DELETE', `/api/v3/identity/user/${deleted.id}`)
+    expect(await readHash(deleted.id)).toBeNull()
+  })
+
   test('leave an audit entry of the command line and an event each, and no mail', async () => {
     const user = supabaseUser({ mfa_factors: [supabaseTotp()] })
     await fixture.readRun('supabase-auth', '--from', await fixture.writeLines([user]), '--apply')
