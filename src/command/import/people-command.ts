@@ -1,3 +1,4 @@
+import type { Config } from '../../app/config/config.ts'
 import { FatalError } from '../../app/log/fatal.ts'
 import { systemClock } from '../../base/clock.ts'
 import { buildIdMaker } from '../../base/id.ts'
@@ -41,18 +42,18 @@ export async function runPeopleCommand(
   }
   await withFixture({ prepare: true }, async ({ config, database, secrets }) => {
     const { buildBaseUrl } = await import('../../app/config/base-url.ts')
-    const now = new Date(systemClock.now())
     const baseUrl = buildBaseUrl(config, () => undefined)()
     const summary = await runPeopleImport({
       source,
       readRows: () => readExportFiles(files, source.form),
       rules: {
         providers: new Set(config.socialProviders.map((provider) => provider.name)),
+        publicProviders: new Set(config.socialProviders.filter(isPublic).map((provider) => provider.name)),
         providerMap,
         rpId: new URL(baseUrl).hostname,
         sourceRpId: options.rpId,
-        now,
       },
+      clock: systemClock,
       db: database.db,
       deps: {
         ids: buildIdMaker(systemClock, systemRandom),
@@ -68,6 +69,9 @@ export async function runPeopleCommand(
     if (left > 0 && options.apply) throw new FatalError(`${left} were not imported. The report has a remedy for each.`)
   })
 }
+
+/** Whether a provider is the public server of its name. One tenant of Microsoft gives the same subjects as all. */
+const isPublic = ({ name, base }: Config['socialProviders'][number]) => base === undefined || name === 'microsoft'
 
 /** `<provider of the source>=<provider here>`. */
 function readProviderMap(texts: readonly string[]): ReadonlyMap<string, string> {

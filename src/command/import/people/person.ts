@@ -14,6 +14,8 @@ export type ForeignPassword = { kind: 'none' } | { kind: 'hash'; text: string } 
 /** An identity at a provider, by the name that the source has for the provider. */
 export interface ForeignIdentity {
   provider: string
+  /** Whether the name says which server that is: not of an installation of one's own, whose subjects are other people's. */
+  isPublic: boolean
   subject: string | undefined
   email: string | undefined
   isEmailVerified: boolean
@@ -89,9 +91,9 @@ export interface PeopleSource {
   name: PeopleSourceName
   form: ExportForm
   /** Providers here by the names of the source, where they differ. */
-  providers: Readonly<Record<string, string>>
+  providers: ReadonlyMap<string, string>
   /** Providers whose subject at the source is another one than here, with the reason. */
-  otherSubjects: Readonly<Record<string, string>>
+  otherSubjects: ReadonlyMap<string, string>
   /** Reads a row; one of a page of an API has several. Throws a `FatalError` for one without an id. */
   readRow(row: JsonRow, context: ReadContext): (ForeignPerson | ForeignApp | InternalRow)[]
   /** Keeps what rows before it need: all files are read once for it, and then for their rows. Throws a `FatalError`. */

@@ -15,6 +15,8 @@ export interface PeopleRules {
   source: Pick<PeopleSource, 'name' | 'providers' | 'otherSubjects'>
   /** Names of the enabled providers. */
   providers: ReadonlySet<string>
+  /** Those of them that are the public servers of their names. */
+  publicProviders: ReadonlySet<string>
   /** Providers here by those of the source, of `--provider`. */
   providerMap: ReadonlyMap<string, string>
   /** The relying party of passkeys here. */
@@ -94,19 +96,21 @@ function decideVerification({ emailVerified }: ForeignPerson, now: Date): Date |
 
 function decideIdentities(
   { identities }: ForeignPerson,
-  { source, providers, providerMap }: PeopleRules,
+  { source, providers, publicProviders, providerMap }: PeopleRules,
 ): { kept: ImportedUser['identities']; notes: string[] } {
   const kept = new Map<string, ImportedUser['identities'][number]>()
   const notes: string[] = []
-  for (const { provider: named, subject, email, isEmailVerified, name } of identities.slice(0, IDENTITIES_LIMIT)) {
+  for (const identity of identities.slice(0, IDENTITIES_LIMIT)) {
+    const { provider: named, isPublic, subject, email, isEmailVerified, name } = identity
     const given = providerMap.get(named)
-    const provider = given ?? source.providers[named] ?? named
+    const provider = given ?? source.providers.get(named) ?? named
     const shown = toLine(named, 60) ?? '(no name)'
-    const other = given === undefined ? source.otherSubjects[named] : undefined
+    const other = given === undefined ? source.otherSubjects.get(named) : undefined
+    const isEnabled = given === undefined ? isPublic && publicProviders.has(provider) : providers.has(provider)
     if (other !== undefined) notes.push(`identity at ${shown} left out: ${other}`)
-    else if (!providers.has(provider))
+    else if (!isEnabled)
       notes.push(
-        `identity at ${shown} left out: no provider ${toLine(provider, 60)} is enabled here; name one with --provider ${shown}=<name>`,
+        `identity at ${shown} left out: no provider ${toLine(provider, 60) ?? ''} is enabled here for it; name one with --provider ${shown}=<name>`,
       )
     else if (subject === undefined || !SUBJECT.test(subject))
       notes.push(`identity at ${shown} left out: it has no usable subject`)

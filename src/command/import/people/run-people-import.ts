@@ -1,4 +1,5 @@
 import { type CommandRecorder, describeUserChange } from '../../../app/prepare/command-record.ts'
+import type { Clock } from '../../../base/clock.ts'
 import type { IdMaker } from '../../../base/id.ts'
 import type { Keyring } from '../../../base/keyring.ts'
 import {
@@ -24,7 +25,8 @@ export interface PeopleRun {
   source: PeopleSource
   /** The rows of all files, read anew at each call. */
   readRows: () => AsyncIterable<JsonRow>
-  rules: Omit<PeopleRules, 'source'>
+  rules: Omit<PeopleRules, 'source' | 'now'>
+  clock: Pick<Clock, 'now'>
   db: Database
   deps: { ids: IdMaker; keyring: Keyring }
   record: CommandRecorder
@@ -49,14 +51,14 @@ export async function runPeopleImport(run: PeopleRun): Promise<PeopleSummary> {
     authenticator_apps: 0,
     passkeys: 0,
   }
-  const context = { settings: await readSettings(run), now: run.rules.now }
+  const settings = await readSettings(run)
   let batch: ForeignPerson[] = []
   const flush = async () => {
     await importBatch(run, summary, batch)
     batch = []
   }
   for await (const row of run.readRows())
-    for (const read of run.source.readRow(row, context)) {
+    for (const read of run.source.readRow(row, { settings, now: readNow(run) })) {
       if (read.kind === 'app') tell(run, summary, await importApp(run, read))
       if (read.kind === 'person') batch.push(read)
       if (batch.length === BATCH) await flush()
@@ -64,6 +66,9 @@ export async function runPeopleImport(run: PeopleRun): Promise<PeopleSummary> {
   await flush()
   return summary
 }
+
+/** Each batch and each client has the time of its own transaction. */
+const readNow = ({ clock }: PeopleRun) => new Date(clock.now())
 
 async function readSettings({ source, readRows }: PeopleRun): Promise<ReadonlyMap<string, unknown>> {
   const settings = new Map<string, unknown>()
@@ -79,10 +84,11 @@ function tell(run: PeopleRun, summary: PeopleSummary, result: PeopleResult): voi
 
 async function importBatch(run: PeopleRun, summary: PeopleSummary, people: readonly ForeignPerson[]): Promise<void> {
   if (people.length === 0) return
-  const rules = { ...run.rules, source: run.source }
+  const now = readNow(run)
+  const rules = { ...run.rules, source: run.source, now }
   const planned = people.map((person) => ({ person, plan: planPerson(person, rules) }))
   const users = planned.flatMap(({ plan }) => (plan.kind === 'import' ? [plan.user] : []))
-  const outcomes = run.isDryRun ? await previewImport(run.db, users) : await makeUsers(run, users)
+  const outcomes = run.isDryRun ? await previewImport(run.db, users) : await makeUsers(run, users, now)
   let at = 0
   for (const { person, plan } of planned) {
     const outcome = plan.kind === 'import' ? outcomes[at++] : undefined
@@ -92,12 +98,13 @@ async function importBatch(run: PeopleRun, summary: PeopleSummary, people: reado
 }
 
 function makeUsers(
-  { db, deps, record, rules, source }: PeopleRun,
+  { db, deps, record, source }: PeopleRun,
   users: readonly ImportedUser[],
+  now: Date,
 ): Promise<ImportOutcome[]> {
   const command = `import ${source.name}`
   return inTransaction(db, async (tx) => {
-    const outcomes = await importUsers(deps, tx, { users, now: rules.now })
+    const outcomes = await importUsers(deps, tx, { users, now })
     const made = users.filter((_, at) => outcomes[at]?.kind === 'created')
     const changes = made.map(({ id, passwordHash, identities, totpSecret, passkeys }) =>
       describeUserChange('create', id, {
@@ -108,7 +115,7 @@ function makeUsers(
         passkeys: passkeys.length,
       }),
     )
-    await record(tx, changes, rules.now)
+    await record(tx, changes, now)
     return outcomes
   })
 }
@@ -157,8 +164,9 @@ function count(
 }
 
 async function importApp(run: PeopleRun, app: ForeignApp): Promise<PeopleResult> {
-  const { source, rules, db, deps, record, isDryRun } = run
-  const plan = planApp(source.name, app, rules.now)
+  const { source, db, deps, record, isDryRun } = run
+  const now = readNow(run)
+  const plan = planApp(source.name, app, now)
   const about = {
     kind: 'client' as const,
     source_id: toLine(app.clientId, 100) ?? '',
@@ -180,10 +188,10 @@ async function importApp(run: PeopleRun, app: ForeignApp): Promise<PeopleResult>
     return { ...about, id, outcome: isKnown ? 'already' : 'would_create', notes: isKnown ? [] : notes }
   }
   const isMade = await inTransaction(db, async (tx) => {
-    if (!(await importClient(deps, tx, { ...client, now: rules.now }))) return false
+    if (!(await importClient(deps, tx, { ...client, now }))) return false
     const url = `/api/v3/oauth/client/${id}`
     const detail = { command: `import ${source.name}`, secrets: client.secrets.length }
-    await record(tx, { resource: 'oauth-client', action: 'create', target: id, url, detail }, rules.now)
+    await record(tx, { resource: 'oauth-client', action: 'create', target: id, url, detail }, now)
     return true
   })
   return { ...about, id, outcome: isMade ? 'created' : 'already', notes: isMade ? notes : [] }

@@ -27,6 +27,9 @@ const OWN_CLIENTS = new Set([
   'security-admin-console',
 ])
 
+/** Kinds of providers that name no server. */
+const GENERIC = new Set(['oidc', 'keycloak-oidc', 'saml', 'oauth2'])
+
 /** Most identity providers of a realm that are read. */
 const PROVIDERS_LIMIT = 1000
 
@@ -39,8 +42,8 @@ const POLICIES = new Set(['webAuthnPolicyRpId', 'webAuthnPolicyPasswordlessRpId'
 export const keycloak: PeopleSource = {
   name: 'keycloak',
   form: 'document',
-  providers: { 'linkedin-openid-connect': 'linkedin' },
-  otherSubjects: { microsoft: 'Keycloak takes the id of Microsoft Graph, and OpenID Connect the subject' },
+  providers: new Map([['linkedin-openid-connect', 'linkedin']]),
+  otherSubjects: new Map([['microsoft', 'Keycloak takes the id of Microsoft Graph, and OpenID Connect the subject']]),
   collectSetting(settings, { member, value }) {
     if (member === 'realm' && settings.has('realm') && settings.get('realm') !== value)
       throw new FatalError('The export has more than one realm. Export one: kc.sh export --realm <name>.')
@@ -87,14 +90,17 @@ function readPerson(row: Foreign, settings: ReadonlyMap<string, unknown>): Forei
   }
 }
 
-/** The provider is named by its alias; one of a built-in kind goes by its kind. */
+/** A provider goes by its kind, unless that says nothing of its server: then by its alias. */
 function readIdentity(row: Foreign, settings: ReadonlyMap<string, unknown>): ForeignIdentity {
   const alias = findText(row, 'identityProvider') ?? ''
   const declared = findObjects(settings.get('identityProviders')).find((provider) => provider.alias === alias)
   const kind = declared && findText(declared, 'providerId')
-  const isGeneric = kind === undefined || kind === 'oidc' || kind === 'keycloak-oidc' || kind === 'saml'
+  const config = findObject(declared?.config)
+  const isOwn = findText(config, 'baseUrl') !== undefined || findText(config, 'apiUrl') !== undefined
+  const isPublic = kind !== undefined && !GENERIC.has(kind) && !isOwn
   return {
-    provider: isGeneric ? alias : kind,
+    provider: isPublic ? kind : alias,
+    isPublic,
     subject: findText(row, 'userId'),
     email: undefined,
     isEmailVerified: false,

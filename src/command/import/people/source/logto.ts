@@ -19,8 +19,10 @@ const READ_METHODS = new Set(['Argon2i', 'Argon2id', 'Argon2d', 'Bcrypt'])
 export const logto: PeopleSource = {
   name: 'logto',
   form: 'rows',
-  providers: { azuread: 'microsoft' },
-  otherSubjects: { azuread: 'the connector takes the id of Microsoft Graph, and OpenID Connect the subject' },
+  providers: new Map([['azuread', 'microsoft']]),
+  otherSubjects: new Map([
+    ['azuread', 'the connector takes the id of Microsoft Graph, and OpenID Connect the subject'],
+  ]),
   readRow({ value }: JsonRow) {
     const row = readObject(value, 'A row of the export')
     return ['oidc_client_metadata' in row || 'oidcClientMetadata' in row ? readApp(row) : readPerson(row)]
@@ -71,6 +73,7 @@ function readIdentity([provider, value]: [string, unknown]): ForeignIdentity {
   const subject = typeof row.userId === 'number' ? String(row.userId) : findText(row, 'userId')
   return {
     provider,
+    isPublic: true,
     subject,
     email: findText(details, 'email'),
     isEmailVerified: false,
@@ -78,11 +81,11 @@ function readIdentity([provider, value]: [string, unknown]): ForeignIdentity {
   }
 }
 
-const HINDRANCES: Readonly<Record<string, string>> = {
-  MachineToMachine: 'an application of a machine: give it an API key',
-  Protected: 'a protected application: its proxy is a part of Logto',
-  SAML: 'a SAML application',
-}
+const HINDRANCES: ReadonlyMap<string, string> = new Map([
+  ['MachineToMachine', 'an application of a machine: give it an API key'],
+  ['Protected', 'a protected application: its proxy is a part of Logto'],
+  ['SAML', 'a SAML application'],
+])
 
 function readApp(row: Foreign): ForeignApp {
   const id = readId(row, 'id')
@@ -100,7 +103,7 @@ function readApp(row: Foreign): ForeignApp {
     postLogoutRedirectUris: findTexts(metadata.postLogoutRedirectUris) ?? [],
     backchannelLogoutUri: findText(metadata, 'backchannelLogoutUri'),
     secrets: isPublic ? [] : readSecrets(row),
-    hindrance: HINDRANCES[type],
+    hindrance: HINDRANCES.get(type),
     notes: [],
   }
 }

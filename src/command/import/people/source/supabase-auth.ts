@@ -14,6 +14,12 @@ import {
   type PeopleSource,
 } from '../person.ts'
 
+/** The issuers of providers that may be installations of one's own. */
+const PUBLIC_ISSUERS: ReadonlyMap<string, string> = new Map([
+  ['github', 'https://api.github.com'],
+  ['gitlab', 'https://gitlab.com'],
+])
+
 /** Sign-ins of Supabase Auth itself, which are no providers. */
 const OWN_PROVIDERS = new Set(['email', 'phone'])
 
@@ -24,8 +30,11 @@ const OWN_PROVIDERS = new Set(['email', 'phone'])
 export const supabaseAuth: PeopleSource = {
   name: 'supabase-auth',
   form: 'rows',
-  providers: { azure: 'microsoft', linkedin_oidc: 'linkedin' },
-  otherSubjects: {},
+  providers: new Map([
+    ['azure', 'microsoft'],
+    ['linkedin_oidc', 'linkedin'],
+  ]),
+  otherSubjects: new Map(),
   readRow({ value }: JsonRow, { now }) {
     const given = readObject(value, 'A row of the export')
     const rows = Array.isArray(given.users) ? given.users : [given]
@@ -74,8 +83,11 @@ function readPassword(row: Foreign): ForeignPassword {
 
 function readIdentity(row: Foreign): ForeignIdentity {
   const data = findObject(row.identity_data)
+  const provider = findText(row, 'provider') ?? ''
+  const issuer = findText(data, 'iss')
   return {
-    provider: findText(row, 'provider') ?? '',
+    provider,
+    isPublic: issuer === undefined || issuer === (PUBLIC_ISSUERS.get(provider) ?? issuer),
     subject: findText(row, 'provider_id') ?? findText(data, 'sub'),
     email: findText(row, 'email') ?? findText(data, 'email'),
     isEmailVerified: data.email_verified === true,
