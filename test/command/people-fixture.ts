@@ -20,7 +20,8 @@ const SETTINGS = {
 export async function openPeopleFixture() {
   const folder = await mkdtemp(join(tmpdir(), 'signalbox people '))
   const database = await createTestDatabase({ content: 'prepared' })
-  const app = await createTestApp({ database, env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
+  const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000', BASE_URL: SETTINGS.BASE_URL }
+  const app = await createTestApp({ database, env })
   // A key has no end, and the commands run on the clock of the machine.
   const key = { name: 'test', permissions: ['*:*'] }
   const admin: TestApp['admin'] = app.callAs((await app.admin('POST', '/api/v3/identity/api-key', key)).body.data.key)
