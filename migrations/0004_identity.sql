@@ -905,6 +905,17 @@ begin
   return query select i.* from identity i where i.provider = at_provider and i.subject = of_subject;
 end $$;
 
+-- Locks the identities and the addresses of many users at once, as `lock_identity` does those of one. A sign-in takes one
+-- identity and then one address, so all identities come first, and each kind in one order.
+create function lock_identities(providers text[], subjects text[], addresses text[]) returns void
+language plpgsql volatile as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || x.provider || ' ' || x.subject, 0)) from (
+    select distinct i.provider, i.subject from unnest(providers, subjects) i (provider, subject) order by 1, 2) x;
+  perform pg_advisory_xact_lock(hashtextextended('address ' || x.address, 0)) from (
+    select distinct email_key(a.address) as address from unnest(addresses) a (address) order by 1) x;
+end $$;
+
 -- The ways in of a user besides its identities, behind the locks of a disconnection: those of the identity first, as
 -- `lock_identity` takes them at a sign-in, which writes the identity again and would bring it back; then the user, as
 -- every removal of a way in does.

@@ -210,6 +210,9 @@ describe('names in documents exist:', () => {
       'POSTGRES_PASSWORD',
       'SHOW_PLANS',
       'NODE_ENV',
+      'SOKETI_',
+      // Of psql.
+      'FETCH_COUNT',
     ]
     const own = currentDocuments.filter(
       ({ path }) => !path.startsWith('packages/') && !path.startsWith('docs/guides/verify'),

@@ -5,7 +5,7 @@ import { addAdminCommands } from './admin.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addDoctorCommand } from './doctor.ts'
 import { addEventLogCommands } from './event-log.ts'
-import { addImportCommand } from './import/import.ts'
+import { addImportCommands } from './import/import.ts'
 import type { Launcher } from './launcher.ts'
 import { addAccountCommands } from './manage/account.ts'
 import { addClientCommands } from './manage/client.ts'
@@ -56,7 +56,7 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addDoctorCommand(program)
   addCatalogueCommands(program)
   addAdminCommands(program)
-  for (const add of [addUserCommands, addAccountCommands, addInviteCommands, addClientCommands])
+  for (const add of [addUserCommands, addAccountCommands, addInviteCommands, addClientCommands, addImportCommands])
     add(program, { withFixture, buildRecorder })
   addOauthCommands(program)
   addSecretsCommands(program)
@@ -65,6 +65,5 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addTriggerCommand(program)
   addVerifyCommand(program)
   addReplayCommand(program)
-  addImportCommand(program)
   return program
 }

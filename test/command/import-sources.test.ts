@@ -293,7 +293,7 @@ test('no token, a token in the address, and other unusable options are refused b
       /SIGNALBOX_IMPORT_TOKEN must be one token/,
     ],
     [['svix', '--from', source.origin, '--apply', '--dry-run'], {}, /exclude each other/],
-    [['other', '--from', source.origin], {}, /It must be one of svix, convoy, outpost, hook0/],
+    [['other', '--from', source.origin], {}, /unknown command 'other'/],
     [['svix'], {}, /required option '--from <url or file>' not specified/],
     [['svix', '--from', source.origin, '--token', 'secret-text'], {}, /unknown option '--token'/],
   ]

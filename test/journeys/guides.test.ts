@@ -1,8 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SOURCE_TOKEN, type SourceSimulator, startSvix } from '../command/import-simulators.ts'
+import {
+  keycloakClient,
+  keycloakRealm,
+  keycloakUser,
+  logtoApplication,
+  logtoUser,
+  makeSecret,
+  supabaseClient,
+  supabaseUser,
+} from '../command/people-exports.ts'
 import { openFlow } from '../harness/browser/oauth-flow.ts'
 import { type OauthFixture, walk } from '../harness/browser/oauth-service.ts'
 import { buildVisitor } from '../harness/browser/visitor.ts'
@@ -66,6 +76,20 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ],
     ['events.json --apply', /accounts: 1 created; webhooks: 2 created/],
   ],
+  'move-from-supabase-auth.md': [
+    ['cat > people.sql', /^/],
+    ['--from people.jsonl\n', /^people: 2 would create; OAuth clients: 1 would create$/m],
+    ['--from people.jsonl --apply', /^people: 2 created; OAuth clients: 1 created$/m],
+  ],
+  'move-from-keycloak.md': [
+    ['--from realm\n', /^people: 1 would create; OAuth clients: 1 would create$/m],
+    ['--from realm --apply', /^people: 1 created; OAuth clients: 1 created$/m],
+  ],
+  'move-from-logto.md': [
+    ['cat > people.sql', /^/],
+    ['--from people.jsonl\n', /^people: 1 would create; OAuth clients: 1 would create$/m],
+    ['--from people.jsonl --apply', /^people: 1 created; OAuth clients: 1 created$/m],
+  ],
   'realtime.md': [
     ['export BASE', /^/],
     ['cat > .signalbox/watch.mjs', /^/],
@@ -84,6 +108,9 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'pull.md': { 'signalbox listen': 'it runs until Ctrl-C; test/command/receiver-cli-pull.test.ts' },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
   'move-from-svix.md': { 'import convoy': 'services of others; test/command/import-sources.test.ts' },
+  'move-from-supabase-auth.md': { psql: 'a database of others; test/command/import-exports.test.ts' },
+  'move-from-keycloak.md': { 'kc.sh': 'a server of others; its export is in test/command/people-exports.ts' },
+  'move-from-logto.md': { psql: 'a database of others; test/command/import-exports.test.ts' },
   'second-factors.md': {
     '/session/step-up': 'it needs a code of the moment; src/identity/sign-in/step-up/step-up.test.ts',
     '/login/factor': 'it needs a code of the moment; src/identity/sign-in/second-factor/factor-login.slow.test.ts',
@@ -105,6 +132,14 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
     await writeFile(join(shell.checkout, 'svix-token.txt'), SOURCE_TOKEN)
     await shell.run(`export SIGNALBOX_URL=http://localhost:${port}`)
   },
+  // What the exports of the guides give.
+  'move-from-supabase-auth.md': () => writeRows([supabaseUser(), supabaseUser(), supabaseClient(makeSecret())]),
+  'move-from-logto.md': () => writeRows([logtoUser(), logtoApplication()]),
+  'move-from-keycloak.md': async () => {
+    await mkdir(join(shell.checkout, 'realm'))
+    const realm = JSON.stringify(keycloakRealm([keycloakUser()], [keycloakClient()]))
+    await writeFile(join(shell.checkout, 'realm', 'acme-realm.json'), realm)
+  },
   'cli.md': () => shell.run(`export SIGNALBOX_URL=http://localhost:${port}`),
   'tenants.md': () => shell.run(`export BASE=http://localhost:${port} OPERATOR="$(cat .signalbox/demo-token)"`),
   'portal.md': () =>
@@ -116,6 +151,9 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
     await shell.run(`export ROLE=${role} USER=${user}`)
   },
 }
+
+const writeRows = (rows: readonly unknown[]) =>
+  writeFile(join(shell.checkout, 'people.jsonl'), rows.map((row) => JSON.stringify(row)).join('\n'))
 
 const readToken = async () => (await readFile(join(shell.dataDir, 'demo-token'), 'utf8')).trim()
 
@@ -129,7 +167,7 @@ async function makeRow(kind: string, body: object): Promise<string> {
   return data.document_id
 }
 
-const OWN_TEST = ['webhooks.md', 'generate-a-client.md', 'sso.md', 'event-log.md']
+const OWN_TEST = ['webhooks.md', 'generate-a-client.md', 'sso.md', 'event-log.md', 'move-from-pusher.md']
 
 let shell: GuideShell
 let receiver: Receiver

@@ -29,8 +29,12 @@ export interface CommandChange {
   detail: Record<string, unknown>
 }
 
-/** Records a change in its transaction. */
-export type CommandRecorder = (tx: Database, change: CommandChange, now: Date) => Promise<void>
+/** Records a change, or many, in their transaction. */
+export type CommandRecorder = (
+  tx: Database,
+  change: CommandChange | readonly CommandChange[],
+  now: Date,
+) => Promise<void>
 
 /** The operating system user of this process; its number without a name. */
 export function findSystemUser(): string {
@@ -46,21 +50,27 @@ export function findSystemUser(): string {
  * (docs/contract/identity.md#command-line).
  */
 export function buildCommandRecorder(deps: EventDeps, actor: CommandActor): CommandRecorder {
-  return async (tx, { resource, action, target, url, account = null, accountScope = 'none', detail }, now) => {
-    const type = `${resource}.${action}`
-    await recordAudit(
-      tx,
-      { ids: deps.ids, now },
-      {
-        action: type,
-        outcome: 'success',
-        userId: null,
-        account,
-        target,
-        detail: { ...detail, actor: actor.kind, system_user: actor.systemUser },
-      },
-    )
-    await recordEvents(deps, tx, [{ type, accountScope, account, resource, action, resourceId: target, url }], now)
+  return async (tx, given, now) => {
+    const changes: readonly CommandChange[] = Array.isArray(given) ? given : [given]
+    const entries = changes.map(({ resource, action, target, account = null, detail }) => ({
+      action: `${resource}.${action}`,
+      outcome: 'success' as const,
+      userId: null,
+      account,
+      target,
+      detail: { ...detail, actor: actor.kind, system_user: actor.systemUser },
+    }))
+    await recordAudit(tx, { ids: deps.ids, now }, ...entries)
+    const drafts = changes.map(({ resource, action, target, url, account = null, accountScope = 'none' }) => ({
+      type: `${resource}.${action}`,
+      accountScope,
+      account,
+      resource,
+      action,
+      resourceId: target,
+      url,
+    }))
+    await recordEvents(deps, tx, drafts, now)
   }
 }
 

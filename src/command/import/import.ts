@@ -1,10 +1,15 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
+import type { CommandFixture } from '../manage/operation.ts'
 import type { ImportOptions } from './import-options.ts'
+import { PEOPLE_SOURCE_NAMES, type PeopleSourceName } from './people/person.ts'
+import type { PeopleOptions } from './people-command.ts'
 import { SOURCE_NAMES, type SourceName } from './source/source.ts'
 
-const EXAMPLES = `
+const UNCHANGED = `
 Without --apply nothing is changed: the report says what would be. A run that ended early is resumed by running it again, and
-what is there already is left alone. Nothing is changed at the source. docs/guides/move-from-svix.md has the whole move.
+what is there already is left alone. Nothing is changed at the source.`
+
+const OF_WEBHOOKS = `${UNCHANGED} docs/guides/move-from-svix.md has the whole move.
 
 The token of the source is read from SIGNALBOX_IMPORT_TOKEN or --token-file, that of Signalbox from SIGNALBOX_TOKEN or
 SIGNALBOX_TOKEN_FILE: never from an argument.
@@ -16,11 +21,22 @@ Examples:
   $ signalbox import outpost --from http://localhost:3333/api/v1 --json
   $ signalbox import hook0 --from export.json --ignore-filters`
 
-/** Adds `signalbox import svix | convoy | outpost | hook0`. */
-export function addImportCommand(program: Command): void {
-  program
-    .command('import')
-    .argument('<source>', SOURCE_NAMES.join(', '), parseSource)
+const LABELS: Readonly<Record<PeopleSourceName, string>> = {
+  'supabase-auth': 'Supabase Auth',
+  keycloak: 'Keycloak',
+  logto: 'Logto',
+}
+
+/** Adds `signalbox import <source>`: webhooks over the API, people and OAuth clients with the database. */
+export function addImportCommands(program: Command, fixture: CommandFixture): void {
+  const command = program.command('import').description('import webhooks, people or OAuth clients of another system')
+  for (const source of SOURCE_NAMES) addWebhookSource(command, source)
+  for (const source of PEOPLE_SOURCE_NAMES) addPeopleSource(command, source, fixture)
+}
+
+function addWebhookSource(command: Command, source: SourceName): void {
+  command
+    .command(source)
     .description('import the webhooks of another system, with their secrets')
     .requiredOption('--from <url or file>', 'the address of its API, or an export file')
     .option('--token-file <file>', 'file with the token of the source (default: SIGNALBOX_IMPORT_TOKEN)')
@@ -33,19 +49,33 @@ export function addImportCommand(program: Command): void {
     .option('--dry-run', 'change nothing, as without --apply', false)
     .option('--json', 'print the report as JSON', false)
     .option('--url <url>', 'the service (default: SIGNALBOX_URL, else http://localhost:3000)')
-    .addHelpText('after', EXAMPLES)
-    .showHelpAfterError('signalbox import --help lists the options.')
-    .action(async (source: SourceName, options: ImportOptions) => {
+    .addHelpText('after', OF_WEBHOOKS)
+    .action(async (options: ImportOptions) => {
       // Loaded on demand: no other command needs it.
       const { runImportCommand } = await import('./import-command.ts')
       await runImportCommand(source, options)
     })
 }
 
-const collect = (id: string, ids: string[] = []) => [...ids, id]
-
-function parseSource(text: string): SourceName {
-  const name = SOURCE_NAMES.find((one) => one === text)
-  if (name) return name
-  throw new InvalidArgumentError(`It must be one of ${SOURCE_NAMES.join(', ')}.`)
+function addPeopleSource(command: Command, source: PeopleSourceName, fixture: CommandFixture): void {
+  command
+    .command(source)
+    .description(`import the people of ${LABELS[source]} with their passwords, and its OAuth clients`)
+    .requiredOption('--from <file or folder>', 'the export, or a folder of its .json files')
+    .option('--provider <there=here>', 'the provider here for one of the source; may be repeated', collect)
+    .option('--rp-id <host>', 'the host that passkeys of the source are bound to, where the export does not tell')
+    .option('--apply', 'import; without it nothing is changed', false)
+    .option('--dry-run', 'change nothing, as without --apply', false)
+    .option('--json', 'print a line of JSON for each person and client, then one with the counts', false)
+    .addHelpText(
+      'after',
+      `${UNCHANGED} docs/guides/move-from-${source}.md has the whole move. It works on the database of DATABASE_URL, beside a
+running service.`,
+    )
+    .action(async (options: PeopleOptions) => {
+      const { runPeopleCommand } = await import('./people-command.ts')
+      await runPeopleCommand(source, options, fixture)
+    })
 }
+
+const collect = (text: string, texts: string[] = []) => [...texts, text]

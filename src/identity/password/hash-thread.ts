@@ -1,8 +1,11 @@
 import { extname } from 'node:path'
 import { Piscina } from 'piscina'
+import type { ForeignWork } from './foreign-work.ts'
 
 /** Parameters of Argon2id (RFC 9106 section 3.1). `memory` in KiB, `tagLength` in bytes. */
 export interface HashWork {
+  /** Of work as other systems do it. */
+  kind?: undefined
   message: Uint8Array
   nonce: Uint8Array
   memory: number
@@ -11,11 +14,13 @@ export interface HashWork {
   tagLength: number
 }
 
-/** Computes a tag in a thread. Rejects work that Argon2id refuses, and work whose thread ends or does not start. */
-export type HashThreads = (work: HashWork) => Promise<Buffer>
+export type AnyHashWork = HashWork | ForeignWork
+
+/** Computes a tag in a thread. Rejects work that its algorithm refuses, and work whose thread ends or does not start. */
+export type HashThreads = (work: AnyHashWork) => Promise<Buffer>
 
 /**
- * Builds up to `count` threads for Argon2id that yield the processor to every other thread, so that a burst of sign-ins takes
+ * Builds up to `count` threads for password hashes that yield the processor to every other thread, so that a burst of sign-ins takes
  * what requests leave. A thread starts with the first work that needs it, and one that fails is replaced by the next work.
  * `program` is the URL of what the threads run.
  */
@@ -24,7 +29,7 @@ export function buildHashThreads(
   // With the extension of this file: a release is JavaScript.
   program: URL = new URL(`./hash-worker${extname(import.meta.filename)}`, import.meta.url),
 ): HashThreads {
-  const pool: Piscina<HashWork, Uint8Array> = new Piscina({
+  const pool: Piscina<AnyHashWork, Uint8Array> = new Piscina({
     filename: program.href,
     minThreads: 0,
     maxThreads: count,

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { systemClock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
+import { type ForeignHash, planForeignCheck, readStoredForeignHash } from './foreign-hash.ts'
 import { HASH_MEMORY_LIMIT, HASH_MEMORY_MIN, HASH_PASSES_LIMIT, type HashCost } from './hash-cost.ts'
 import { buildHashThreads } from './hash-thread.ts'
 import { buildHashingSemaphore, type HashingSemaphore } from './hashing-semaphore.ts'
@@ -63,6 +64,12 @@ function derive(
   return semaphore(() => hashInThread(parameters))
 }
 
+async function matchesForeign(semaphore: HashingSemaphore, password: string, hash: ForeignHash): Promise<boolean> {
+  const { work, expected } = planForeignCheck(hash, password)
+  const tag = await semaphore(() => hashInThread(work))
+  return tag.length === expected.length && timingSafeEqual(tag, expected)
+}
+
 function encodePhc({ memory, passes, parallelism, salt, tag }: PasswordHash): string {
   const encode = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(salt)}$${encode(tag)}`
@@ -89,12 +96,12 @@ export interface PasswordHashing extends Pick<HashingSemaphore, 'admit' | 'judge
   /** Hashes a password for storage, as a PHC string: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<tag>`. */
   hash(password: string): Promise<string>
   /**
-   * Whether `password` matches `stored`, whatever its cost. Without a hash, or with one in an unknown form, computes one at
-   * this cost and returns false, so that an unknown address costs as much as a wrong password
-   * (docs/contract/sessions.md#local-sign-in).
+   * Whether `password` matches `stored`, whatever its cost, also one of another system. Without a hash, or with one in an
+   * unknown form, computes one at this cost and returns false, so that an unknown address costs as much as a wrong
+   * password (docs/contract/sessions.md#local-sign-in).
    */
   isCorrect(password: string, stored: string | null): Promise<boolean>
-  /** Whether a hash has another cost, lower or higher, and should be replaced. */
+  /** Whether a hash has another cost, lower or higher, or is of another system, and should be replaced. */
   isStale(stored: string): boolean
 }
 
@@ -120,6 +127,8 @@ export function buildPasswordHashing(
       return encodePhc({ ...parameters, salt, tag })
     },
     isCorrect: async (password, stored) => {
+      const foreign = stored === null ? undefined : readStoredForeignHash(stored)
+      if (foreign) return matchesForeign(semaphore, password, foreign)
       const parsed = stored === null ? undefined : parsePhc(stored)
       const expected = parsed ?? nobody
       const tag = await derive(semaphore, password, { ...expected, tagLength: expected.tag.length })

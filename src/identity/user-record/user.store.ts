@@ -233,7 +233,8 @@ export async function updateUser(
       ...(change.avatarUrl !== undefined && { avatar_url: change.avatarUrl }),
       ...(change.passwordHash !== undefined && { password_hash: change.passwordHash }),
       ...(change.isActived !== undefined && { is_actived: change.isActived }),
-      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt }),
+      // The row stays for those who refer to it, and no password opens it again.
+      ...(change.deletedAt !== undefined && { deleted_at: change.deletedAt, password_hash: null }),
       updated_at: change.now,
     })
     .where('document_id', '=', id)

@@ -1,12 +1,10 @@
+import { isWeak, LEAST_DIFFERENT } from '../../base/weak-bytes.ts'
 import { invalidField } from '../../http/problem/problem.ts'
 
 /** `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks, section "Signature scheme"). */
 const FORM = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/
 const LEAST_BYTES = 24
 const MOST_BYTES = 64
-
-/** Different bytes at least. Of 24 random bytes some 23 differ; of 32 random hexadecimal digits some 14. */
-const LEAST_DIFFERENT = 10
 
 /**
  * Checks a secret that another system has made (docs/contract/webhooks.md#secret-of-a-known-value). Throws a 422 on
@@ -28,14 +26,4 @@ export function checkImportedSecret(secret: string): void {
     'weak',
     `${rule}: leave it out for a random one, and replace the old one at the receiver`,
   )
-}
-
-/** Whether bytes are obviously not random. Pure. */
-function isWeak(bytes: Buffer): boolean {
-  if (new Set(bytes).size < LEAST_DIFFERENT) return true
-  const step = (index: number) => ((bytes[index] as number) - (bytes[index - 1] as number)) & 0xff
-  const indexes = Array.from(bytes.keys())
-  if (indexes.slice(2).every((index) => step(index) === step(1))) return true
-  const periods = indexes.slice(1, Math.floor(bytes.length / 2) + 1)
-  return periods.some((period) => indexes.slice(period).every((index) => bytes[index] === bytes[index - period]))
 }

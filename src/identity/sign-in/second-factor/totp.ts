@@ -57,6 +57,11 @@ export function encodeBase32(bytes: Buffer): string {
   return toSecret(bytes).base32
 }
 
+/** The bytes of a text in base32 (RFC 4648 section 6), without padding, in upper case. Throws for other characters. */
+export function decodeBase32(text: string): Buffer {
+  return Buffer.from(Secret.fromBase32(text).bytes)
+}
+
 /** The address that authenticator apps read from a QR code. `service` and `user` are shown in the app. */
 export function buildOtpauthUrl(secret: Buffer, { service, user }: { service: string; user: string }): string {
   return new TOTP({

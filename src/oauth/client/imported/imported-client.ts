@@ -1,0 +1,59 @@
+import type { IdMaker } from '../../../base/id.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { type ClientId, type ClientRecord, insertClient } from '../client.store.ts'
+import { type ClientSettings, checkSettings } from '../client.ts'
+
+/** A client of another system, as it is to be here (docs/contract/oauth.md#imported-clients). */
+export interface ImportedClient {
+  id: ClientId
+  settings: ClientSettings
+  /** SHA-256 of its secrets; none of a public client, and where the source does not tell. */
+  secrets: readonly { hash: Buffer; expiresAt: Date | null }[]
+}
+
+const selectKnown = statement<{ id: string }, { id: string }>(
+  'select document_id as id from oauth_client where document_id = $id',
+)
+
+/** Whether a client has this id, deleted ones among them. */
+export async function isClientKnown(db: Database, id: ClientId): Promise<boolean> {
+  return (await selectKnown(db, { id })).length > 0
+}
+
+const insertSecrets = closingStatement<{
+  client: ClientId
+  ids: readonly string[]
+  hashes: readonly string[]
+  expiries: readonly (Date | null)[]
+  now: Date
+}>(`
+  imported_secrets as (
+    insert into oauth_client_secret (document_id, client, secret_hash, expires_at, created_at)
+    select x.id, $client, decode(x.hash, 'hex'), x.expires_at, $now
+    from unnest($ids::uuid[], $hashes::text[], $expiries::timestamptz[]) x (id, hash, expires_at))`)
+
+/**
+ * Registers a client with the secrets that it has, in the caller's transaction. False for one of an earlier import. Throws a
+ * 422 for settings that this service refuses.
+ */
+export async function importClient(
+  { ids }: { ids: IdMaker },
+  tx: Database,
+  { id, settings, secrets, now }: ImportedClient & { now: Date },
+): Promise<boolean> {
+  checkSettings(settings)
+  if (await isClientKnown(tx, id)) return false
+  const dates = { createdAt: now, updatedAt: now }
+  const client: ClientRecord = { ...settings, id, logoHash: null, registration: 'administrator', ...dates }
+  await insertClient(tx, client, undefined)
+  if (secrets.length > 0)
+    await insertSecrets(tx, {
+      client: id,
+      ids: secrets.map(() => ids.next<'oauth client secret'>()),
+      hashes: secrets.map(({ hash }) => hash.toString('hex')),
+      expiries: secrets.map(({ expiresAt }) => expiresAt),
+      now,
+    })
+  return true
+}
