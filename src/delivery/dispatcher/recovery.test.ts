@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import type { Claim } from '../policy.ts'
+import { buildMutex } from '../../base/semaphore.ts'
+import { type Claim, nameClaim } from '../policy.ts'
 import { JOIN_WAIT_MS, LEASE_MS } from '../worker-lease.ts'
 import { buildRecovery, type RecoveryDeps } from './recovery.ts'
 
@@ -18,14 +19,18 @@ const claimsOf = (count: number, name = 'claim') =>
   Array.from({ length: count }, (_, index) => ({ id: `${name}-${index}`, fence: 1 }) as unknown as Claim)
 
 /** A recovery beside these lost workers; `found` are the claims that each look at a worker finds. */
-function open(given: { gone?: string[]; found?: Claim[][]; held?: string; isTrusted?: boolean; peers?: boolean } = {}) {
-  const { found = [], held = 'none', isTrusted = true } = given
+function open(
+  given: { gone?: string[]; found?: Claim[][]; held?: Claim[]; isTrusted?: boolean; peers?: boolean } = {},
+) {
+  const { found = [], held = [], isTrusted = true } = given
   const clock = buildManualClock()
   const state = { gone: given.gone ?? [LOST], hasPeers: given.peers ?? false, renewals: 0, faults: 0 }
   const asked: Asked[] = []
   const settled: Claim[][] = []
+  const mutex = buildMutex()
   const deps = {
     clock,
+    mutex,
     workerId: OWN,
     logger: { warn: () => {}, error: () => {} },
     policy: {
@@ -40,7 +45,7 @@ function open(given: { gone?: string[]; found?: Claim[][]; held?: string; isTrus
           claimedBefore: Date
           limit: number
         }) => {
-          expect(limit).toBe(BATCH)
+          expect(limit).toBe(workerId === OWN ? BATCH + held.length : BATCH)
           asked.push({ workerId, agoMs: clock.now() - claimedBefore.getTime() })
           return found.shift() ?? []
         },
@@ -61,7 +66,7 @@ function open(given: { gone?: string[]; found?: Claim[][]; held?: string; isTrus
       gone: () => state.gone,
     },
   } as unknown as RecoveryDeps<Claim, unknown>
-  return { clock, state, asked, settled, recovery: buildRecovery(deps, (claim) => claim === held) }
+  return { clock, state, asked, settled, mutex, recovery: buildRecovery(deps, () => new Set(held.map(nameClaim))) }
 }
 
 describe('a look', () => {
@@ -79,9 +84,22 @@ describe('a look', () => {
 
   test('ends no claim whose result this process has', async () => {
     const [one, two] = claimsOf(2) as [Claim, Claim]
-    const { recovery, settled } = open({ found: [[one, two]], held: `${one.id} 1` })
+    const { recovery, settled } = open({ gone: [], found: [[one, two]], held: [one] })
+    recovery.expectLeak()
     await recovery.run()
     expect(settled).toEqual([[two]])
+  })
+
+  test('at the claims of this process waits for the statement that claims, whose answer may be on its way', async () => {
+    const { recovery, mutex, asked } = open({ gone: [], found: [claimsOf(1)] })
+    recovery.expectLeak()
+    await mutex.take()
+    const run = recovery.run()
+    for (let turn = 0; turn < 30; turn += 1) await Promise.resolve()
+    expect(asked).toEqual([])
+    mutex.release()
+    await run
+    expect(asked).toHaveLength(1)
   })
 
   test('that found a full batch is not the last one', async () => {
@@ -130,7 +148,7 @@ describe('a look', () => {
     expect(state.renewals).toBe(3)
   })
 
-  test('ends the old claims of this process for a while after an answer was lost', async () => {
+  test('ends claims of this process that nobody has, for a while after an answer was lost', async () => {
     const { recovery, clock, asked } = open({ gone: [] })
     await recovery.run()
     expect([recovery.mayLeak(), asked]).toEqual([false, []])
@@ -138,7 +156,7 @@ describe('a look', () => {
     clock.advance(4 * LEASE_MS - 1)
     expect(recovery.mayLeak()).toBe(true)
     await recovery.run()
-    expect(asked).toEqual([{ workerId: OWN, agoMs: 20_000 }])
+    expect(asked).toEqual([{ workerId: OWN, agoMs: 0 }])
     clock.advance(1)
     expect(recovery.mayLeak()).toBe(false)
     await recovery.run()
