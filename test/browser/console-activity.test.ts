@@ -69,7 +69,10 @@ test('the overview shows sign-ins and realtime messages beside the attempts, and
   await buildActivityCounter({ db: d.t.database.db, clock: d.t.clock, logger: logger as never }).count()
   await page.reload()
   await page.getByRole('paragraph').filter({ hasText: '2 published, 1 not published' }).waitFor()
-  await page.getByRole('paragraph').filter({ hasText: /[1-9]\d* succeeded, \d+ refused/ }).waitFor()
+  await page
+    .getByRole('paragraph')
+    .filter({ hasText: /[1-9]\d* succeeded, \d+ refused/ })
+    .waitFor()
   await takePicture(page, 'overview-activity')
   await page.getByRole('button', { name: 'As table' }).last().click()
   await page.getByRole('region', { name: 'Realtime messages' }).getByRole('cell', { name: '2' }).first().waitFor()
