@@ -240,6 +240,9 @@ describe('people of Supabase Auth', () => {
       return (await fixture.app.anonymous('POST', '/api/v3/oauth/token', body, headers)).status
     }
     expect([await present(makeSecret()), await present(secret)]).toEqual([401, 400])
+    const stranger = await fixture.writeLines([supabaseClient(makeSecret(), { registration_type: 'dynamic' })])
+    const refused = await fixture.readRun('supabase-auth', '--from', stranger)
+    expect(refused.results).toMatchObject([{ outcome: 'skipped', reason: 'not_imported', id: null }])
     const again = await fixture.readRun('supabase-auth', '--from', file, '--apply')
     expect(again.summary.clients).toEqual({ already: 2 })
   })

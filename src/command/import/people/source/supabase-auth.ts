@@ -142,7 +142,8 @@ function readApp(row: Foreign): ForeignApp {
     postLogoutRedirectUris: [],
     backchannelLogoutUri: undefined,
     secrets: hash?.length === 32 ? [{ hash, expiresAt: null }] : [],
-    hindrance: undefined,
+    // Here it would count as registered by an administrator.
+    hindrance: row.registration_type === 'dynamic' ? 'it has registered itself, and does so here again' : undefined,
     notes: [],
   }
 }
