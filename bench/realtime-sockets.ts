@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readOpenFileLimit } from '../src/app/work/open-files.ts'
+import { readOpenFileLimit } from '../src/app/doctor/open-files.ts'
 import { startProgram } from './child-process.ts'
 import { openDatabaseServer } from './database-server.ts'
 import { untilInterrupted } from './interruption.ts'

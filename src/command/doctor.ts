@@ -15,7 +15,7 @@ export function addDoctorCommand(program: Command): void {
     )
     .option('--json', 'print one JSON object', false)
     .action(async ({ json }: { json: boolean }) => {
-      const { examine } = await import('../app/work/doctor.ts')
+      const { examine } = await import('../app/doctor/doctor.ts')
       const areas = await examine({
         directory: process.cwd(),
         clock: systemClock,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { examineReplica } from '../../src/app/work/doctor-replica.ts'
+import { examineReplica } from '../../src/app/doctor/examine-replica.ts'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
 import { type Failover, nameBoth, startFailover } from '../harness/database/failover.ts'
 import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'

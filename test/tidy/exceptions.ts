@@ -48,7 +48,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
   'time comes in as an argument': {
     'src/outbound/own-fault/loop-watch.ts':
       'bounds connections and look-ups in real time, as the network runs in; decides nothing',
-    'src/app/work/doctor-network.ts': 'as above',
+    'src/app/doctor/network.ts': 'as above',
     'src/outbound/send/http-sender.ts': 'the deadline of a POST, as above; its measuring clock is an option',
     'src/http/route/request-context.ts':
       'bounds how long the connection of a request that waits may be idle, as the network runs in; decides nothing',

@@ -37,7 +37,7 @@ export interface ServiceSecrets {
 }
 
 /** The configuration. Only this file reads the environment, once. */
-export interface Config extends RealtimeConfig, SignUpConfig {
+export interface Config extends RealtimeConfig, SignUpConfig, DatabaseBounds {
   appEnv: AppEnv
   host: string
   port: number
@@ -46,16 +46,6 @@ export interface Config extends RealtimeConfig, SignUpConfig {
   databaseUrl: string | undefined
   /** A connection string to PostgreSQL itself. Default: `databaseUrl`. */
   databaseListenUrl: string | undefined
-  databasePoolSize: number
-  databaseReadPoolSize: number
-  /** The replica that lists may read, and how long they wait for it to have what the primary has, in milliseconds. */
-  databaseReadUrl: string | undefined
-  databaseReadLagMs: number
-  databaseWorkerPoolSize: number
-  databaseWaitSeconds: number
-  /** Maximum size of the database on its disk. */
-  databaseDiskBytes: number | undefined
-  shutdownDelaySeconds: number
   dataDir: string
   roles: readonly Role[]
   adminEmail: string
@@ -201,13 +191,17 @@ function readDatabaseBounds(values: Values) {
   return {
     databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
     databaseReadPoolSize: values.DATABASE_READ_POOL_SIZE ?? 5,
+    // The replica that lists may read, and how long they wait for it to have what the primary has.
     ...{ databaseReadUrl: values.DATABASE_READ_URL, databaseReadLagMs: values.DATABASE_READ_LAG_MS ?? 500 },
     databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
     databaseWaitSeconds: values.DATABASE_WAIT_SECONDS ?? 60,
+    /** Maximum size of the database on its disk. */
     databaseDiskBytes: values.DATABASE_DISK_BYTES,
     shutdownDelaySeconds: values.SHUTDOWN_DELAY_SECONDS ?? 0,
   }
 }
+
+type DatabaseBounds = ReturnType<typeof readDatabaseBounds>
 
 function buildConfig(values: Values, directory: string): Omit<Config, 'socialProviders'> {
   const realtime = readRealtimeSettings(values)

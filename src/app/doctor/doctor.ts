@@ -56,10 +56,10 @@ import {
 import { VARIABLES } from '../config/config-variables.ts'
 import { describeFatal } from '../log/fatal.ts'
 import { loadServiceSecrets } from '../secret/service-secrets.ts'
-import { findDiskSource } from './disk-source.ts'
-import { examineEventLog } from './doctor-event-log.ts'
-import { findPortFacts, isName, listServers, tryConnect } from './doctor-network.ts'
-import { examineReplica } from './doctor-replica.ts'
+import { findDiskSource } from '../work/disk-source.ts'
+import { examineEventLog } from './examine-event-log.ts'
+import { examineReplica } from './examine-replica.ts'
+import { findPortFacts, isName, listServers, tryConnect } from './network.ts'
 import { findOpenFiles } from './open-files.ts'
 
 /** The machine that is examined. */
