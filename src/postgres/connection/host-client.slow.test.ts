@@ -29,13 +29,12 @@ async function countWatches(): Promise<number> {
   return rows.length
 }
 
-test.each([
-  undefined,
-  'postgres://user:pass@one/name',
-  'postgres://user:a,b@one/name?options=-c%20x=1,2',
-])('with one host nothing is chosen or watched: %s', (connectionString) => {
-  expect(findPrimaryChoice(connectionString)).toBeUndefined()
-})
+test.each([undefined, 'postgres://user:pass@one/name', 'postgres://user:a,b@one/name?options=-c%20x=1,2'])(
+  'with one host nothing is chosen or watched: %s',
+  (connectionString) => {
+    expect(findPrimaryChoice(connectionString)).toBeUndefined()
+  },
+)
 
 describe('a client with several hosts', () => {
   test('connects to the one that answers, and all clients of the string share its choice', async () => {
