@@ -23,8 +23,6 @@ export interface ReplicatedServer {
   freeze(): Promise<void>
   /** Lets a frozen server run on. */
   thaw(): Promise<void>
-  /** Starts a killed server again, on another port, with what it had: it takes changes, and knows of no promotion. */
-  restart(): Promise<ReplicatedServer>
   stop(): Promise<void>
 }
 
@@ -63,7 +61,7 @@ export async function startFailover(mode: ReplicationMode): Promise<Failover> {
     const server = await startEmbeddedPostgres({
       ...{ dataDir, random: systemRandom, log: () => {}, settings: { ...SETTINGS, ...settings } },
     })
-    const built = buildServer(server, () => start(dataDir, settings))
+    const built = buildServer(server)
     started.push(built)
     return built
   }
@@ -154,7 +152,7 @@ async function copyRunning(connectionString: string, { from, to }: { from: strin
   }
 }
 
-function buildServer(server: EmbeddedPostgres, restart: () => Promise<ReplicatedServer>): ReplicatedServer {
+function buildServer(server: EmbeddedPostgres): ReplicatedServer {
   let isFrozen = false
   const signal = async (name: NodeJS.Signals) => {
     for (const pid of [server.pid, ...(await listChildren(server.pid))]) sendSignal(pid, name)
@@ -178,7 +176,6 @@ function buildServer(server: EmbeddedPostgres, restart: () => Promise<Replicated
       if (isFrozen) await signal('SIGCONT')
       await server.stop()
     },
-    restart,
   }
 }
 
