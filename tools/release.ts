@@ -33,6 +33,7 @@ await rm(out, { recursive: true, force: true })
 await mkdir(out, { recursive: true })
 const service = join(out, 'service')
 const { version } = await buildService(service, repository)
+await addSite(service)
 const packages = (await listPackages()).map(({ folder }) => ({ folder, to: join(out, basename(folder)) }))
 for (const { folder, to } of packages) await stagePackage(folder, to, repository)
 const staged = [service, ...packages.map(({ to }) => to)]
@@ -54,6 +55,12 @@ if (repository === undefined)
 function describe({ path, size, unpackedSize, files }: Tarball): string {
   const name = path.slice(out.length + 1).padEnd(32)
   return `${name} ${(size / 1e6).toFixed(2)} MB, ${(unpackedSize / 1e6).toFixed(1)} MB unpacked, ${files.length} files`
+}
+
+/** Builds the documentation site into the service, which serves it at `/docs/site`. */
+async function addSite(service: string): Promise<void> {
+  const args = [join(ROOT, 'site', 'build.ts'), '--service', '--out', join(service, 'site', 'service')]
+  await promisify(execFile)(process.execPath, args, { cwd: ROOT, maxBuffer: 64 * 1_048_576 })
 }
 
 async function describeMaterials(): Promise<string> {

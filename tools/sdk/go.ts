@@ -10,7 +10,7 @@ const GENERATOR = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8
 const MODULE = 'signalbox.example/go'
 
 const BIN = join(CACHE, 'go')
-const SOURCES = join(ROOT, 'packages', 'go')
+const SOURCES = join(ROOT, 'sdk', 'go')
 const VERIFIERS = join(ROOT, 'docs', 'guides', 'verify', 'go')
 
 /** The client for Go, by oapi-codegen, as a module in a folder and its archive. */

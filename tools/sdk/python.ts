@@ -7,7 +7,7 @@ const PACKAGES = ['openapi-python-client==0.29.1', 'build==1.3.0', 'cryptography
 
 const ENVIRONMENT = join(CACHE, 'python')
 const PYTHON = join(ENVIRONMENT, 'bin', 'python')
-const SOURCES = join(ROOT, 'packages', 'python')
+const SOURCES = join(ROOT, 'sdk', 'python')
 const VERIFIERS = join(ROOT, 'docs', 'guides', 'verify', 'python')
 
 /** The client for Python, by openapi-python-client, as wheel and source distribution. */
