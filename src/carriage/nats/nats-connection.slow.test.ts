@@ -63,7 +63,10 @@ test('over TLS the certificate of the server is checked, by the given authority,
     const files = `cert_file: "${certFile}", key_file: "${keyFile}", ca_file: "${caFile}"`
     await using servers = await startNatsServers({ program, lines: `tls { ${files}, verify: true }` })
     const open = (tls: NatsSettings['tls']) =>
-      connectNats({ ...parseNatsUrl(servers.url.replace('nats://127.0.0.1', 'tls://localhost')), tls }, { name: 'test', timeoutMs: 2_000 })
+      connectNats(
+        { ...parseNatsUrl(servers.url.replace('nats://127.0.0.1', 'tls://localhost')), tls },
+        { name: 'test', timeoutMs: 2_000 },
+      )
     const link = await open({ caFile, certFile, keyFile })
     await link.connection.flush()
     await link.close()
