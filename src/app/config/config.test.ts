@@ -25,6 +25,23 @@ function faultsOf(env: Record<string, string>): string {
   return ''
 }
 
+test('the settings of the event log need its servers, and a refused URL is not repeated', () => {
+  expect(readConfig({}, '/nowhere').eventLog).toBeUndefined()
+  const url = { EVENT_LOG_URL: 'nats://user:the-password@n1,nats://n2:4223' }
+  expect(readConfig({ ...url, EVENT_LOG_REPLICAS: '5' }, '/nowhere').eventLog).toMatchObject({
+    nats: { servers: ['n1:4222', 'n2:4223'] },
+    replicas: 5,
+  })
+  expect(faultsOf({ EVENT_LOG_STREAM: 'events' })).toMatch(/^EVENT_LOG_STREAM has no effect alone\. Set EVENT_LOG_URL/)
+  expect(faultsOf({ ...url, EVENT_LOG_STREAM: 'a.b' })).toMatch(/^EVENT_LOG_STREAM must be/)
+  expect(faultsOf({ ...url, EVENT_LOG_REPLICAS: '2' })).toMatch(/^EVENT_LOG_REPLICAS must be/)
+  expect(faultsOf({ ...url, EVENT_LOG_NKEY: 'SUAAA' })).toMatch(/^EVENT_LOG_NKEY must be/)
+  expect(faultsOf({ ...url, EVENT_LOG_STREAMS: 'x' })).toMatch(/^EVENT_LOG_STREAMS is not a setting/)
+  const refused = faultsOf({ EVENT_LOG_URL: 'http://user:the-password@n1' })
+  expect(refused).toMatch(/^EVENT_LOG_URL must be/)
+  expect(refused).not.toContain('the-password')
+})
+
 describe('configuration', () => {
   test('has a default for every variable in development', () => {
     expect(readConfig({}, '/nowhere')).toMatchObject({

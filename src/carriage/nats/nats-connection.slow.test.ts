@@ -1,4 +1,9 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { nkeys } from '@nats-io/transport-node'
 import { expect, test } from 'vitest'
+import { createAuthority } from '../../../test/harness/fakes/tls.ts'
 import { findNatsServer } from '../../../test/harness/nats/nats-program.ts'
 import { startNatsServers } from '../../../test/harness/nats/nats-servers.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
@@ -39,4 +44,49 @@ test('a user with a password is let in; no other one is, and the error has no se
     expect(String(refused)).toMatch(/authorization/i)
     expect(String(refused)).not.toContain('secret-')
   }
+})
+
+test('over TLS the certificate of the server is checked, by the given authority, and a client has one where it must', async () => {
+  if (!program) return
+  const folder = await mkdtemp(join(tmpdir(), 'signalbox-nats-tls-'))
+  try {
+    const [authority, other] = [await createAuthority(), await createAuthority()]
+    const write = async (name: string, text: string) => {
+      const path = join(folder, name)
+      await writeFile(path, text)
+      return path
+    }
+    const issued = await authority.issue(['localhost'])
+    const caFile = await write('ca.pem', authority.ca)
+    const foreignCa = await write('other.pem', other.ca)
+    const [certFile, keyFile] = [await write('cert.pem', issued.cert), await write('key.pem', issued.key)]
+    const files = `cert_file: "${certFile}", key_file: "${keyFile}", ca_file: "${caFile}"`
+    await using servers = await startNatsServers({ program, lines: `tls { ${files}, verify: true }` })
+    const open = (tls: NatsSettings['tls']) =>
+      connectNats(
+        { ...parseNatsUrl(servers.url.replace('nats://127.0.0.1', 'tls://localhost')), tls },
+        { name: 'test', timeoutMs: 2_000 },
+      )
+    const link = await open({ caFile, certFile, keyFile })
+    await link.connection.flush()
+    await link.close()
+    for (const tls of [{ caFile: foreignCa, certFile, keyFile }, { caFile }, {}])
+      await expect(open(tls)).rejects.toThrow()
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+test('an nkey lets its user in, and another one does not', async () => {
+  if (!program) return
+  const [own, other] = [nkeys.createUser(), nkeys.createUser()]
+  const lines = `authorization { users: [{ nkey: ${own.getPublicKey()} }] }`
+  await using servers = await startNatsServers({ program, lines })
+  const open = (seed: string) =>
+    connectNats({ ...settingsOf(servers.url), auth: { kind: 'nkey', seed } }, { name: 'test', timeoutMs: 2_000 })
+  const seedOf = (pair: typeof own) => new TextDecoder().decode(pair.getSeed())
+  await (await open(seedOf(own))).close()
+  const refused = await open(seedOf(other)).catch((error: Error) => error)
+  expect(String(refused)).toMatch(/authorization/i)
+  expect(String(refused)).not.toContain(seedOf(other))
 })

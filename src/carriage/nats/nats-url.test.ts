@@ -23,6 +23,8 @@ test.each([
   ['nats://a?x=1', 'without a path'],
   ['nats://a,', 'one or more URLs'],
   ['nats://a,tls://b', 'must not mix'],
+  ['tls://127.0.0.1', 'names of hosts'],
+  ['tls://[::1]:4222', 'names of hosts'],
   ['nats://x:secret-1@a,nats://y:secret-2@b', 'the same user'],
   ['nats://%ff:secret-1@a', 'percent-encoded'],
   [Array.from({ length: 17 }, () => 'nats://a').join(','), 'at most 16'],
