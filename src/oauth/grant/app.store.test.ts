@@ -38,7 +38,12 @@ test('the apps of a user are those with a grant that is not revoked, the most re
     )
     if (!usedAt) return
     await pool.query('insert into oauth_grant_use (grant_id, used_at) values ($1, $2)', [own, at(-9_000)])
-    for (const [grantId, revoked] of [[own, null], [there, null], [own, NOW], [there, NOW]] as const)
+    for (const [grantId, revoked] of [
+      [own, null],
+      [there, null],
+      [own, NOW],
+      [there, NOW],
+    ] as const)
       await pool.query(
         `insert into session (document_id, "user", expires_at, auth_time, last_used_at, created_at, updated_at, amr,
            client_id, scope, grant_id, revoked_at) values ($1, $2, $3, $3, $4, $3, $3, '{}', $5, '', $6, $7)`,
