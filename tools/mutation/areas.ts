@@ -44,6 +44,7 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
     ['src/oauth/provider/state/stranger.slow.test.ts', 'test/conformance/openid-basic-plan.test.ts'],
   ],
   ['src/oauth/provider/provider-source.ts', ['src/oauth/provider/round-trips.slow.test.ts']],
+  ['src/oauth/provider/build-provider.ts', ['test/conformance/openid-claims.test.ts']],
   ['src/oauth/provider/token-family/', ['src/oauth/redirect-consent.slow.test.ts']],
   ['src/oauth/provider/state/session-bridge.ts', ['test/conformance/openid-claims.test.ts']],
   ['src/oauth/provider/', ['src/oauth/provider/tokens.slow.test.ts', 'src/oauth/provider/extensions.slow.test.ts']],

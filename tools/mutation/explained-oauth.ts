@@ -98,4 +98,10 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
       "Client.find = async (id) => { const kept = typeof id === 'string' ? findKeptClient(id) : undefined const cached = kept &... -> ;",
     reason: 'only costs a hash of the payload, by which the library finds the client that it has built',
   },
+  {
+    path: 'src/oauth/provider/overrides.ts',
+    lineText: 'if (client && kept && kept === findKeptClient(String(id))) built.set(kept, client)',
+    change: 'built.set(kept, client) -> ;',
+    reason: 'only costs a hash of the payload, by which the library finds the client that it has built',
+  },
 ]

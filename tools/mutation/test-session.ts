@@ -100,6 +100,16 @@ function openVitest(root: string, kept: KeptProcess): Promise<Vitest> {
   )
 }
 
+/** The environment of the process of tests, which inherits it. */
+function environmentOf(files: { processFile: string; roundFile: string; scratch: string }) {
+  return {
+    MUTATION_PROCESS: files.processFile,
+    MUTATION_ROUND: files.roundFile,
+    NODE_NO_WARNINGS: '1',
+    NODE_COMPILE_CACHE: join(files.scratch, 'compiled'),
+  }
+}
+
 /** Opens a session for the mutants of `paths`. `patterns` select the files of tests. */
 export async function openTestSession(
   { root, scratch }: Folders,
@@ -110,20 +120,12 @@ export async function openTestSession(
   const roundFile = join(scratch, 'round')
   const folder = join(scratch, 'reach')
   process.chdir(root)
-  process.env.MUTATION_PROCESS = processFile
-  process.env.MUTATION_ROUND = roundFile
-  process.env.NODE_NO_WARNINGS = '1'
-  process.env.NODE_COMPILE_CACHE = join(scratch, 'compiled')
+  Object.assign(process.env, environmentOf({ processFile, roundFile, scratch }))
   const kept = keepProcess()
   const vitest = await openVitest(root, kept)
   await vitest.standalone()
   const specifications = await vitest.globTestSpecifications([...patterns])
-  const byFile = new Map(
-    specifications.map((specification) => [
-      relative(root, specification.moduleId).replaceAll('\\', '/'),
-      specification,
-    ]),
-  )
+  const byFile = new Map(specifications.map((one) => [relative(root, one.moduleId).replaceAll('\\', '/'), one]))
   const setBail = (failures: number) => {
     vitest.config.bail = failures
     vitest.projects[0]!.config.bail = failures
@@ -207,10 +209,9 @@ export async function openTestSession(
     files: [...byFile.keys()],
     look: async (files) => {
       const found = await lookOnce(files)
-      if (found.failed.length === 0 || rounds === 1) return found
       // What an earlier change left in the process may have failed them.
-      await endProcess()
-      return lookOnce(files)
+      if (found.failed.length > 0 && rounds > 1) await endProcess()
+      return rounds === 0 ? lookOnce(files) : found
     },
     judge: async (judgement) => {
       let open = judgement.tests

@@ -45,6 +45,16 @@ async function openChild(parent: User) {
   return child!
 }
 
+test('a session that is opened from another one has the sign-in of that', async () => {
+  const parent = await user()
+  const opened = (await findSession(app.db, parent.session.sessionId))!
+  app.clock.advance(60_000)
+  const { sessionId } = await openChild(parent)
+  expect(await findSession(app.db, sessionId)).toMatchObject({
+    ...{ parentId: opened.id, authTime: opened.authTime, acr: opened.acr, amr: [...opened.amr, 'sso'] },
+  })
+})
+
 describe('a refresh', () => {
   test('answers a new JWT of the same session and the next refresh token, with no-store', async () => {
     const someone = await user()

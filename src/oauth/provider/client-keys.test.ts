@@ -63,6 +63,17 @@ test('an answer that came after the next one was read does not replace it', asyn
   expect(asked).toHaveLength(2)
 })
 
+test('an answer that took longer than a fault is kept is kept for a minute all the same', async () => {
+  const late = Promise.withResolvers<Response>()
+  const { clock, asked, read } = open(() => late.promise)
+  const first = read()
+  clock.advance(10_000)
+  late.resolve(new Response('one'))
+  await first
+  clock.advance(59_999)
+  expect([await read(), asked.length]).toEqual([[200, 'one'], 1])
+})
+
 test('other requests than reads pass', async () => {
   const { asked, read } = open(() => new Response('one'))
   for (let count = 0; count < 2; count += 1) await read('POST')
