@@ -177,8 +177,7 @@ test('the own picture is chosen and removed, and a file that is none is refused 
   await using opened = await c.open('/console/settings')
   const { page } = opened
   const choose = page.locator('input[type="file"]')
-  const pick = (name: string, content: Buffer) =>
-    choose.setInputFiles({ name, mimeType: 'image/png', buffer: content })
+  const pick = (name: string, content: Buffer) => choose.setInputFiles({ name, mimeType: 'image/png', buffer: content })
   await pick('none.png', Buffer.from('no picture'))
   await page.getByText('That did not work').waitFor()
   await pick('own.png', Buffer.from(TINY_IMAGE, 'base64'))

@@ -27,7 +27,8 @@ export function OwnPicture({ url, touches }: { url: string | null; touches: read
     touches: keys,
   })
   const remove = useChange({ make: () => api.auth.userRemovePicture(), touches: keys })
-  const isOwn = url !== null && URL.canParse(url, location.origin) && new URL(url, location.origin).origin === location.origin
+  const isOwn =
+    url !== null && URL.canParse(url, location.origin) && new URL(url, location.origin).origin === location.origin
   const failed = choose.isError ? choose.error : remove.isError ? remove.error : undefined
   return (
     <Stack gap="xs">
