@@ -45,7 +45,7 @@ test('the users whose deliveries wait at a target are listed, and found by their
   await page.getByLabel('User id').fill(waiting)
   await page.getByRole('button', { name: 'Apply' }).click()
   await expect.poll(() => new URL(page.url()).searchParams.get('user')).toBe(waiting)
-  await expect.poll(() => page.getByRole('row').count()).toBe(2)
+  await expect.poll(() => page.getByRole('table', { name: 'Waiting users' }).getByRole('row').count()).toBe(2)
   await page.getByLabel('User id').fill('00000000-0000-7000-8000-000000000000')
   await page.getByRole('button', { name: 'Apply' }).click()
   await page.getByText('Nothing matches').waitFor()

@@ -230,7 +230,6 @@ async function walkCatalogue() {
   await step('webhook.dashboard-webhooks', undefined, {}, '?webhook=00000000-0000-7000-8000-000000000000')
   await step('webhook.dashboard-events')
   await step('user.dashboard-sign-ins')
-  await step('realtime.dashboard-messages')
   await step('audit-log.find-all')
   await step('health.webhook-out')
   await step('health.realtime')

@@ -61,8 +61,11 @@ export function useRowEdit<Row, Fields extends object>(props: RowEditProps<Row, 
       }
     },
     touches: [queryKey, ...touches],
-    onDone: (made) => {
+    onDone: async (made) => {
       if (!made) return
+      // A read from before the change would look like a change of somebody else.
+      await queries.cancelQueries({ queryKey, exact: true })
+      queries.setQueryData(queryKey, { ...made, etag: entityTagOf(made) })
       begin(fieldsOf(made.data))
       return onDone?.()
     },

@@ -45,7 +45,7 @@ const select = statement<CountedMinute, { from: Date; to: Date }>(`
   ) e
   group by 1, 2`)
 
-/** Sign-ins, and refused ones, by the minute in which they ended. */
-export function countSignIns(db: Database, span: { from: Date; to: Date }): Promise<CountedMinute[]> {
+/** The sums of a span, by the minute. */
+export function readSignIns(db: Database, span: { from: Date; to: Date }): Promise<CountedMinute[]> {
   return select(db, span)
 }

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
-import { countSignIns } from '../../event/recording/sign-in-count.store.ts'
+import { countSignIns } from '../../event/recording/sign-in-count.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { countEndedMessages } from '../../realtime/delivery/message-count.store.ts'
+import { countEndedMessages } from '../../realtime/delivery/message-count.ts'
 import { type ActivityKind, type ActivitySum, addSums, lockCounted } from './activity-sum.store.ts'
 
 const MINUTE_MS = 60_000

@@ -1,4 +1,4 @@
-import { REFUSED, SIGN_IN_WAYS } from '../../event/recording/sign-in-count.store.ts'
+import { REFUSED, SIGN_IN_WAYS } from '../../event/recording/sign-in-count.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { enumSchema, named, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'

@@ -8,9 +8,6 @@ export interface CountedMessages {
   count: number
 }
 
-/** The results of a message that ended. */
-export const MESSAGE_RESULTS = ['published', 'rejected', 'exhausted'] as const
-
 /**
  * Most messages end within seconds and are found by their creation, the late ones by an index of their own: a third index
  * of all would cost every message. Each row is read once, in the background.
@@ -28,7 +25,7 @@ const select = statement<CountedMessages, { from: Date; to: Date }>(`
   where e.ended_at >= $from and e.ended_at < $to
   group by 1, 2`)
 
-/** Messages that ended, by the minute. */
-export function countEndedMessages(db: Database, span: { from: Date; to: Date }): Promise<CountedMessages[]> {
+/** The sums of a span, by the minute. */
+export function readEndedMessages(db: Database, span: { from: Date; to: Date }): Promise<CountedMessages[]> {
   return select(db, span)
 }

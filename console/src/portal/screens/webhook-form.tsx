@@ -11,7 +11,7 @@ import { useRowEdit } from '../../parts/row-edit.ts'
 import { Instant } from '../../parts/time.tsx'
 import { AsymmetricKey } from '../../screens/webhooks/asymmetric-key.tsx'
 import { Contacts } from '../../screens/webhooks/contacts.tsx'
-import { buildUpdate, readSettings } from '../../screens/webhooks/detail/compare.ts'
+import { buildUpdate, readSettings, type Settings } from '../../screens/webhooks/detail/compare.ts'
 import { isMaxPerSecond } from '../../screens/webhooks/max-per-second.ts'
 import { MaxPerSecondInput } from '../../screens/webhooks/max-per-second.tsx'
 import { OwnHeaders } from '../../screens/webhooks/own-headers.tsx'
@@ -48,36 +48,7 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
         isReadOnly={isReadOnly}
         isWrong={!isMaxPerSecond(draft.max_per_second)}
       >
-        {isPushed && (
-          <TextInput
-            field="url"
-            label={t('create.url')}
-            required
-            readOnly={isReadOnly}
-            value={draft.url}
-            onChange={({ currentTarget }) => change({ url: currentTarget.value })}
-          />
-        )}
-        <TextInput
-          field="name"
-          label={t('webhooks.name')}
-          readOnly={isReadOnly}
-          maxLength={100}
-          value={draft.name}
-          onChange={({ currentTarget }) => change({ name: currentTarget.value })}
-        />
-        <ResourceIdsInput
-          isReadOnly={isReadOnly}
-          value={draft.resource_ids}
-          onChange={(ids) => change({ resource_ids: ids })}
-        />
-        {isPushed && (
-          <MaxPerSecondInput
-            isReadOnly={isReadOnly}
-            value={draft.max_per_second}
-            onChange={(limit) => change({ max_per_second: limit })}
-          />
-        )}
+        <Fields isPushed={isPushed} isReadOnly={isReadOnly} draft={draft} onChange={change} />
       </EditForm>
       {isPushed && (
         <OwnHeaders webhook={webhook} onSaved={() => tell({ type: 'happened', name: 'webhook-changed', id })} />
@@ -92,5 +63,50 @@ export function WebhookForm({ webhook }: { webhook: Schemas['Webhook'] }) {
         ]}
       />
     </Stack>
+  )
+}
+
+interface FieldsProps {
+  isPushed: boolean
+  isReadOnly: boolean
+  draft: Settings
+  onChange: (part: Partial<Settings>) => void
+}
+
+function Fields({ isPushed, isReadOnly, draft, onChange: change }: FieldsProps) {
+  const { t } = useTranslation('console')
+  return (
+    <>
+      {isPushed && (
+        <TextInput
+          field="url"
+          label={t('create.url')}
+          required
+          readOnly={isReadOnly}
+          value={draft.url}
+          onChange={({ currentTarget }) => change({ url: currentTarget.value })}
+        />
+      )}
+      <TextInput
+        field="name"
+        label={t('webhooks.name')}
+        readOnly={isReadOnly}
+        maxLength={100}
+        value={draft.name}
+        onChange={({ currentTarget }) => change({ name: currentTarget.value })}
+      />
+      <ResourceIdsInput
+        isReadOnly={isReadOnly}
+        value={draft.resource_ids}
+        onChange={(ids) => change({ resource_ids: ids })}
+      />
+      {isPushed && (
+        <MaxPerSecondInput
+          isReadOnly={isReadOnly}
+          value={draft.max_per_second}
+          onChange={(limit) => change({ max_per_second: limit })}
+        />
+      )}
+    </>
   )
 }

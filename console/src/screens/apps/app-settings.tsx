@@ -20,10 +20,10 @@ const fieldsOf = (app: App) => ({
   isFirstParty: app.first_party,
 })
 
-type Fields = ReturnType<typeof fieldsOf>
+type AppFields = ReturnType<typeof fieldsOf>
 
 /** The change of these fields as the API takes it. Pure. */
-function toBody(changed: Partial<Fields>): Schemas['UpdateOauthClient'] {
+function toBody(changed: Partial<AppFields>): Schemas['UpdateOauthClient'] {
   const { name, publisher, redirects, logouts, scopes, isFirstParty } = changed
   return {
     ...(name !== undefined && { name: name.trim() }),
@@ -60,6 +60,15 @@ export function AppSettings({ app }: { app: App }) {
       }}
       maxWidth={640}
     >
+      <Fields draft={draft} onChange={change} />
+    </EditForm>
+  )
+}
+
+function Fields({ draft, onChange: change }: { draft: AppFields; onChange: (part: Partial<AppFields>) => void }) {
+  const { t } = useTranslation()
+  return (
+    <>
       <TextInput
         field="name"
         label={t('apps.name')}
@@ -108,6 +117,6 @@ export function AppSettings({ app }: { app: App }) {
         checked={draft.isFirstParty}
         onChange={({ currentTarget: { checked } }) => change({ isFirstParty: checked })}
       />
-    </EditForm>
+    </>
   )
 }

@@ -1,4 +1,5 @@
 import { Button, Group, Skeleton, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -31,7 +32,6 @@ export function RolesScreen() {
 function Roles() {
   const { t } = useTranslation()
   const { may } = useAccess()
-  const [drafts, setDrafts] = useState<Drafts>(new Map())
   const [isSaving, setIsSaving] = useState(false)
   const [isNew, setIsNew] = useState(false)
   const [opened, setOpened] = useState<string | undefined>()
@@ -40,12 +40,7 @@ function Roles() {
     queryFn: ({ signal }) => api.identity.roleFindAll({ query: { sort: 'name', page_size: 200 }, signal }),
   })
   const permissions = usePermissions()
-  const read = roles.data?.data
-  const [base, setBase] = useState(read)
-  if (read && read !== base) {
-    if (base) setDrafts(rebaseDrafts(drafts, base, read))
-    setBase(read)
-  }
+  const [drafts, setDrafts] = useDrafts(roles.data?.data)
   // Those that can be changed stand first.
   const rows = (roles.data?.data ?? []).toSorted((a, b) => Number(a.is_system) - Number(b.is_system))
   const diffs = listDiffs(rows, drafts)
@@ -100,6 +95,17 @@ function Roles() {
       <RoleHolders role={rows.find(({ document_id }) => document_id === opened)} onClose={() => setOpened(undefined)} />
     </Page>
   )
+}
+
+/** The drafts of roles, over what the roles are now. */
+function useDrafts(roles: readonly Schemas['Role'][] | undefined) {
+  const [drafts, setDrafts] = useState<Drafts>(new Map())
+  const [base, setBase] = useState(roles)
+  if (roles && roles !== base) {
+    if (base) setDrafts(rebaseDrafts(drafts, base, roles))
+    setBase(roles)
+  }
+  return [drafts, setDrafts] as const
 }
 
 function SaveBar({ count, onDiscard, onReview }: { count: number; onDiscard: () => void; onReview: () => void }) {

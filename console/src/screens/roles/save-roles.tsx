@@ -62,37 +62,8 @@ export function SaveRoles({
       error={save.error}
     >
       <Stack gap="sm">
-        {save.data === false && (
-          <Alert
-            color="yellow"
-            variant="outline"
-            role="alert"
-            icon={<Icon name="warn" />}
-            title={t('conflict.title')}
-            data-testid="conflict"
-          >
-            <Text size="sm">{t('roles.stale')}</Text>
-          </Alert>
-        )}
-        {diffs.map(({ role, added, removed }) => (
-          <div key={role.document_id}>
-            <Text fw={600} size="sm">
-              {role.name}
-            </Text>
-            <ul className="diff">
-              {added.map((item) => (
-                <li key={item} data-kind="added">
-                  <span className="visually-hidden">{t('roles.gives')} </span>+ {item}
-                </li>
-              ))}
-              {removed.map((item) => (
-                <li key={item} data-kind="removed">
-                  <span className="visually-hidden">{t('roles.takes')} </span>− {item}
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
+        {save.data === false && <StaleNotice />}
+        <Diffs diffs={diffs} />
         {lost.length > 0 && (
           <Alert color="red" variant="outline" icon={<Icon name="warn" />} title={t('roles.own-loss')}>
             <Text size="sm" className="wrap">
@@ -104,4 +75,45 @@ export function SaveRoles({
       </Stack>
     </ConfirmDialog>
   )
+}
+
+/** Says that somebody else changed a role after it was reviewed. */
+function StaleNotice() {
+  const { t } = useTranslation()
+  return (
+    <Alert
+      color="yellow"
+      variant="outline"
+      role="alert"
+      icon={<Icon name="warn" />}
+      title={t('conflict.title')}
+      data-testid="conflict"
+    >
+      <Text size="sm">{t('roles.stale')}</Text>
+    </Alert>
+  )
+}
+
+/** What each role gets and loses. */
+function Diffs({ diffs }: { diffs: readonly RoleDiff[] }) {
+  const { t } = useTranslation()
+  return diffs.map(({ role, added, removed }) => (
+    <div key={role.document_id}>
+      <Text fw={600} size="sm">
+        {role.name}
+      </Text>
+      <ul className="diff">
+        {added.map((item) => (
+          <li key={item} data-kind="added">
+            <span className="visually-hidden">{t('roles.gives')} </span>+ {item}
+          </li>
+        ))}
+        {removed.map((item) => (
+          <li key={item} data-kind="removed">
+            <span className="visually-hidden">{t('roles.takes')} </span>− {item}
+          </li>
+        ))}
+      </ul>
+    </div>
+  ))
 }
