@@ -83,9 +83,7 @@ function checkConditions(assertion: XmlElement, { audience, now }: Expected): Sa
   return undefined
 }
 
-function readSubject(
-  assertion: XmlElement,
-): { element: XmlElement; nameId: CheckedAssertion['nameId'] } | SamlRefused {
+function readSubject(assertion: XmlElement): { element: XmlElement; nameId: CheckedAssertion['nameId'] } | SamlRefused {
   const [element, second] = childrenOf(assertion, 'assertion', 'Subject')
   if (!element || second) return refuse('subject_missing')
   const [nameId, other] = childrenOf(element, 'assertion', 'NameID')

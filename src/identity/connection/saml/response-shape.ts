@@ -1,5 +1,5 @@
-import { checkSignatureShape } from './signature-shape.ts'
 import { refuse, type SamlRefused } from './saml-refusal.ts'
+import { checkSignatureShape } from './signature-shape.ts'
 import { childrenOf, isElement, listElements, textOf, type XmlElement } from './xml/xml-document.ts'
 
 /** A response of the only form that is verified: nothing of it is proven yet. */
@@ -10,6 +10,7 @@ export interface ResponseShape {
   issuer: string | null
   /** Whether the response has a signature beside that of its assertion. */
   isSigned: boolean
+  signatures: readonly XmlElement[]
   assertionId: string
 }
 
@@ -43,11 +44,13 @@ export function checkResponseShape(root: XmlElement): ResponseShape | SamlRefuse
   if (broken) return broken
   if (id === undefined) return refuse('signature_form', 'ID')
   const [issuer] = childrenOf(root, 'assertion', 'Issuer')
+  const [outer, inner] = [root, assertion].map((parent) => childrenOf(parent, 'signature', 'Signature'))
   return {
     inResponseTo: root.attributes.get('InResponseTo') ?? null,
     destination: root.attributes.get('Destination') ?? null,
     issuer: issuer ? (textOf(issuer) ?? '') : null,
-    isSigned: childrenOf(root, 'signature', 'Signature').length > 0,
+    isSigned: outer?.length === 1,
+    signatures: [...(outer ?? []), ...(inner ?? [])],
     assertionId: id,
   }
 }

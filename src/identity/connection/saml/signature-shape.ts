@@ -1,17 +1,11 @@
 import { refuse, type SamlRefused } from './saml-refusal.ts'
-import { isElement, textOf, type XmlElement } from './xml/xml-document.ts'
+import { isSignatureMethod } from './signed-info.ts'
+import { isElement, listElements, textOf, type XmlElement } from './xml/xml-document.ts'
 
 const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#'
 const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature'
 
-const SIGNATURE_METHODS = new Set([
-  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',
-  'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512',
-])
-const DIGEST_METHODS = new Set([
-  'http://www.w3.org/2001/04/xmlenc#sha256',
-  'http://www.w3.org/2001/04/xmlenc#sha512',
-])
+const DIGEST_METHODS = new Set(['http://www.w3.org/2001/04/xmlenc#sha256', 'http://www.w3.org/2001/04/xmlenc#sha512'])
 
 const BASE64 = /^[A-Za-z0-9+/= \t\n\r]+$/
 
@@ -36,6 +30,8 @@ export function checkSignatureShape(signature: XmlElement, id: string | undefine
     takeChildren(reference, ['Transforms', 'DigestMethod', 'DigestValue']) ?? []
   if (!transforms || !digestMethod || !digestValue || !isBare(digestMethod) || !isBase64(digestValue))
     return malformed('Reference')
+  if (listElements(signedInfo).some(({ foreignAttributes }) => foreignAttributes.size > 0))
+    return malformed('SignedInfo')
   if (!areTransforms(transforms)) return malformed('Transforms')
   return checkAlgorithms({ canonical, method, digestMethod })
 }
@@ -72,7 +68,7 @@ function checkAlgorithms(of: {
 }): SamlRefused | undefined {
   const [canonical, method, digest] = [algorithmOf(of.canonical), algorithmOf(of.method), algorithmOf(of.digestMethod)]
   if (canonical !== EXCLUSIVE) return refuse('algorithm_not_allowed', canonical)
-  if (!SIGNATURE_METHODS.has(method)) return refuse('algorithm_not_allowed', method)
+  if (!isSignatureMethod(method)) return refuse('algorithm_not_allowed', method)
   if (!DIGEST_METHODS.has(digest)) return refuse('algorithm_not_allowed', digest)
   return undefined
 }

@@ -1,5 +1,6 @@
 import type { CacheProvider, SAML } from '@node-saml/node-saml'
 import type { ResponseShape } from './response-shape.ts'
+import { findSigners } from './signed-info.ts'
 
 /** The requests are kept in the database and are checked against it, so the library keeps none. */
 const NO_CACHE: CacheProvider = {
@@ -37,7 +38,9 @@ export async function verifySignature(
   certificates: readonly string[],
   { text, shape }: { text: string; shape: ResponseShape },
 ): Promise<string | undefined> {
-  const verifier = await buildVerifier(certificates, shape)
+  const signers = findSigners(certificates, { text, signatures: shape.signatures })
+  if (!signers) return undefined
+  const verifier = await buildVerifier(signers, shape)
   try {
     const SAMLResponse = Buffer.from(text).toString('base64')
     const { profile } = await verifier.validatePostResponseAsync({ SAMLResponse })

@@ -8,8 +8,8 @@ export interface XmlDocument {
   text: string
 }
 
-/** Characters that are none of XML 1.0, and the two that mark no character. */
-const NO_CHARACTER = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u
+/** Characters that are none of XML 1.0, and the two that are line ends of XML 1.1 alone, which parsers replace. */
+const NO_CHARACTER = /[^\t\n\r\u0020-\u0084\u0086-\u2027\u2029-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u
 
 const DECLARATION =
   /^<\?xml version=(?:"1\.0"|'1\.0')(?: encoding=(?:"utf-8"|'utf-8'))?(?: standalone=(?:"yes"|"no"|'yes'|'no'))?[ \n]?\?>/i

@@ -3,7 +3,6 @@ import { failXml, XML_LIMITS } from './xml-fault.ts'
 
 /** An element whose end was not read yet. */
 interface OpenElement extends XmlElement {
-  qualifiedName: string
   children: XmlElement[]
   /** Declarations of this element, by prefix; the default one under ''. */
   declared: Map<string, string>
@@ -69,25 +68,29 @@ function skipComment(reader: Reader): boolean {
 
 function readEnd(reader: Reader): void {
   reader.at += 2
+  // White space may follow in XML; no message has any, and parsers differ.
   const name = readName(reader)
-  skipSpace(reader)
-  if (reader.text[reader.at] !== '>' || reader.open.pop()?.qualifiedName !== name) failXml('not_xml')
+  const ended = reader.open.pop()
+  if (reader.text[reader.at] !== '>' || ended?.qualifiedName !== name) failXml('not_xml')
   reader.at += 1
+  if (ended) ended.end = reader.at
 }
 
 function readStart(reader: Reader, parent: OpenElement | undefined): XmlElement {
+  const start = reader.at
   reader.at += 1
   reader.elements += 1
   if (reader.elements > XML_LIMITS.elements) failXml('too_many_elements')
   if (reader.open.length >= XML_LIMITS.depth) failXml('too_deep')
   const qualifiedName = readName(reader)
   const attributes = readAttributes(reader)
-  const element = buildElement(reader, qualifiedName, attributes)
+  const element = { ...buildElement(reader, qualifiedName, attributes), start }
   parent?.children.push(element)
   if (reader.text[reader.at] === '/') reader.at += 1
   else reader.open.push(element)
   if (reader.text[reader.at] !== '>') failXml('not_xml')
   reader.at += 1
+  element.end = reader.at
   return element
 }
 
@@ -113,7 +116,7 @@ function readAttributes(reader: Reader): Map<string, string> {
   }
 }
 
-function buildElement(reader: Reader, qualifiedName: string, written: Map<string, string>): OpenElement {
+function buildElement(reader: Reader, qualifiedName: string, written: Map<string, string>): Omit<OpenElement, 'start'> {
   const declared = new Map<string, string>()
   for (const [name, value] of written) {
     if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue
@@ -137,7 +140,7 @@ function buildElement(reader: Reader, qualifiedName: string, written: Map<string
   const colon = qualifiedName.indexOf(':')
   const namespace = findNamespace(reader, declared, qualifiedName.slice(0, Math.max(colon, 0)))
   const name = qualifiedName.slice(colon + 1)
-  return { name, namespace, attributes, foreignAttributes, children: [], text: '', qualifiedName, declared }
+  return { name, qualifiedName, namespace, attributes, foreignAttributes, children: [], text: '', end: 0, declared }
 }
 
 function findNamespace({ open }: Reader, declared: Map<string, string>, prefix: string): string {
@@ -179,9 +182,9 @@ function replaceReferences(raw: string): string {
   })
 }
 
+/** As `NO_CHARACTER` of the text. */
 function isCharacter(code: number): boolean {
+  if (code === 0x85 || code === 0x2028) return false
   if (code === 0x09 || code === 0x0a || code === 0x0d) return true
-  return (
-    (code >= 0x20 && code <= 0xd7ff) || (code >= 0xe000 && code <= 0xfffd) || (code >= 0x10000 && code <= 0x10ffff)
-  )
+  return (code >= 0x20 && code <= 0xd7ff) || (code >= 0xe000 && code <= 0xfffd) || (code >= 0x10000 && code <= 0x10ffff)
 }

@@ -1,6 +1,8 @@
 /** An element. Names are resolved: `namespace` is the URI, empty for none. */
 export interface XmlElement {
   name: string
+  /** The name as it is written, with its prefix. */
+  qualifiedName: string
   namespace: string
   /** Attributes without a namespace, by name. Declarations of namespaces are not among them. */
   attributes: ReadonlyMap<string, string>
@@ -9,6 +11,9 @@ export interface XmlElement {
   children: readonly XmlElement[]
   /** The text of the element alone, without that of its children. */
   text: string
+  /** Where the element stands in the text of the document. */
+  start: number
+  end: number
 }
 
 /** Namespaces of the messages. */

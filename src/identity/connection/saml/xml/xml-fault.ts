@@ -1,5 +1,5 @@
-/** Bounds of a document. Genuine responses have some 50 elements in 8 levels, and one element more for each group. */
-export const XML_LIMITS = { bytes: 262_144, depth: 32, elements: 4_096, attributes: 32 } as const
+/** Bounds of a document. Genuine responses have some 50 elements in 8 levels, and 200 groups of 256 characters at most. */
+export const XML_LIMITS = { bytes: 131_072, depth: 32, elements: 2_048, attributes: 32 } as const
 
 /** Why a document is not read. */
 export type XmlFault =
