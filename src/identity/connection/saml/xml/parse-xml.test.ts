@@ -145,10 +145,10 @@ test('a document of random elements is read as it was written', () => {
   const within = (children: fc.Arbitrary<Node[]>) => fc.record({ name, text, value: text, children })
   const leaf = within(fc.constant([]))
   const node = within(fc.array(within(fc.array(leaf, { maxLength: 3 })), { maxLength: 3 }))
-  const escape = (raw: string) =>
+  const escapeText = (raw: string) =>
     raw.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&#62;').replaceAll('"', '&#x22;')
   const write = ({ name, text, value, children }: Node): string =>
-    `<${name} v="${escape(value)}">${escape(text)}${children.map(write).join('')}</${name}>`
+    `<${name} v="${escapeText(value)}">${escapeText(text)}${children.map(write).join('')}</${name}>`
   type Found = { name: string; text: string; attributes: ReadonlyMap<string, string>; children: readonly Found[] }
   const back = ({ name, text, attributes, children }: Found): Node => ({
     name,
