@@ -16,12 +16,12 @@ export interface AuthnRequestFacts {
 
 /**
  * The URL that sends a browser to the identity provider with a request (SAML 2.0 bindings, 3.4.4). The request is not
- * signed: an answer goes only to the registered URL of the service. `relayState` has 80 bytes at most. Pure.
+ * signed: an answer goes only to the registered URL of the service. It has no `RelayState`, which 80 bytes limit: its id
+ * finds the sign-in. Pure.
  */
-export function buildAuthnRequestUrl(facts: AuthnRequestFacts, relayState: string): string {
+export function buildAuthnRequestUrl(facts: AuthnRequestFacts): string {
   const url = new URL(facts.ssoUrl)
   url.searchParams.set('SAMLRequest', deflateRawSync(buildAuthnRequest(facts)).toString('base64'))
-  url.searchParams.set('RelayState', relayState)
   return url.href
 }
 

@@ -4,8 +4,8 @@ import { childrenOf, isElement, listElements, textOf, type XmlElement } from './
 
 /** A response of the only form that is verified: nothing of it is proven yet. */
 export interface ResponseShape {
-  /** `InResponseTo` of the response: the id of our request. Null without one. */
-  inResponseTo: string | null
+  /** `InResponseTo` of the response: the id of our request. */
+  inResponseTo: string
   destination: string | null
   issuer: string | null
   /** Whether the response has a signature beside that of its assertion. */
@@ -43,10 +43,12 @@ export function checkResponseShape(root: XmlElement): ResponseShape | SamlRefuse
   const broken = [root, assertion].map(checkSignatureOf).find((refused) => refused !== undefined)
   if (broken) return broken
   if (id === undefined) return refuse('signature_form', 'ID')
+  const inResponseTo = root.attributes.get('InResponseTo')
+  if (inResponseTo === undefined) return refuse('unsolicited')
   const [issuer] = childrenOf(root, 'assertion', 'Issuer')
   const [outer, inner] = [root, assertion].map((parent) => childrenOf(parent, 'signature', 'Signature'))
   return {
-    inResponseTo: root.attributes.get('InResponseTo') ?? null,
+    inResponseTo,
     destination: root.attributes.get('Destination') ?? null,
     issuer: issuer ? (textOf(issuer) ?? '') : null,
     isSigned: outer?.length === 1,

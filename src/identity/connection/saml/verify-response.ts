@@ -28,22 +28,34 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 /** Longest `SAMLResponse`, in characters: base64 of the longest document, with line ends. */
 export const RESPONSE_LIMIT = Math.ceil((XML_LIMITS.bytes * 4) / 3 / 64) * 66
 
-/**
- * Verifies the `SAMLResponse` of a form (docs/contract/saml.md#checks). The order: size and strict reading, form,
- * signature, and then the checks on the text that was signed. Whether the assertion was used before is the database's
- * part.
- */
-export async function verifyResponse(encoded: string, wanted: Verification): Promise<SamlProof | SamlRefused> {
+/** A response of the accepted form, of which nothing is proven yet. */
+export interface ReadResponse {
+  text: string
+  shape: ResponseShape
+}
+
+/** Reads the `SAMLResponse` of a form strictly (docs/contract/saml.md#form). Pure. */
+export function readResponse(encoded: string): ReadResponse | SamlRefused {
   if (encoded.length > RESPONSE_LIMIT) return refuse('too_large')
   const base64 = encoded.replace(/[\r\n]/g, '')
   if (!BASE64.test(base64)) return refuse('not_base64')
   const document = parseXml(Buffer.from(base64, 'base64'), { comments: 'refuse' })
   if (typeof document === 'string') return refuse(document)
   const shape = checkResponseShape(document.root)
-  if ('refusal' in shape) return shape
+  return 'refusal' in shape ? shape : { text: document.text, shape }
+}
+
+/**
+ * Verifies a response (docs/contract/saml.md#checks): what it says of itself, its signatures, and then the text that was
+ * signed. Whether the assertion was used before is the database's part.
+ */
+export async function verifyResponse(
+  { text, shape }: ReadResponse,
+  wanted: Verification,
+): Promise<SamlProof | SamlRefused> {
   const bound = checkBinding(shape, wanted)
   if (bound) return bound
-  const signed = await verifySignature(wanted.certificates, { text: document.text, shape })
+  const signed = await verifySignature(wanted.certificates, { text, shape })
   if (signed === undefined) return refuse('signature_invalid')
   const assertion = parseXml(Buffer.from(signed), { comments: 'refuse' })
   if (typeof assertion === 'string') return refuse(assertion)
@@ -57,7 +69,6 @@ export async function verifyResponse(encoded: string, wanted: Verification): Pro
 
 /** The attributes of the response itself. They may be unsigned, so the assertion is checked for the same. */
 function checkBinding(shape: ResponseShape, wanted: Expected): SamlRefused | undefined {
-  if (shape.inResponseTo === null) return refuse('unsolicited')
   if (shape.inResponseTo !== wanted.requestId) return refuse('other_request')
   if (shape.destination !== null || shape.isSigned)
     if (shape.destination !== wanted.recipient) return refuse('other_recipient', shape.destination ?? '')

@@ -1,5 +1,5 @@
 import type { SamlProof, Verification } from '../../../../src/identity/connection/saml/verify-response.ts'
-import { verifyResponse } from '../../../../src/identity/connection/saml/verify-response.ts'
+import { readResponse, verifyResponse } from '../../../../src/identity/connection/saml/verify-response.ts'
 import { createSamlKey, type SamlKey } from './saml-key.ts'
 import {
   type AssertionFacts,
@@ -39,6 +39,12 @@ export interface ResponseFixture {
   try(change: ResponseChange): ReturnType<typeof verifyResponse>
 }
 
+/** Reads and verifies the `SAMLResponse` of a form. */
+export async function judgeResponse(encoded: string, wanted: Verification): ReturnType<typeof verifyResponse> {
+  const read = readResponse(encoded)
+  return 'refusal' in read ? read : verifyResponse(read, wanted)
+}
+
 /** Creates a fixture with a key of its own. */
 export async function createResponseFixture(): Promise<ResponseFixture> {
   const idp = await createSamlKey()
@@ -75,7 +81,7 @@ export async function createResponseFixture(): Promise<ResponseFixture> {
   const build = (change: ResponseChange = {}) =>
     response(signed(assertion(change.facts), change.signing), change.response)
   const verify = (xml: string, change: Partial<Verification> = {}) =>
-    verifyResponse(encodeResponse(xml), { ...wanted, ...change })
+    judgeResponse(encodeResponse(xml), { ...wanted, ...change })
   const person = { subject: 'u-4711', email: 'ada@example.com', name: 'Ada Lovelace', groups: ['staff', 'admins'] }
   return {
     idp,
