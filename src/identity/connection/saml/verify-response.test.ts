@@ -1,3 +1,4 @@
+import { sign } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   createResponseFixture,
@@ -7,7 +8,12 @@ import {
   type ResponseFixture,
 } from '../../../../test/harness/fakes/saml-idp/response-fixture.ts'
 import { createSamlKey } from '../../../../test/harness/fakes/saml-idp/saml-key.ts'
-import { DS, signElement } from '../../../../test/harness/fakes/saml-idp/signed-response.ts'
+import {
+  buildSignature,
+  DS,
+  placeSignature,
+  signElement,
+} from '../../../../test/harness/fakes/saml-idp/signed-response.ts'
 
 const EMAIL_FORMAT = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'
@@ -59,6 +65,50 @@ describe('a signed response', () => {
     const keyInfo = `<ds:KeyInfo><ds:X509Data><ds:X509Certificate>${'A'.repeat(64)}&#13;\r\n</ds:X509Certificate></ds:X509Data></ds:KeyInfo>`
     const xml = fixture.build({ signing: { transforms, more: keyInfo } })
     expect(await fixture.verify(`<?xml version="1.0" encoding="UTF-8"?>\r\n${xml}\r\n`)).toEqual(fixture.proof)
+  })
+
+  test.each<[string, (xml: string) => string]>([
+    ['elements without content', (xml) => xml.replace(/<([a-z]+:[A-Za-z]+)([^<>]*)><\/\1>/g, '<$1$2/>')],
+    ['other quotes', (xml) => xml.replace(/ (Algorithm|URI|Version|ID|Name)="([^"]*)"/g, " $1='$2'")],
+    ['space in its tags', (xml) => xml.replace(/ (Algorithm|URI|Version)="/g, '\n  $1 = "').replaceAll('/>', ' />')],
+    [
+      'references',
+      (xml) => xml.replace(/Algorithm="http:/g, 'Algorithm="&#104;ttp&#x3A;').replace('>u-4711<', '>&#117;-4711<'),
+    ],
+    [
+      'another order of attributes',
+      (xml) => xml.replace(/ (ID="[^"]*")( IssueInstant="[^"]*") (Version="2.0")/g, ' $3$2 $1'),
+    ],
+    ['declarations that nothing uses', (xml) => xml.replace('<saml:Subject>', '<saml:Subject xmlns:unused="urn:x">')],
+    [
+      'the declaration of its prefix outside',
+      (xml) => xml.replace('<samlp:Response ', `<samlp:Response xmlns:ds="${DS}" `),
+    ],
+  ])('written with %s is the same', async (_what, rewrite) => {
+    const { key } = fixture.idp
+    for (const xml of [fixture.build(), signElement(fixture.build(), { key })]) {
+      expect(rewrite(xml)).not.toBe(xml)
+      expect(await fixture.verify(rewrite(xml))).toEqual(fixture.proof)
+    }
+  })
+
+  test('has white space in the list of its signature only where that was signed', async () => {
+    const spaced = fixture.build().replace('<ds:SignedInfo>', '<ds:SignedInfo>\n')
+    expect(await fixture.verify(spaced)).toMatchObject({ refusal: 'signature_invalid' })
+  })
+
+  test('may have a signature without a prefix', async () => {
+    const plain = fixture.assertion()
+    const list = buildSignature(plain, { key: fixture.idp.key })
+    const renamed = list.replaceAll('ds:', '').replace('xmlns:ds=', 'xmlns=')
+    // Other names are signed by another value.
+    expect(await fixture.verify(fixture.response(placeSignature(plain, renamed)))).toMatchObject({
+      refusal: 'signature_invalid',
+    })
+    const info = /<SignedInfo>.*<\/SignedInfo>/.exec(renamed)?.[0] ?? ''
+    const signed = sign('sha256', Buffer.from(info.replace('>', ` xmlns="${DS}">`)), fixture.idp.key)
+    const right = renamed.replace(/<SignatureValue>[^<]*/, `<SignatureValue>${signed.toString('base64')}`)
+    expect(await fixture.verify(fixture.response(placeSignature(plain, right)))).toEqual(fixture.proof)
   })
 
   test('may leave out the destination and the issuer of an unsigned response, and ends with its session', async () => {
