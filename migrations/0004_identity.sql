@@ -487,6 +487,95 @@ create table engine_session (
 );
 create index engine_session_expires_idx on engine_session (expires_at);
 
+-- Connections -----------------------------------------------------------------------------------------------------------
+
+-- The own identity provider of an account. The columns of a kind are null for the others.
+create table connection (
+  document_id uuid primary key,
+  account uuid not null references account (document_id) on delete cascade,
+  kind text not null check (kind in ('oidc', 'saml')),
+  name text not null,
+  is_enabled boolean not null default true,
+  -- Whether the members with an address of its domains sign in by it alone.
+  is_enforced boolean not null default false,
+  -- Whether unknown people of its domains become users and members.
+  is_jit boolean not null default false,
+  -- Role of a member none of whose groups has one.
+  default_role uuid references role (document_id) on delete set null,
+  -- Longest session that it opens.
+  session_hours integer not null default 24 check (session_hours between 1 and 2160),
+  -- OpenID Connect.
+  issuer text,
+  client_id text,
+  scopes text[],
+  groups_claim text,
+  is_email_trusted boolean,
+  -- Of OpenID Connect the secret of the client.
+  secret_encrypted text,
+  created_by uuid,
+  updated_by uuid,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  check (kind <> 'oidc' or num_nulls(issuer, client_id, scopes, is_email_trusted, secret_encrypted) = 0)
+);
+create index connection_account_idx on connection (account, created_at);
+create index connection_default_role_idx on connection (default_role) where default_role is not null;
+create index connection_key_idx on connection (split_part(secret_encrypted, '.', 2)) where secret_encrypted is not null;
+
+-- The roles that groups of the provider give, in the account of the connection.
+create table connection_group_role (
+  connection uuid not null references connection (document_id) on delete cascade,
+  group_name text not null,
+  role uuid not null references role (document_id) on delete cascade,
+  primary key (connection, group_name, role)
+);
+create index connection_group_role_role_idx on connection_group_role (role);
+
+-- Domains of e-mail addresses, in ASCII and lower case. Several accounts may claim one, and one may prove it.
+create table connection_domain (
+  document_id uuid primary key,
+  connection uuid not null references connection (document_id) on delete cascade,
+  account uuid not null references account (document_id) on delete cascade,
+  domain text not null,
+  -- What a TXT record must hold. It is public there, so it is no secret.
+  token text not null,
+  verified_at timestamptz(3),
+  verified_by text check (verified_by in ('dns', 'operator')),
+  checked_at timestamptz(3),
+  -- The end of an unproven claim; null once it is proven.
+  expires_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  unique (connection, domain),
+  check ((verified_at is null) = (verified_by is null)),
+  check ((verified_at is null) = (expires_at is not null))
+);
+create unique index connection_domain_verified_key on connection_domain (domain)
+  where verified_at is not null and domain is not null;
+create index connection_domain_account_idx on connection_domain (account);
+create index connection_domain_expires_idx on connection_domain (expires_at) where expires_at is not null;
+
+-- People whom a connection has proven, by their id at the provider. While a user has one, it belongs to the account of the
+-- connection alone.
+create table connection_identity (
+  document_id uuid primary key,
+  connection uuid not null references connection (document_id) on delete cascade,
+  subject text not null,
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  last_login_at timestamptz(3) not null,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  unique (connection, subject),
+  unique (connection, "user")
+);
+create index connection_identity_user_idx on connection_identity ("user");
+
+-- Sign-ins by a connection, and one-time codes that they issued, end with it.
+alter table login_flow add column connection uuid references connection (document_id) on delete cascade;
+create index login_flow_connection_idx on login_flow (connection, expires_at) where connection is not null;
+alter table login_code add column connection uuid references connection (document_id) on delete cascade;
+create index login_code_connection_idx on login_code (connection) where connection is not null;
+
 -- Mails ---------------------------------------------------------------------------------------------------------------
 
 -- Queued mails. Their content is encrypted, and erased once they are sent or given up.
@@ -925,4 +1014,126 @@ begin
   perform from "user" u where u.document_id = holder for no key update;
   return exists (select from passkey p where p."user" = holder)
     or exists (select from totp_factor t where t."user" = holder and t.confirmed_at is not null);
+end $$;
+
+-- The domain of an address, as connections keep it.
+create function domain_of(address text) returns text language plpgsql immutable strict parallel safe as $$
+begin
+  return email_key(split_part(address, '@', 2));
+end $$;
+
+-- Number of the connections of a locked account.
+create function count_connections(asked uuid) returns integer language plpgsql volatile as $$
+begin
+  return (select count(*)::int from connection c where c.account = asked);
+end $$;
+
+-- Number of the domains of a locked connection.
+create function count_connection_domains(asked uuid) returns integer language plpgsql volatile as $$
+begin
+  return (select count(*)::int from connection_domain d where d.connection = asked);
+end $$;
+
+-- The roles of groups at a connection.
+create function group_roles_of(asked uuid) returns json language plpgsql volatile as $$
+begin
+  return coalesce((select json_agg(json_build_object('group', g.group_name, 'role', g.role) order by g.group_name, g.role)
+    from connection_group_role g where g.connection = asked), '[]');
+end $$;
+
+-- Whether the domain of an address is proven for a connection.
+create function has_proven_domain(asked uuid, address text) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from connection_domain d
+    where d.domain = domain_of(address) and d.verified_at is not null and d.connection = asked);
+end $$;
+
+-- The account that a user belongs to alone, because a connection of it has proven the user; null for other users.
+create function connected_account_of(holder uuid) returns uuid language plpgsql volatile as $$
+begin
+  return (select (select c.account from connection c where c.document_id = i.connection)
+    from connection_identity i where i."user" = holder limit 1);
+end $$;
+
+-- Whether a user has a role that holds in more than its accounts: it operates the platform, and no account closes its ways
+-- in.
+create function is_operator(holder uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from user_role ur where ur."user" = holder
+    and (select not r.is_account_scoped from role r where r.document_id = ur.role));
+end $$;
+
+-- The connection by which alone a user signs in, because an account that it belongs to closed the other ways; null for
+-- other users.
+create function required_connection_of(holder uuid) returns uuid language plpgsql volatile as $$
+declare
+  asked uuid;
+begin
+  for asked in
+    select d.connection from connection_domain d
+      where d.domain = (select domain_of(u.email) from "user" u where u.document_id = holder) and d.verified_at is not null
+    union
+    select i.connection from connection_identity i where i."user" = holder
+  loop
+    if exists (select from connection c where c.document_id = asked and c.is_enabled and c.is_enforced
+        and (select a.deleted_at is null from account a where a.document_id = c.account)
+        and exists (select from account_member m where m.account = c.account and m."user" = holder))
+      and not is_operator(holder) then
+      return asked;
+    end if;
+  end loop;
+  return null;
+end $$;
+
+-- Whether another active member of a locked account has the role of this name there.
+create function has_other_member_with(joined uuid, holder uuid, role_name text) returns boolean
+language plpgsql volatile as $$
+begin
+  return exists (select from role r
+    join account_member_role x on x.role = r.document_id
+    join account_member m on m.document_id = x.member
+    join "user" u on u.document_id = m."user"
+    where r.name = role_name and m.account = joined and m."user" <> holder and u.is_actived and u.deleted_at is null);
+end $$;
+
+-- Serializes sign-ins of the same person at a connection, and those with the same address, as `lock_identity` does, and
+-- returns the identity behind these locks.
+create function lock_connection_identity(at_connection uuid, of_subject text, address text)
+returns setof connection_identity language plpgsql volatile rows 1 as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || at_connection || ' ' || of_subject, 0)),
+    pg_advisory_xact_lock(hashtextextended('address ' || email_key(address), 0));
+  return query select i.* from connection_identity i where i.connection = at_connection and i.subject = of_subject;
+end $$;
+
+-- Locks the users of a connection, of all domains or of one, in the order of their ids, and returns them.
+create function lock_connection_users(asked uuid, of_domain text) returns uuid[] language plpgsql volatile as $$
+declare
+  holders uuid[] := array(select i."user" from connection_identity i
+    where i.connection = asked and (of_domain is null
+      or (select domain_of(u.email) = of_domain from "user" u where u.document_id = i."user"))
+    order by i."user");
+begin
+  perform from "user" u where u.document_id = any(holders) order by u.document_id for no key update;
+  return holders;
+end $$;
+
+-- Ends what the users of a connection opened, of all domains or of one: sessions, tokens of apps, pending codes and API
+-- keys. With `forgets` they are no longer known at the connection. Returns their number.
+create function end_connection_access(asked uuid, of_domain text, forgets boolean, at timestamptz) returns integer
+language plpgsql volatile as $$
+declare
+  holders uuid[] := lock_connection_users(asked, of_domain);
+  holder uuid;
+begin
+  foreach holder in array holders loop
+    perform end_access_of(holder, at, false, null);
+    update api_key set revoked_at = at, updated_at = at where document_id = any(array(
+      select k.document_id from api_key k where k."user" = holder and k.revoked_at is null
+      order by k.document_id for no key update));
+  end loop;
+  if forgets then
+    delete from connection_identity where connection = asked and "user" = any(holders);
+  end if;
+  return cardinality(holders);
 end $$;

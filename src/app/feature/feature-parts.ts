@@ -59,6 +59,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     pulls: workers.pulls,
     accountDefaults: config.accountLimits,
     lookup: options.lookup,
+    resolveTxt: options.resolveTxt,
     fetch: buildGuardedFetch({
       lookup: options.lookup,
       rules: built.callbackRules,

@@ -25,6 +25,7 @@ import type { HealthDeps } from '../../operations/health/health.ts'
 import type { ServiceFacts } from '../../operations/health/service-facts.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
+import type { ResolveTxt } from '../../outbound/guard/dns-text.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { RealtimeDeps } from '../../realtime/realtime.routes.ts'
 import type { TestEventDeps } from '../../realtime/test-event.routes.ts'
@@ -50,6 +51,8 @@ export interface FeatureParts {
   accountDefaults: AccountLimits
   callbackRules: CallbackRules
   lookup: Lookup
+  /** Finds the TXT records that prove domains. */
+  resolveTxt: ResolveTxt
   /** For URLs given by users and clients. */
   fetch: GuardedFetch
   workerId: string

@@ -13,6 +13,8 @@ import { checkAccountExists } from '../../identity/account/account.ts'
 import { accountMemberRoutes } from '../../identity/account/account-member.routes.ts'
 import { invitationRoutes } from '../../identity/account/invitation/invitation.routes.ts'
 import { accountLimitRoutes } from '../../identity/account/limit/account-limit.routes.ts'
+import { connectionRoutes } from '../../identity/connection/connection.routes.ts'
+import { connectionDomainRoutes } from '../../identity/connection/domain/connection-domain.routes.ts'
 import { signInBrowser } from '../../identity/pages/browser/browser-session.ts'
 import { portalSessionRoutes } from '../../identity/portal/portal-session.routes.ts'
 import { sessionListRoutes } from '../../identity/session/list/session-list.routes.ts'
@@ -184,6 +186,8 @@ export const FEATURES: readonly Feature[] = [
   feature(accountLimitRoutes, ({ accountDefaults }) => ({ accountDefaults })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(invitationRoutes, linkDeps),
+  feature(connectionRoutes, ({ ids, keyring, callbackRules }) => ({ ids, keyring, callbackRules })),
+  feature(connectionDomainRoutes, ({ ids, random, resolveTxt }) => ({ ids, random, resolveTxt })),
   feature(portalSessionRoutes, ({ ids, random, keys }) => ({ ids, random, baseUrl: keys.issuer })),
   feature(roleRoutes, roleDeps),
   feature(roleHolderRoutes, nothing),

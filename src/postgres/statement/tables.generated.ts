@@ -195,6 +195,58 @@ export interface CatalogueSync {
   written: number;
 }
 
+export interface Connection {
+  account: string;
+  client_id: string | null;
+  created_at: Timestamp;
+  created_by: string | null;
+  default_role: string | null;
+  document_id: string;
+  groups_claim: string | null;
+  is_email_trusted: boolean | null;
+  is_enabled: Generated<boolean>;
+  is_enforced: Generated<boolean>;
+  is_jit: Generated<boolean>;
+  issuer: string | null;
+  kind: string;
+  name: string;
+  scopes: string[] | null;
+  secret_encrypted: string | null;
+  session_hours: Generated<number>;
+  updated_at: Timestamp;
+  updated_by: string | null;
+}
+
+export interface ConnectionDomain {
+  account: string;
+  checked_at: Timestamp | null;
+  connection: string;
+  created_at: Timestamp;
+  document_id: string;
+  domain: string;
+  expires_at: Timestamp | null;
+  token: string;
+  updated_at: Timestamp;
+  verified_at: Timestamp | null;
+  verified_by: string | null;
+}
+
+export interface ConnectionGroupRole {
+  connection: string;
+  group_name: string;
+  role: string;
+}
+
+export interface ConnectionIdentity {
+  connection: string;
+  created_at: Timestamp;
+  document_id: string;
+  last_login_at: Timestamp;
+  subject: string;
+  updated_at: Timestamp;
+  user: string;
+}
+
 export interface Contract {
   account: string;
   created_at: Timestamp;
@@ -341,6 +393,7 @@ export interface KeptMail {
 export interface LoginCode {
   code_challenge: string | null;
   code_hash: Buffer;
+  connection: string | null;
   created_at: Timestamp;
   expires_at: Timestamp;
   identity: Json | null;
@@ -352,6 +405,7 @@ export interface LoginCode {
 export interface LoginFlow {
   binding_hash: Buffer | null;
   code_challenge: string | null;
+  connection: string | null;
   consumed_at: Timestamp | null;
   created_at: Timestamp;
   expires_at: Timestamp;
@@ -1180,6 +1234,10 @@ export interface DB {
   audit_log: AuditLog;
   audit_publication: AuditPublication;
   catalogue_sync: CatalogueSync;
+  connection: Connection;
+  connection_domain: ConnectionDomain;
+  connection_group_role: ConnectionGroupRole;
+  connection_identity: ConnectionIdentity;
   contract: Contract;
   delivery_worker: DeliveryWorker;
   email_change: EmailChange;
@@ -1306,6 +1364,27 @@ export interface Narrowed {
   audit_log: {
     document_id: Id<"audit entry">;
   };
+  connection: {
+    account: Id<"account">;
+    default_role: Id<"role">;
+    document_id: Id<"connection">;
+    kind: "oidc" | "saml";
+  };
+  connection_domain: {
+    account: Id<"account">;
+    connection: Id<"connection">;
+    document_id: Id<"connection domain">;
+    verified_by: "dns" | "operator";
+  };
+  connection_group_role: {
+    connection: Id<"connection">;
+    role: Id<"role">;
+  };
+  connection_identity: {
+    connection: Id<"connection">;
+    document_id: Id<"connection identity">;
+    user: Id<"user">;
+  };
   contract: {
     account: Id<"account">;
     created_by: Id<"user">;
@@ -1344,10 +1423,12 @@ export interface Narrowed {
     document_id: Id<"kept mail">;
   };
   login_code: {
+    connection: Id<"connection">;
     purpose: "sign-in" | "link";
     user: Id<"user">;
   };
   login_flow: {
+    connection: Id<"connection">;
     purpose: "sign-in" | "link";
     user: Id<"user">;
   };
