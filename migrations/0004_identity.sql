@@ -504,19 +504,27 @@ create table connection (
   default_role uuid references role (document_id) on delete set null,
   -- Longest session that it opens.
   session_hours integer not null default 24 check (session_hours between 1 and 2160),
-  -- OpenID Connect.
+  -- The issuer of an OpenID provider, or the entity id of a SAML one.
   issuer text,
+  -- OpenID Connect.
   client_id text,
   scopes text[],
+  -- Of SAML the name of an attribute; null there means the usual ones.
   groups_claim text,
   is_email_trusted boolean,
+  -- SAML. Certificates are PEM; names of attributes that are null mean the usual ones.
+  sso_url text,
+  certificates text[],
+  email_attribute text,
+  name_attribute text,
   -- Of OpenID Connect the secret of the client.
   secret_encrypted text,
   created_by uuid,
   updated_by uuid,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
-  check (kind <> 'oidc' or num_nulls(issuer, client_id, scopes, is_email_trusted, secret_encrypted) = 0)
+  check (kind <> 'oidc' or num_nulls(issuer, client_id, scopes, is_email_trusted, secret_encrypted) = 0),
+  check (kind <> 'saml' or num_nulls(issuer, sso_url, certificates) = 0)
 );
 create index connection_account_idx on connection (account, created_at);
 create index connection_default_role_idx on connection (default_role) where default_role is not null;

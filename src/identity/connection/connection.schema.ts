@@ -2,11 +2,12 @@ import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } 
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { type ConnectionRecord, connection } from './connection.store.ts'
+import { CreateSaml, SamlPart, toSamlPart, UpdateSaml } from './saml/saml-settings.schema.ts'
 
-const KindSchema = named('ConnectionKind', enumSchema(['oidc', 'saml'], { description: '`oidc`: an OpenID provider.' }))
-
-/** The kinds that can be created. */
-const NewKindSchema = named('NewConnectionKind', enumSchema(['oidc'], { description: '`oidc`: an OpenID provider.' }))
+const KindSchema = named(
+  'ConnectionKind',
+  enumSchema(['oidc', 'saml'], { description: '`oidc`: an OpenID provider. `saml`: a SAML 2.0 identity provider.' }),
+)
 
 /** Longest name of a group, in characters: Microsoft sends ids, LDAP distinguished names. */
 export const GROUP_NAME_LIMIT = 256
@@ -47,18 +48,17 @@ const EmailTrustSchema = Type.Boolean({
     'Whether an address counts as verified when the provider does not say so. For a provider whose people cannot set their own address. Default false.',
 })
 
-const GroupRoleSchema = named(
-  'ConnectionGroupRole',
-  Type.Object({
-    group: Type.String({
-      minLength: 1,
-      maxLength: GROUP_NAME_LIMIT,
-      pattern: '^[^\\u0000-\\u001f\\u007f]+$',
-      description: 'As the provider writes it. Compared exactly.',
-    }),
-    role: UuidSchema,
+const groupRoleMembers = {
+  group: Type.String({
+    minLength: 1,
+    maxLength: GROUP_NAME_LIMIT,
+    pattern: '^[^\\u0000-\\u001f\\u007f]+$',
+    description: 'As the provider writes it. Compared exactly.',
   }),
-)
+  role: UuidSchema,
+}
+const GroupRoleRow = named('ConnectionGroupRole', Type.Object(groupRoleMembers))
+const GroupRoleSchema = named('GiveConnectionGroupRole', Type.Object(groupRoleMembers))
 const GroupRolesSchema = Type.Array(GroupRoleSchema, {
   maxItems: GROUP_ROLES_LIMIT,
   description: 'The account-scoped roles that groups of the provider give. Replaced as a whole.',
@@ -91,9 +91,10 @@ export const ConnectionRow = named(
     }),
     is_jit: Type.Boolean({ description: 'Whether unknown people of its proven domains become users and members.' }),
     default_role: nullable(Type.String({ ...UuidSchema, description: 'Of a member none of whose groups has a role.' })),
-    group_roles: Type.Array(GroupRoleSchema),
+    group_roles: Type.Array(GroupRoleRow),
     session_hours: Type.Integer({ description: 'Longest session that it opens.' }),
     oidc: nullable(OidcPart),
+    saml: nullable(SamlPart),
     created_by: nullable(UuidSchema),
     updated_by: nullable(UuidSchema),
     created_at: TimestampSchema,
@@ -126,7 +127,7 @@ const oidcSettings = {
 export const CreateConnectionBody = named(
   'CreateConnection',
   Type.Object({
-    kind: NewKindSchema,
+    kind: KindSchema,
     name: lineSchema(100),
     ...settings,
     oidc: Type.Optional(
@@ -140,6 +141,7 @@ export const CreateConnectionBody = named(
         }),
       ),
     ),
+    saml: Type.Optional(CreateSaml),
   }),
 )
 
@@ -160,6 +162,7 @@ export const UpdateConnectionBody = named(
           }),
         ),
       ),
+      saml: Type.Optional(UpdateSaml),
     },
     { additionalProperties: false, minProperties: 1 },
   ),
@@ -182,5 +185,8 @@ export function toConnectionRow(found: ConnectionRecord): Static<typeof Connecti
     is_email_trusted: isEmailTrusted ?? false,
     redirect_path: `/api/v3/auth/login/oauth/${found.id}/callback`,
   }
-  return { ...toStoredRow(found), group_roles: found.groupRoles, oidc: oidc || null }
+  const { ssoUrl, certificates } = found
+  const isSaml = issuer !== null && ssoUrl !== null && certificates !== null
+  const saml = isSaml ? toSamlPart(found.id, { ...found, issuer, ssoUrl, certificates }) : null
+  return { ...toStoredRow(found), group_roles: found.groupRoles, oidc: oidc || null, saml }
 }

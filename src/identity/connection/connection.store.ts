@@ -24,6 +24,10 @@ export const connection = defineRecord('connection', [
   'scopes',
   'groups_claim',
   'is_email_trusted',
+  'sso_url',
+  'certificates',
+  'email_attribute',
+  'name_attribute',
   'created_by',
   'updated_by',
   'created_at',
@@ -113,10 +117,11 @@ const toLists = (groupRoles: readonly GroupRole[]): GroupLists => ({
 const insert = closingStatement<Omit<NewConnection, 'groupRoles'> & GroupLists>(`
   new_connection as (
     insert into connection (document_id, account, kind, name, is_enabled, is_enforced, is_jit, default_role,
-      session_hours, issuer, client_id, scopes, groups_claim, is_email_trusted, secret_encrypted, created_by, updated_by,
+      session_hours, issuer, client_id, scopes, groups_claim, is_email_trusted, sso_url, certificates, email_attribute,
+      name_attribute, secret_encrypted, created_by, updated_by,
       created_at, updated_at)
     values ($id, $account, $kind, $name, $isEnabled, $isEnforced, $isJit, $defaultRole, $sessionHours, $issuer,
-      $clientId, $scopes, $groupsClaim, $isEmailTrusted, $secretEncrypted, $by, $by, $now, $now)
+      $clientId, $scopes, $groupsClaim, $isEmailTrusted, $ssoUrl, $certificates, $emailAttribute, $nameAttribute, $secretEncrypted, $by, $by, $now, $now)
     returning document_id
   ), new_group_roles as (
     insert into connection_group_role (connection, group_name, role)
@@ -145,6 +150,10 @@ export type ConnectionChange = Partial<
     | 'scopes'
     | 'groupsClaim'
     | 'isEmailTrusted'
+    | 'ssoUrl'
+    | 'certificates'
+    | 'emailAttribute'
+    | 'nameAttribute'
     | 'secretEncrypted'
   >
 >
@@ -161,6 +170,10 @@ const changeColumns = columnChange<ConnectionChange & { by: UserId; now: Date }>
   scopes: 'scopes = $scopes',
   groupsClaim: 'groups_claim = $groupsClaim',
   isEmailTrusted: 'is_email_trusted = $isEmailTrusted',
+  ssoUrl: 'sso_url = $ssoUrl',
+  certificates: 'certificates = $certificates',
+  emailAttribute: 'email_attribute = $emailAttribute',
+  nameAttribute: 'name_attribute = $nameAttribute',
   secretEncrypted: 'secret_encrypted = $secretEncrypted',
   by: 'updated_by = $by',
   now: 'updated_at = $now',

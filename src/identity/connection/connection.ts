@@ -1,8 +1,8 @@
 import type { AccountId, ConnectionId, IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
-import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
+import { notFound, Problem } from '../../http/problem/problem.ts'
 import { type Caller, includesAccount } from '../../http/shape/caller.ts'
-import { type CallbackRules, checkCallbackUrl } from '../../outbound/guard/callback-url.ts'
+import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { checkHoldsGrants } from '../access/delegation.ts'
 import type { RoleId } from '../access/role.store.ts'
@@ -21,12 +21,12 @@ import {
   insertConnection,
   lockConnectionUsers,
 } from './connection.store.ts'
+import { type KindInput, readKindChange, readNewKind } from './settings-of-kind.ts'
 
 /** Connections of one account. */
 const CONNECTIONS_LIMIT = 10
 
 const DEFAULT_SESSION_HOURS = 24
-const DEFAULT_SCOPES = ['openid', 'email', 'profile']
 
 /** Dependencies of the operations on connections. */
 export interface ConnectionDeps {
@@ -41,18 +41,8 @@ export function connectionSecretContextOf(id: string): string {
   return `connection:${id}`
 }
 
-/** The part of an OpenID provider in a request. */
-interface OidcInput {
-  issuer?: string
-  client_id?: string
-  client_secret?: string
-  scopes?: string[]
-  groups_claim?: string | null
-  is_email_trusted?: boolean
-}
-
 /** The settings that a request may hold, in the words of the wire. */
-interface SettingsInput {
+interface SettingsInput extends KindInput {
   name?: string
   is_enabled?: boolean
   is_enforced?: boolean
@@ -60,7 +50,6 @@ interface SettingsInput {
   default_role?: string | null
   group_roles?: readonly { group: string; role: string }[]
   session_hours?: number
-  oidc?: OidcInput
 }
 
 /** The connection of a path. Throws 404, also for one of another account. */
@@ -92,21 +81,25 @@ export function checkMayConnect(caller: Caller, account: AccountId): void {
 export async function createConnection(
   deps: ConnectionDeps,
   db: Database,
-  input: { target: AccountTarget; body: SettingsInput & { kind: 'oidc'; name: string }; caller: Caller; now: Date },
+  input: {
+    target: AccountTarget
+    body: SettingsInput & { kind: 'oidc' | 'saml'; name: string }
+    caller: Caller
+    now: Date
+  },
 ): Promise<ConnectionRecord> {
   const { target, body, caller, now } = input
   const account = target.id as AccountId
   const living = includesAccount(target.scope, account) ? await countConnectionsOf(db, account) : undefined
   if (living === undefined) throw notFound('account')
   checkMayConnect(caller, account)
-  const oidc = readNewOidc(deps, body.oidc)
+  const { columns, secret } = readNewKind(deps, body)
   if (living >= CONNECTIONS_LIMIT)
     throw new Problem('limit_reached', `An account has at most ${CONNECTIONS_LIMIT} connections. Delete one first.`)
   const groupRoles = toGroupRoles(body.group_roles)
   const defaultRole = (body.default_role ?? null) as RoleId | null
   await checkRoles(db, { account, caller, before: [], after: listRoles(groupRoles, defaultRole) })
   const id = deps.ids.next<'connection'>()
-  const { client_secret: secret, ...kept } = oidc
   return insertConnection(db, {
     id,
     account,
@@ -118,12 +111,8 @@ export async function createConnection(
     defaultRole,
     groupRoles,
     sessionHours: body.session_hours ?? DEFAULT_SESSION_HOURS,
-    issuer: kept.issuer,
-    clientId: kept.client_id,
-    scopes: withOpenId(kept.scopes ?? DEFAULT_SCOPES),
-    groupsClaim: kept.groups_claim ?? null,
-    isEmailTrusted: kept.is_email_trusted ?? false,
-    secretEncrypted: deps.keyring.seal(secret, connectionSecretContextOf(id)),
+    ...columns,
+    secretEncrypted: secret === null ? null : deps.keyring.seal(secret, connectionSecretContextOf(id)),
     by: caller.userId,
     now,
   })
@@ -142,7 +131,6 @@ export async function changeConnection(
   const { body, caller, now } = input
   const before = await loadConnection(db, input, { lock: true })
   checkMayConnect(caller, before.account)
-  checkOidcChange(deps, before, body.oidc)
   const groupRoles = body.group_roles && toGroupRoles(body.group_roles)
   const change = findChange(deps, before, body)
   const isSameGroups = !groupRoles || describeGroups(groupRoles) === describeGroups(before.groupRoles)
@@ -177,41 +165,6 @@ export async function deleteConnection(
   return found
 }
 
-type NewOidc = OidcInput & { issuer: string; client_id: string; client_secret: string }
-
-function readNewOidc(deps: ConnectionDeps, oidc: OidcInput | undefined): NewOidc {
-  if (!oidc) throw invalidField('oidc', 'required', 'is required when kind is oidc')
-  checkIssuer(deps, oidc.issuer ?? '')
-  return oidc as NewOidc
-}
-
-/**
- * Checks that the stored secret stays at its provider: another issuer needs a secret of its own, so that a caller who may
- * change a connection cannot have it sent elsewhere. Throws a 422.
- */
-function checkOidcChange(deps: ConnectionDeps, before: ConnectionRecord, oidc: OidcInput | undefined): void {
-  if (!oidc) return
-  if (before.kind !== 'oidc') throw invalidField('oidc', 'not_allowed', `is not accepted: the kind is ${before.kind}`)
-  if (oidc.issuer === undefined || oidc.issuer === before.issuer) return
-  checkIssuer(deps, oidc.issuer)
-  if (oidc.client_secret === undefined)
-    throw invalidField(
-      'oidc.client_secret',
-      'required',
-      'is required with another issuer: the stored one is not sent there',
-    )
-}
-
-/** The rules of callbacks, and those of OpenID Connect Discovery 1.0 section 3. Throws a 422 on `oidc.issuer`. */
-function checkIssuer({ callbackRules }: ConnectionDeps, issuer: string): void {
-  const checked = checkCallbackUrl(issuer, callbackRules)
-  if (!checked.ok) throw invalidField('oidc.issuer', checked.code, checked.message)
-  if (/[?#]/.test(issuer))
-    throw invalidField('oidc.issuer', 'url_invalid', 'is an issuer, so it has no query and no fragment')
-}
-
-const withOpenId = (scopes: readonly string[]) => ['openid', ...scopes.filter((scope) => scope !== 'openid')]
-
 const toGroupRoles = (given: SettingsInput['group_roles'] = []): GroupRole[] =>
   given.map(({ group, role }) => ({ group, role: role as RoleId }))
 
@@ -234,10 +187,9 @@ async function checkRoles(
   checkMemberRoles(found, { caller, ids: after, held: before, account })
 }
 
-/** The columns that differ. */
+/** The columns that differ. Throws a 422. */
 function findChange(deps: ConnectionDeps, before: ConnectionRecord, body: SettingsInput): ConnectionChange {
-  const { oidc = {} } = body
-  const secret = oidc.client_secret
+  const secret = body.oidc?.client_secret
   const asked: ConnectionChange = {
     ...(body.name !== undefined && { name: body.name }),
     ...(body.is_enabled !== undefined && { isEnabled: body.is_enabled }),
@@ -245,11 +197,7 @@ function findChange(deps: ConnectionDeps, before: ConnectionRecord, body: Settin
     ...(body.is_jit !== undefined && { isJit: body.is_jit }),
     ...(body.default_role !== undefined && { defaultRole: body.default_role as RoleId | null }),
     ...(body.session_hours !== undefined && { sessionHours: body.session_hours }),
-    ...(oidc.issuer !== undefined && { issuer: oidc.issuer }),
-    ...(oidc.client_id !== undefined && { clientId: oidc.client_id }),
-    ...(oidc.scopes !== undefined && { scopes: withOpenId(oidc.scopes) }),
-    ...(oidc.groups_claim !== undefined && { groupsClaim: oidc.groups_claim }),
-    ...(oidc.is_email_trusted !== undefined && { isEmailTrusted: oidc.is_email_trusted }),
+    ...readKindChange(deps, before, body),
   }
   const same = before as unknown as Record<string, unknown>
   const differing = Object.entries(asked).filter(

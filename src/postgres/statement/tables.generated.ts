@@ -197,11 +197,13 @@ export interface CatalogueSync {
 
 export interface Connection {
   account: string;
+  certificates: string[] | null;
   client_id: string | null;
   created_at: Timestamp;
   created_by: string | null;
   default_role: string | null;
   document_id: string;
+  email_attribute: string | null;
   groups_claim: string | null;
   is_email_trusted: boolean | null;
   is_enabled: Generated<boolean>;
@@ -210,9 +212,11 @@ export interface Connection {
   issuer: string | null;
   kind: string;
   name: string;
+  name_attribute: string | null;
   scopes: string[] | null;
   secret_encrypted: string | null;
   session_hours: Generated<number>;
+  sso_url: string | null;
   updated_at: Timestamp;
   updated_by: string | null;
 }
