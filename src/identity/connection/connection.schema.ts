@@ -2,7 +2,7 @@ import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } 
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { type ConnectionRecord, connection } from './connection.store.ts'
-import { CreateSaml, SamlPart, toSamlPart, UpdateSaml } from './saml/saml-settings.schema.ts'
+import { CreateSaml, SamlPart, toSamlPart, UpdateSaml } from './saml/settings/saml-settings.schema.ts'
 
 const KindSchema = named(
   'ConnectionKind',

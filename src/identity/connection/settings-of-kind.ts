@@ -1,7 +1,7 @@
 import { invalidField } from '../../http/problem/problem.ts'
 import { type CallbackRules, checkCallbackUrl } from '../../outbound/guard/callback-url.ts'
 import type { ConnectionChange, ConnectionRecord, NewConnection } from './connection.store.ts'
-import { readNewSaml, readSamlChange, type SamlInput } from './saml/saml-settings.ts'
+import { readNewSaml, readSamlChange, type SamlInput } from './saml/settings/saml-settings.ts'
 
 /** The part of an OpenID provider in a request, in the words of the wire. */
 export interface OidcInput {

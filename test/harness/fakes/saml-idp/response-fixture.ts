@@ -1,5 +1,5 @@
-import type { SamlProof, Verification } from '../../../../src/identity/connection/saml/verify-response.ts'
-import { readResponse, verifyResponse } from '../../../../src/identity/connection/saml/verify-response.ts'
+import type { SamlProof, Verification } from '../../../../src/identity/connection/saml/response/verify-response.ts'
+import { readResponse, verifyResponse } from '../../../../src/identity/connection/saml/response/verify-response.ts'
 import { createSamlKey, type SamlKey } from './saml-key.ts'
 import {
   type AssertionFacts,

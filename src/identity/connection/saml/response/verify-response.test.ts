@@ -6,14 +6,14 @@ import {
   NOW,
   type ResponseChange,
   type ResponseFixture,
-} from '../../../../test/harness/fakes/saml-idp/response-fixture.ts'
-import { createSamlKey } from '../../../../test/harness/fakes/saml-idp/saml-key.ts'
+} from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
+import { createSamlKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
 import {
   buildSignature,
   DS,
   placeSignature,
   signElement,
-} from '../../../../test/harness/fakes/saml-idp/signed-response.ts'
+} from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
 
 const EMAIL_FORMAT = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'

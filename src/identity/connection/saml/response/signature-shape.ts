@@ -1,6 +1,6 @@
+import { isElement, listElements, textOf, type XmlElement } from '../xml/xml-document.ts'
 import { refuse, type SamlRefused } from './saml-refusal.ts'
 import { isSignatureMethod } from './signed-info.ts'
-import { isElement, listElements, textOf, type XmlElement } from './xml/xml-document.ts'
 
 const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#'
 const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature'

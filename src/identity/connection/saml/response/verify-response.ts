@@ -1,10 +1,10 @@
+import { parseXml } from '../xml/parse-xml.ts'
+import { XML_LIMITS } from '../xml/xml-fault.ts'
 import { checkAssertion, type Expected } from './read-assertion.ts'
 import { type AttributeNames, readPerson, type SamlPerson } from './read-person.ts'
 import { checkResponseShape, type ResponseShape } from './response-shape.ts'
 import { refuse, type SamlRefused } from './saml-refusal.ts'
 import { verifySignature } from './verify-signature.ts'
-import { parseXml } from './xml/parse-xml.ts'
-import { XML_LIMITS } from './xml/xml-fault.ts'
 
 /** A proven person, and the assertion that proves it. */
 export interface SamlProof {

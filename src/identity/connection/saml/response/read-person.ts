@@ -1,6 +1,6 @@
+import { childrenOf, textOf, type XmlElement } from '../xml/xml-document.ts'
 import { hasControls } from './read-assertion.ts'
 import { refuse, type SamlRefused } from './saml-refusal.ts'
-import { childrenOf, textOf, type XmlElement } from './xml/xml-document.ts'
 
 /** Names of the attributes that a connection reads. Null: the usual ones. */
 export interface AttributeNames {

@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import {
   createResponseFixture,
   type ResponseFixture,
-} from '../../../../test/harness/fakes/saml-idp/response-fixture.ts'
-import { createSamlKey } from '../../../../test/harness/fakes/saml-idp/saml-key.ts'
+} from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
+import { createSamlKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
 import {
   buildSignature,
   DS,
@@ -11,7 +11,7 @@ import {
   SAML,
   SAMLP,
   TRANSFORMS,
-} from '../../../../test/harness/fakes/saml-idp/signed-response.ts'
+} from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
 
 /*
  * Responses with a genuine signature of the identity provider, around which an attacker has changed the document

@@ -1,7 +1,7 @@
+import { parseXml } from '../xml/parse-xml.ts'
+import { childrenOf, isElement, textOf, type XmlElement } from '../xml/xml-document.ts'
+import type { XmlFault } from '../xml/xml-fault.ts'
 import { CERTIFICATE_LIMIT, type CertificateFault, readCertificate } from './idp-certificate.ts'
-import { parseXml } from './xml/parse-xml.ts'
-import { childrenOf, isElement, textOf, type XmlElement } from './xml/xml-document.ts'
-import type { XmlFault } from './xml/xml-fault.ts'
 
 /** The settings of an identity provider, as its metadata has them. */
 export interface IdpMetadata {

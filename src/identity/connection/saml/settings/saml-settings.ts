@@ -1,4 +1,4 @@
-import { invalidField } from '../../../http/problem/problem.ts'
+import { invalidField } from '../../../../http/problem/problem.ts'
 import { CERTIFICATE_LIMIT, readCertificate } from './idp-certificate.ts'
 
 /** The part of a SAML provider in a request, in the words of the wire. */

@@ -4,8 +4,8 @@ import {
   createResponseFixture,
   judgeResponse,
   type ResponseFixture,
-} from '../../../../test/harness/fakes/saml-idp/response-fixture.ts'
-import { encodeResponse, SAML, SAMLP, signElement } from '../../../../test/harness/fakes/saml-idp/signed-response.ts'
+} from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
+import { encodeResponse, SAML, SAMLP, signElement } from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
 import { RESPONSE_LIMIT } from './verify-response.ts'
 
 let fixture: ResponseFixture

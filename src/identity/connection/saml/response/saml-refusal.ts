@@ -1,4 +1,4 @@
-import type { XmlFault } from './xml/xml-fault.ts'
+import type { XmlFault } from '../xml/xml-fault.ts'
 
 /** Why a response does not prove a person. The words are those of log and audit entry (docs/contract/saml.md#refusals). */
 export type SamlRefusal =

@@ -1,7 +1,7 @@
-import { invalidField, Problem } from '../../../http/problem/problem.ts'
-import { findOwnFault, type GuardedFetch, GuardedFetchError } from '../../../outbound/guarded-fetch.ts'
+import { invalidField, Problem } from '../../../../http/problem/problem.ts'
+import { findOwnFault, type GuardedFetch, GuardedFetchError } from '../../../../outbound/guarded-fetch.ts'
+import { XML_LIMITS } from '../xml/xml-fault.ts'
 import { type IdpMetadata, readIdpMetadata } from './idp-metadata.ts'
-import { XML_LIMITS } from './xml/xml-fault.ts'
 
 /** Dependencies of reading the metadata of a provider. */
 export interface MetadataDeps {

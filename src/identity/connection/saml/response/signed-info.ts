@@ -1,5 +1,5 @@
 import { verify, X509Certificate } from 'node:crypto'
-import { childrenOf, listElements, textOf, type XmlElement } from './xml/xml-document.ts'
+import { childrenOf, listElements, textOf, type XmlElement } from '../xml/xml-document.ts'
 
 const HASHES: Readonly<Record<string, string>> = {
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256': 'sha256',

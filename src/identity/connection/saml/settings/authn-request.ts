@@ -1,5 +1,5 @@
 import { deflateRawSync } from 'node:zlib'
-import { escapeXml } from './xml/escape-xml.ts'
+import { escapeXml } from '../xml/escape-xml.ts'
 
 /** What a request says of us, and to whom. */
 export interface AuthnRequestFacts {

@@ -1,5 +1,5 @@
-import { named, nullable, TimestampSchema } from '../../../http/route/schema.ts'
-import { type Static, Type } from '../../../http/shape/schema-type.ts'
+import { named, nullable, TimestampSchema } from '../../../../http/route/schema.ts'
+import { type Static, Type } from '../../../../http/shape/schema-type.ts'
 import { CERTIFICATE_CHARACTERS, CERTIFICATE_LIMIT, readCertificate } from './idp-certificate.ts'
 import type { SamlColumns } from './saml-settings.ts'
 import { buildSamlUrls } from './saml-url.ts'

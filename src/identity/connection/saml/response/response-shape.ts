@@ -1,6 +1,6 @@
+import { childrenOf, isElement, listElements, textOf, type XmlElement } from '../xml/xml-document.ts'
 import { refuse, type SamlRefused } from './saml-refusal.ts'
 import { checkSignatureShape } from './signature-shape.ts'
-import { childrenOf, isElement, listElements, textOf, type XmlElement } from './xml/xml-document.ts'
 
 /** A response of the only form that is verified: nothing of it is proven yet. */
 export interface ResponseShape {

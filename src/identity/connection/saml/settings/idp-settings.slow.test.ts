@@ -1,12 +1,12 @@
 import { inflateRawSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { createSamlKey } from '../../../../test/harness/fakes/saml-idp/saml-key.ts'
+import { createSamlKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
+import { parseXml } from '../xml/parse-xml.ts'
+import { childrenOf, textOf } from '../xml/xml-document.ts'
 import { buildAuthnRequestUrl } from './authn-request.ts'
 import { readCertificate } from './idp-certificate.ts'
 import { readIdpMetadata } from './idp-metadata.ts'
 import { buildServiceMetadata } from './service-metadata.ts'
-import { parseXml } from './xml/parse-xml.ts'
-import { childrenOf, textOf } from './xml/xml-document.ts'
 
 const NOW = new Date('2026-11-27T12:00:00.000Z')
 const readXml = (text: string) => {

@@ -1,4 +1,4 @@
-import { escapeXml } from './xml/escape-xml.ts'
+import { escapeXml } from '../xml/escape-xml.ts'
 
 /**
  * The metadata of the service for a connection (SAML 2.0 metadata, 2.4.4), which an identity provider imports: its

@@ -1,5 +1,5 @@
+import { childrenOf, isElement, textOf, type XmlElement } from '../xml/xml-document.ts'
 import { refuse, type SamlRefused } from './saml-refusal.ts'
-import { childrenOf, isElement, textOf, type XmlElement } from './xml/xml-document.ts'
 
 /** What a response is checked against. */
 export interface Expected {
