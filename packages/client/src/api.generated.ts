@@ -1111,6 +1111,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/identity/account/{id}/connection/saml-metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the settings of a SAML provider from its metadata
+         * @description From the XML, or once from its URL. Stores nothing: create or change a connection with the answer.
+         *
+         *     The body is at most 192 KiB.
+         *
+         *     Needs the permission `connection:read-metadata`.
+         */
+        post: operations["connectionReadMetadata"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/identity/account/{id}/connection/{connection}": {
         parameters: {
             query?: never;
@@ -11252,6 +11276,12 @@ export interface components {
             /** @description The raw body that the signatures are of: verify it before it is parsed. */
             body: string;
         };
+        ReadSamlMetadata: {
+            /** @description The metadata of the identity provider, XML. This, or `metadata_url`. */
+            metadata?: string;
+            /** @description The URL from which it is read once: https. */
+            metadata_url?: string;
+        };
         RealtimeChannelEvent: {
             /**
              * Format: uuid
@@ -11737,6 +11767,17 @@ export interface components {
             metadata_path: string;
             /** @description Behind `BASE_URL` the assertion consumer service, to which answers go. */
             acs_path: string;
+        };
+        SamlMetadata: {
+            idp_entity_id: string;
+            sso_url: string;
+            certificates: components["schemas"]["SamlCertificate"][];
+            /** @description Whether the provider asks for signed requests. The service signs none: switch that off at the provider. */
+            wants_signed_requests: boolean;
+        };
+        SamlMetadataAnswer: {
+            data: components["schemas"]["SamlMetadata"];
+            message: string;
         };
         /** @description Of a `second_factor_required`. */
         SecondFactorHint: {
@@ -15659,6 +15700,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ConnectionAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionReadMetadata: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReadSamlMetadata"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SamlMetadataAnswer"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -78,6 +78,7 @@ export const OPERATIONS = {
     accountUpdate: { method: 'PATCH', path: '/api/v3/identity/account/{id}', isKeyed: true },
     connectionFindAll: { method: 'GET', path: '/api/v3/identity/account/{id}/connection' },
     connectionCreate: { method: 'POST', path: '/api/v3/identity/account/{id}/connection', isKeyed: true },
+    connectionReadMetadata: { method: 'POST', path: '/api/v3/identity/account/{id}/connection/saml-metadata', isKeyed: true },
     connectionDelete: { method: 'DELETE', path: '/api/v3/identity/account/{id}/connection/{connection}', isKeyed: true },
     connectionFindOne: { method: 'GET', path: '/api/v3/identity/account/{id}/connection/{connection}' },
     connectionUpdate: { method: 'PATCH', path: '/api/v3/identity/account/{id}/connection/{connection}', isKeyed: true },

@@ -14,6 +14,7 @@ import { accountMemberRoutes } from '../../identity/account/account-member.route
 import { invitationRoutes } from '../../identity/account/invitation/invitation.routes.ts'
 import { accountLimitRoutes } from '../../identity/account/limit/account-limit.routes.ts'
 import { connectionRoutes } from '../../identity/connection/connection.routes.ts'
+import { connectionMetadataRoutes } from '../../identity/connection/connection-metadata.routes.ts'
 import { connectionDomainRoutes } from '../../identity/connection/domain/connection-domain.routes.ts'
 import { signInBrowser } from '../../identity/pages/browser/browser-session.ts'
 import { portalSessionRoutes } from '../../identity/portal/portal-session.routes.ts'
@@ -187,6 +188,7 @@ export const FEATURES: readonly Feature[] = [
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(invitationRoutes, linkDeps),
   feature(connectionRoutes, ({ ids, keyring, callbackRules }) => ({ ids, keyring, callbackRules })),
+  feature(connectionMetadataRoutes, ({ fetch }) => ({ fetch })),
   feature(connectionDomainRoutes, ({ ids, random, resolveTxt }) => ({ ids, random, resolveTxt })),
   feature(portalSessionRoutes, ({ ids, random, keys }) => ({ ids, random, baseUrl: keys.issuer })),
   feature(roleRoutes, roleDeps),
