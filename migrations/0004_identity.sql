@@ -584,6 +584,18 @@ create index login_flow_connection_idx on login_flow (connection, expires_at) wh
 alter table login_code add column connection uuid references connection (document_id) on delete cascade;
 create index login_code_connection_idx on login_code (connection) where connection is not null;
 
+-- The verified response of a SAML provider, encrypted, until the browser that began comes with its cookie.
+alter table login_flow add column posted_answer text;
+
+-- Assertions of SAML that were used, by the hash of their id, until they end.
+create table saml_assertion (
+  connection uuid not null references connection (document_id) on delete cascade,
+  id_hash bytea not null,
+  expires_at timestamptz(3) not null,
+  primary key (connection, id_hash)
+);
+create index saml_assertion_expires_idx on saml_assertion (expires_at);
+
 -- Mails ---------------------------------------------------------------------------------------------------------------
 
 -- Queued mails. Their content is encrypted, and erased once they are sent or given up.
