@@ -587,13 +587,13 @@ create index login_code_connection_idx on login_code (connection) where connecti
 -- The verified response of a SAML provider, encrypted, until the browser that began comes with its cookie.
 alter table login_flow add column posted_answer text;
 
--- Assertions of SAML that were used, by the hash of their id, until they end.
+-- Assertions of SAML that were used, by the hash of their connection and id, until they end.
 create table saml_assertion (
+  id_hash bytea primary key,
   connection uuid not null references connection (document_id) on delete cascade,
-  id_hash bytea not null,
-  expires_at timestamptz(3) not null,
-  primary key (connection, id_hash)
+  expires_at timestamptz(3) not null
 );
+create index saml_assertion_connection_idx on saml_assertion (connection);
 create index saml_assertion_expires_idx on saml_assertion (expires_at);
 
 -- Mails ---------------------------------------------------------------------------------------------------------------

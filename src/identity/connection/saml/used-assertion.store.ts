@@ -2,7 +2,7 @@ import type { ConnectionId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { statement } from '../../../postgres/statement/statement.ts'
 
-/** The id of an assertion that was used, by its hash: a provider may choose long ones. */
+/** An assertion that was used, by the hash of its connection and its id: a provider may choose long ones. */
 interface UsedAssertion {
   connection: ConnectionId
   idHash: Buffer
@@ -10,8 +10,8 @@ interface UsedAssertion {
 }
 
 const insert = statement<{ connection: string }, UsedAssertion>(`
-  insert into saml_assertion (connection, id_hash, expires_at) values ($connection, $idHash, $expiresAt)
-  on conflict (connection, id_hash) do nothing returning connection`)
+  insert into saml_assertion (id_hash, connection, expires_at) values ($idHash, $connection, $expiresAt)
+  on conflict (id_hash) do nothing returning connection`)
 
 /** Inserts a used assertion. False when it is there already, also by a transaction that has not ended. */
 export async function insertAssertion(db: Database, row: UsedAssertion): Promise<boolean> {
@@ -21,7 +21,6 @@ export async function insertAssertion(db: Database, row: UsedAssertion): Promise
 const removeOld = statement<{ connection: string }, { before: Date; limit: number }>(`
   delete from saml_assertion where id_hash = any(array(
     select id_hash from saml_assertion where expires_at < $before limit $limit for update skip locked))
-    and expires_at < $before
   returning connection`)
 
 /** Deletes assertions that expired before `before`, at most `limit`. Returns their number. */

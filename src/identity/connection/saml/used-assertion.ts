@@ -11,5 +11,6 @@ export function noteAssertion(
   db: Database,
   { connection, id, expiresAt }: { connection: ConnectionId; id: string; expiresAt: Date },
 ): Promise<boolean> {
-  return insertAssertion(db, { connection, idHash: createHash('sha256').update(id).digest(), expiresAt })
+  const idHash = createHash('sha256').update(`${connection} ${id}`).digest()
+  return insertAssertion(db, { connection, idHash, expiresAt })
 }
