@@ -47,18 +47,17 @@ const EmailTrustSchema = Type.Boolean({
     'Whether an address counts as verified when the provider does not say so. For a provider whose people cannot set their own address. Default false.',
 })
 
-const GroupRoleSchema = named(
-  'ConnectionGroupRole',
-  Type.Object({
-    group: Type.String({
-      minLength: 1,
-      maxLength: GROUP_NAME_LIMIT,
-      pattern: '^[^\\u0000-\\u001f\\u007f]+$',
-      description: 'As the provider writes it. Compared exactly.',
-    }),
-    role: UuidSchema,
+const groupRoleMembers = {
+  group: Type.String({
+    minLength: 1,
+    maxLength: GROUP_NAME_LIMIT,
+    pattern: '^[^\\u0000-\\u001f\\u007f]+$',
+    description: 'As the provider writes it. Compared exactly.',
   }),
-)
+  role: UuidSchema,
+}
+const GroupRoleRow = named('ConnectionGroupRole', Type.Object(groupRoleMembers))
+const GroupRoleSchema = named('GiveConnectionGroupRole', Type.Object(groupRoleMembers))
 const GroupRolesSchema = Type.Array(GroupRoleSchema, {
   maxItems: GROUP_ROLES_LIMIT,
   description: 'The account-scoped roles that groups of the provider give. Replaced as a whole.',
@@ -91,7 +90,7 @@ export const ConnectionRow = named(
     }),
     is_jit: Type.Boolean({ description: 'Whether unknown people of its proven domains become users and members.' }),
     default_role: nullable(Type.String({ ...UuidSchema, description: 'Of a member none of whose groups has a role.' })),
-    group_roles: Type.Array(GroupRoleSchema),
+    group_roles: Type.Array(GroupRoleRow),
     session_hours: Type.Integer({ description: 'Longest session that it opens.' }),
     oidc: nullable(OidcPart),
     created_by: nullable(UuidSchema),
