@@ -499,6 +499,7 @@ create table "login_flow" (
   consumed_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   connection uuid,
+  posted_answer text,
   constraint login_flow_check CHECK (((purpose = 'link'::text) = ("user" IS NOT NULL))),
   constraint login_flow_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
   constraint login_flow_pkey PRIMARY KEY (state_hash),
@@ -1105,6 +1106,16 @@ create table "role_permission" (
   constraint role_permission_pkey PRIMARY KEY (role, pattern),
   constraint role_permission_role_fkey FOREIGN KEY (role) REFERENCES role(document_id) ON DELETE CASCADE
 );
+
+create table "saml_assertion" (
+  id_hash bytea not null,
+  connection uuid not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint saml_assertion_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
+  constraint saml_assertion_pkey PRIMARY KEY (id_hash)
+);
+CREATE INDEX saml_assertion_connection_idx ON public.saml_assertion USING btree (connection);
+CREATE INDEX saml_assertion_expires_idx ON public.saml_assertion USING btree (expires_at);
 
 create table "session" (
   document_id uuid not null,

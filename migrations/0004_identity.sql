@@ -1083,6 +1083,16 @@ begin
     and (select not r.is_account_scoped from role r where r.document_id = ur.role));
 end $$;
 
+-- Whether an account signs members with the address of a user in by one of its connections alone.
+create function closes_ways_in(joined uuid, holder uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from connection_domain d
+      where d.domain = (select domain_of(u.email) from "user" u where u.document_id = holder) and d.verified_at is not null
+        and d.account = joined
+        and (select c.is_enabled and c.is_enforced from connection c where c.document_id = d.connection))
+    and not is_operator(holder);
+end $$;
+
 -- The connection by which alone a user signs in, because an account that it belongs to closed the other ways; null for
 -- other users.
 create function required_connection_of(holder uuid) returns uuid language plpgsql volatile as $$
@@ -1156,4 +1166,49 @@ begin
     delete from connection_identity where connection = asked and "user" = any(holders);
   end if;
   return cardinality(holders);
+end $$;
+
+-- Ends what the users of every connection of an account opened, which is locked.
+create function end_account_connections(asked uuid, at timestamptz) returns void language plpgsql volatile as $$
+declare
+  one uuid;
+begin
+  foreach one in array array(
+    select c.document_id from connection c where c.account = asked order by c.document_id for update) loop
+    perform end_connection_access(one, null, true, at);
+  end loop;
+end $$;
+
+-- Ends what members opened by the ways in that a locked connection closes, of all its proven domains or of one. Operators
+-- keep theirs, and so does the user who closes them.
+create function end_closed_access(asked uuid, of_domain text, spared uuid, at timestamptz) returns void
+language plpgsql volatile as $$
+declare
+  holders uuid[];
+  holder uuid;
+begin
+  holders := array(select m."user" from account_member m
+    where m.account = (select c.account from connection c where c.document_id = asked) and m."user" <> spared
+      and exists (select from connection_domain d
+        where d.domain = (select domain_of(u.email) from "user" u where u.document_id = m."user")
+          and d.verified_at is not null and d.connection = asked and (of_domain is null or d.domain = of_domain))
+      and not is_operator(m."user")
+    order by m."user");
+  perform from "user" u where u.document_id = any(holders) order by u.document_id for no key update;
+  foreach holder in array holders loop
+    perform end_access_of(holder, at, false, null);
+  end loop;
+end $$;
+
+-- Removes a locked user whom a connection of an account knows from the account: the connections know it no longer, and what
+-- it opened ends.
+create function forget_connected_user(holder uuid, leaving uuid, at timestamptz) returns void
+language plpgsql volatile as $$
+begin
+  delete from account_member where account = leaving and "user" = holder;
+  perform end_access_of(holder, at, false, null);
+  update api_key set revoked_at = at, updated_at = at where document_id = any(array(
+    select k.document_id from api_key k where k."user" = holder and k.revoked_at is null
+    order by k.document_id for no key update));
+  delete from connection_identity where "user" = holder;
 end $$;

@@ -255,6 +255,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/auth/login/connection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find the connection of an e-mail address
+         * @description By the domain of the address alone: the answer does not tell whether a user has it.
+         */
+        post: operations["loginFindConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/auth/login/factor": {
         parameters: {
             query?: never;
@@ -8362,6 +8382,22 @@ export interface components {
             /** @description A domain of e-mail addresses: `example.com`. It does not include those below it. */
             domain: string;
         };
+        AddressRoute: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            connection: string | null;
+            name: string | null;
+            /** @description Whether members with addresses of the domain sign in by it alone. */
+            is_enforced: boolean;
+            /** @description Behind `BASE_URL` the start of the sign-in; takes `redirect_url` in its query. */
+            start_path: string | null;
+        };
+        AddressRouteAnswer: {
+            data: components["schemas"]["AddressRoute"];
+            message: string;
+        };
         AnswerShare: {
             /** @description `http_2xx`, or a failure class of the attempt log. */
             answer: string;
@@ -9785,6 +9821,13 @@ export interface components {
             path: string;
             code: string;
             message: string;
+        };
+        FindConnection: {
+            /**
+             * Format: email
+             * @description Only its domain matters.
+             */
+            email: string;
         };
         /** @description Fixed by the contract; no setting changes them. */
         FixedRules: {
@@ -13699,6 +13742,41 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    loginFindConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FindConnection"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddressRouteAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -13734,6 +13812,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -13804,6 +13883,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -14144,6 +14224,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];

@@ -19,6 +19,7 @@ export const OPERATIONS = {
     totpFactorConfirm: { method: 'POST', path: '/api/v3/auth/factor/totp/confirm' },
     accountInvitationAccept: { method: 'POST', path: '/api/v3/auth/invitation/accept' },
     loginCode: { method: 'POST', path: '/api/v3/auth/login/code' },
+    loginFindConnection: { method: 'POST', path: '/api/v3/auth/login/connection' },
     loginFactor: { method: 'POST', path: '/api/v3/auth/login/factor' },
     loginFactorOptions: { method: 'POST', path: '/api/v3/auth/login/factor/options' },
     loginLocal: { method: 'POST', path: '/api/v3/auth/login/local' },

@@ -9,6 +9,7 @@ import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
 import type { RouteDeclaration, Routes } from '../../http/route/route.ts'
 import type { AccountLimits } from '../../identity/account/limit/account-limit.store.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
+import type { ConnectionEngines } from '../../identity/connection/connection-engines.ts'
 import type { DevProvider } from '../../identity/engine/embedded/dev-provider.ts'
 import type { Engine } from '../../identity/engine/engine.ts'
 import type { SignInPageDeps } from '../../identity/pages/sign-in/sign-in-goal.ts'
@@ -81,6 +82,8 @@ export interface FeatureParts {
   realtime: RealtimeDeps & TestEventDeps
   /** The OIDC engine. */
   engine: Engine
+  /** The engines of the connections of accounts. */
+  connections: ConnectionEngines
   /** Decides what apps ask at a managed engine. */
   engineConsent?: EngineConsent
   /** Looks for faults in the settings of a managed engine, for the log. Never rejects. */

@@ -15,6 +15,7 @@ import { invitationRoutes } from '../../identity/account/invitation/invitation.r
 import { accountLimitRoutes } from '../../identity/account/limit/account-limit.routes.ts'
 import { connectionRoutes } from '../../identity/connection/connection.routes.ts'
 import { connectionMetadataRoutes } from '../../identity/connection/connection-metadata.routes.ts'
+import { addressRouteRoutes } from '../../identity/connection/domain/address-route.routes.ts'
 import { connectionDomainRoutes } from '../../identity/connection/domain/connection-domain.routes.ts'
 import { signInBrowser } from '../../identity/pages/browser/browser-session.ts'
 import { portalSessionRoutes } from '../../identity/portal/portal-session.routes.ts'
@@ -120,9 +121,17 @@ const publishDeps = ({ ids, enableApiEventQueue, publications, accountLimits }: 
 /** Dependencies of what records events or enqueues deliveries. */
 const queueDeps = ({ ids, enableApiEventQueue }: FeatureParts) => ({ ids, enableApiEventQueue })
 
-const socialLoginDeps = ({ pages, handshakes, engine, binding, ...parts }: FeatureParts): SocialLoginDeps => ({
+const socialLoginDeps = ({
+  pages,
+  handshakes,
+  engine,
+  connections,
+  binding,
+  ...parts
+}: FeatureParts): SocialLoginDeps => ({
   ...sessionDeps(parts),
   engine,
+  connections,
   binding,
   enableApiEventQueue: parts.enableApiEventQueue,
   brand: pages.brand,
@@ -189,6 +198,7 @@ export const FEATURES: readonly Feature[] = [
   feature(invitationRoutes, linkDeps),
   feature(connectionRoutes, ({ ids, keyring, callbackRules }) => ({ ids, keyring, callbackRules })),
   feature(connectionMetadataRoutes, ({ fetch }) => ({ fetch })),
+  feature(addressRouteRoutes, nothing),
   feature(connectionDomainRoutes, ({ ids, random, resolveTxt }) => ({ ids, random, resolveTxt })),
   feature(portalSessionRoutes, ({ ids, random, keys }) => ({ ids, random, baseUrl: keys.issuer })),
   feature(roleRoutes, roleDeps),

@@ -129,7 +129,10 @@ export const PAGES: readonly Feature[] = [
   feature(stepUpPageRoutes, pageDeps),
   feature(securityRoutes, pageDeps),
   feature(passkeyPageRoutes, pageDeps),
-  feature(connectionRoutes, (parts) => ({ ...pageDeps(parts), engine: parts.engine, binding: parts.binding })),
+  feature(connectionRoutes, ({ engine, connections, binding, ...parts }) => ({
+    ...pageDeps({ engine, connections, binding, ...parts }),
+    ...{ engine, connections, binding },
+  })),
   feature(deviceRoutes, pageDeps),
   feature(accountPageRoutes, pageDeps),
   feature(passwordChangeRoutes, pageDeps),

@@ -5,7 +5,7 @@ import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { aheadStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { RoleId } from '../access/role.store.ts'
 
 /** The own identity provider of an account, without its secret. */
@@ -209,37 +209,6 @@ const remove = closingStatement<{ id: ConnectionId }>(
 /** Deletes a locked connection, with the last statement of the transaction. */
 export function deleteConnectionRow(db: Database, id: ConnectionId): Promise<void> {
   return remove(db, { id })
-}
-
-const lockUsers = aheadStatement<{ id: ConnectionId }>('select from lock_connection_users($id, null)')
-
-/** Locks the users of a locked connection, with the next statement of the transaction. */
-export async function lockConnectionUsers(db: Database, id: ConnectionId): Promise<void> {
-  await lockUsers(db, { id })
-}
-
-const endAccess = aheadStatement<{ id: ConnectionId; domain: string | null; forgets: boolean; now: Date }>(
-  'select from end_connection_access($id, $domain, $forgets, $now)',
-)
-
-/**
- * Ends what the users of a locked connection opened, of all its domains or of one, with the next statement of the
- * transaction. With `forgets` the connection knows them no longer.
- */
-export async function endConnectionAccess(
-  db: Database,
-  { id, domain = null, forgets, now }: { id: ConnectionId; domain?: string | null; forgets: boolean; now: Date },
-): Promise<void> {
-  await endAccess(db, { id, domain, forgets, now })
-}
-
-const endOfAccount = aheadStatement<{ account: AccountId; now: Date }>(`
-  select from (select c.document_id from connection c where c.account = $account order by c.document_id for update) c
-  cross join lateral end_connection_access(c.document_id, null, true, $now)`)
-
-/** Ends what the users of every connection of an account opened, with the next statement of the transaction. */
-export async function endAccessOfAccount(db: Database, input: { account: AccountId; now: Date }): Promise<void> {
-  await endOfAccount(db, input)
 }
 
 const selectStale = statement<

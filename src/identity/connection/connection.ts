@@ -9,17 +9,16 @@ import type { RoleId } from '../access/role.store.ts'
 import { checkMemberRoles, lockMemberRoles } from '../access/role.ts'
 import { ADMIN_PATTERNS } from '../access/system-roles.ts'
 import type { AccountTarget } from '../account/account.store.ts'
+import { endClosedAccess, endConnectionAccess, lockConnectionUsers } from '../connected/connected-user.store.ts'
 import {
   type ConnectionChange,
   type ConnectionRecord,
   changeLockedConnection,
   countConnectionsOf,
   deleteConnectionRow,
-  endConnectionAccess,
   findConnection,
   type GroupRole,
   insertConnection,
-  lockConnectionUsers,
 } from './connection.store.ts'
 import { type KindInput, readKindChange, readNewKind } from './settings-of-kind.ts'
 
@@ -138,7 +137,7 @@ export async function changeConnection(
   const forgets = change.issuer !== undefined || change.clientId !== undefined
   const isEnd = forgets || change.isEnabled === false
   // Users are locked before roles (`LOCK_ORDER`).
-  if (isEnd) await lockConnectionUsers(db, before.id)
+  if (isEnd || isEnforcing(before, change)) await lockConnectionUsers(db, before.id)
   const defaultRole = change.defaultRole === undefined ? before.defaultRole : change.defaultRole
   if (!isSameGroups || change.defaultRole !== undefined)
     await checkRoles(db, {
@@ -148,9 +147,17 @@ export async function changeConnection(
       after: listRoles(groupRoles ?? before.groupRoles, defaultRole),
     })
   if (isEnd) await endConnectionAccess(db, { id: before.id, forgets, now })
+  if (isEnforcing(before, change)) await endClosedAccess(db, { id: before.id, spared: caller.userId, now })
   const whole = { ...change, ...(!isSameGroups && { groupRoles }) }
   const by = { by: caller.userId, now }
   return { connection: await changeLockedConnection(db, before, whole, by), before, isChanged: true }
+}
+
+/** Whether a change closes ways in that were open. Pure. */
+function isEnforcing(before: ConnectionRecord, change: ConnectionChange): boolean {
+  const isEnabled = change.isEnabled ?? before.isEnabled
+  const isEnforced = change.isEnforced ?? before.isEnforced
+  return isEnabled && isEnforced && !(before.isEnabled && before.isEnforced)
 }
 
 /** Deletes a connection with its domains, and ends what it opened. Throws 404, 403. */

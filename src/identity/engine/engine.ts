@@ -114,6 +114,8 @@ export type EngineResult =
   | {
       kind: 'identity'
       identity: ProviderIdentity
+      /** The names of the groups of the user, where the provider is asked for them. */
+      groups?: readonly string[]
       /** The access token of the user at a managed engine, if the caller requested its session. */
       token?: string
     }

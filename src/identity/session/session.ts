@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AccountId, IdMaker, SessionId, UserId } from '../../base/id.ts'
+import type { AccountId, ConnectionId, IdMaker, SessionId, UserId } from '../../base/id.ts'
 import type { Random } from '../../base/random.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
@@ -55,6 +55,15 @@ export interface SessionOrigin {
   userAgent: string | null
 }
 
+/** The connection by which a user signed in: the session is for its account, and ends at `endsAt` at the latest. */
+export interface ProvenByConnection {
+  connection: ConnectionId
+  account: AccountId
+  endsAt: Date
+  /** The account of a user whom this transaction has locked and found active. Default: the user is locked here. */
+  locked?: AccountName
+}
+
 /** The hash of a refresh token, as the table keeps it. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
@@ -98,7 +107,8 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
  * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
  * else none. A session with a `parent` is revoked with it and expires with it at the latest; it copies how and when the
  * user signed in. Undefined when the user is disabled or deleted, `passwordHash` is no longer the hash of its password,
- * or the access of the user was revoked after `begunAt`.
+ * or the access of the user was revoked after `begunAt`. Throws 403 `connection_required` for a user whose account
+ * closed this way in (docs/contract/connections.md#closed-ways-in).
  */
 export async function issueSession(
   deps: SessionDeps,
@@ -114,6 +124,7 @@ export async function issueSession(
     passwordHash?: string
     /** Start of a sign-in of several requests. */
     begunAt?: Date
+    byConnection?: ProvenByConnection
     /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
     amr?: readonly AuthMethod[]
     /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
@@ -123,9 +134,29 @@ export async function issueSession(
     now: Date
   },
 ): Promise<IssuedSession | undefined> {
-  const { userId, passwordHash = null, begunAt = null } = input
-  const accounts = await lockActiveUser(db, userId, { passwordHash, begunAt })
-  return accounts && openLockedSession(deps, db, { ...input, accounts })
+  const { userId, passwordHash = null, begunAt = null, byConnection, ...rest } = input
+  if (byConnection?.locked) {
+    const { account: accountId, endsAt, locked } = byConnection
+    return openLockedSession(deps, db, { ...rest, userId, accountId, endsAt, accounts: [locked] })
+  }
+  const found = await lockActiveUser(db, userId, { passwordHash, begunAt })
+  if (!found) return undefined
+  const { accounts, requiredConnection } = found
+  if (byConnection) {
+    const { account: accountId, endsAt } = byConnection
+    return openLockedSession(deps, db, { ...rest, userId, accountId, endsAt, accounts })
+  }
+  if (requiredConnection !== null) throw buildConnectionRequired(requiredConnection)
+  return openLockedSession(deps, db, { ...rest, userId, accounts })
+}
+
+/** The refusal of a way in that an account closed to its members (docs/contract/connections.md#closed-ways-in). */
+export function buildConnectionRequired(connection: ConnectionId): Problem {
+  const start = `/api/v3/auth/login/oauth/${connection}`
+  return new Problem('connection_required', 'Your account signs its members in by its own provider. Sign in there.', {
+    errors: [{ path: 'connection', code: 'required', message: start }],
+    reason: 'connection_required',
+  })
 }
 
 /**

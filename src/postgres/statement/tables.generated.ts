@@ -414,6 +414,7 @@ export interface LoginFlow {
   created_at: Timestamp;
   expires_at: Timestamp;
   is_deep_link: boolean;
+  posted_answer: string | null;
   posted_name: string | null;
   provider: string;
   purpose: string;
@@ -872,6 +873,12 @@ export interface RolePermission {
   role: string;
 }
 
+export interface SamlAssertion {
+  connection: string;
+  expires_at: Timestamp;
+  id_hash: Buffer;
+}
+
 export interface Session {
   account: string | null;
   acr: string | null;
@@ -1297,6 +1304,7 @@ export interface DB {
   replay_job_item: ReplayJobItem;
   role: Role;
   role_permission: RolePermission;
+  saml_assertion: SamlAssertion;
   session: Session;
   session_refresh: SessionRefresh;
   sso_nonce: SsoNonce;
@@ -1540,6 +1548,9 @@ export interface Narrowed {
   };
   role_permission: {
     role: Id<"role">;
+  };
+  saml_assertion: {
+    connection: Id<"connection">;
   };
   session: {
     account: Id<"account">;

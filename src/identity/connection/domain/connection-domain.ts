@@ -5,7 +5,7 @@ import { type Caller, includesAccount } from '../../../http/shape/caller.ts'
 import type { ResolveTxt } from '../../../outbound/guard/dns-text.ts'
 import { type Database, isUniqueViolation } from '../../../postgres/statement/database.ts'
 import type { AccountTarget } from '../../account/account.store.ts'
-import { endConnectionAccess } from '../connection.store.ts'
+import { endClosedAccess, endConnectionAccess } from '../../connected/connected-user.store.ts'
 import { checkMayConnect, loadConnection } from '../connection.ts'
 import {
   type ConnectionDomainRecord,
@@ -119,6 +119,11 @@ export async function verifyConnectionDomain(
   input: DomainTarget & { proof: { by: 'operator' } | { by: 'dns'; isFound: boolean }; caller: Caller; now: Date },
 ): Promise<{ domain: ConnectionDomainRecord; isChanged: boolean }> {
   const { proof, caller, now } = input
+  const { isEnabled, isEnforced } = await loadConnection(
+    db,
+    { target: input.target, id: input.connection },
+    { lock: true },
+  )
   const domain = await loadConnectionDomain(db, input, { lock: true })
   if (proof.by === 'dns') checkMayConnect(caller, domain.account)
   if (isExpired(domain, now)) throw notFound('domain')
@@ -135,6 +140,8 @@ export async function verifyConnectionDomain(
       reason: 'domain_taken',
     })
   }
+  if (isEnabled && isEnforced)
+    await endClosedAccess(db, { id: domain.connection, domain: domain.domain, spared: caller.userId, now })
   const proven = { verifiedAt: now, verifiedBy: proof.by, expiresAt: null, updatedAt: now }
   return { domain: { ...domain, ...proven }, isChanged: true }
 }

@@ -13,7 +13,7 @@ export type EntryRefusal =
   /** The address of the known user is outside of the proven domains by now. */
   | 'user_outside'
   /** A user has the address and has not verified it here. */
-  | 'owner_unverified'
+  | 'member_unverified'
   | 'disabled'
   /** The user holds a role beyond its accounts: it operates the platform. */
   | 'operator'
@@ -101,7 +101,7 @@ function findUserFault(
   if (user.accounts.some((other) => other !== account)) return 'user_elsewhere'
   if (!user.isMember) return 'not_member'
   if (!user.isInside) return 'user_outside'
-  if (!isLinked && !user.isEmailVerified) return 'owner_unverified'
+  if (!isLinked && !user.isEmailVerified) return 'member_unverified'
   if (!isLinked && user.hasOtherSubject) return 'subject_changed'
   return user.isActived ? undefined : 'disabled'
 }

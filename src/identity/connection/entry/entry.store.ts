@@ -8,6 +8,7 @@ export type ConnectionIdentityId = Id<'connection identity'>
 /** A locked connection, and what it knows of a person. */
 export interface EntryPlace extends ConnectionRecord {
   hasAccount: boolean
+  accountName: string
   /** The user of the subject, also a deleted one. */
   knownUser: UserId | null
   isKnownLiving: boolean
@@ -21,13 +22,13 @@ export interface EntryPlace extends ConnectionRecord {
  */
 const lockPlace = statement<EntryPlace, { id: string; subject: string; email: string }>(`
   with a as (
-    select document_id from account
+    select document_id, name from account
     where document_id = (select account from connection where document_id = $id) and deleted_at is null
     for no key update
   ), c as (
     select x.* from connection x, (select count(*) from a) locked where x.document_id = $id for share of x
   )
-  select ${connection.members('c')}, group_roles_of(c.document_id) as "groupRoles", exists (select from a) as "hasAccount",
+  select ${connection.members('c')}, group_roles_of(c.document_id) as "groupRoles", exists (select from a) as "hasAccount", coalesce((select a.name from a), '') as "accountName",
     k."user" as "knownUser", is_living_user(k."user") as "isKnownLiving",
     has_proven_domain(c.document_id, $email) as "isInside"
   from c left join lateral lock_connection_identity(c.document_id, $subject, $email) k on true`)

@@ -11,11 +11,13 @@ import {
   lockCandidate,
   replaceMemberRoles,
 } from '../../account/account-member.store.ts'
+import type { AccountName } from '../../session/session.store.ts'
 import { findUserOfAddress, loadUser, registerUser } from '../../user/user.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
 import type { UserRecord } from '../../user-record/user.store.ts'
 import { decideEntry, decideRoles, type EntryRefusal, type EntryUser, type ProvenPerson } from './decide-entry.ts'
 import { type EntryPlace, findEntryFacts, lockEntryPlace, saveConnectionIdentity } from './entry.store.ts'
+import { findSessionEnd } from './session-rule.ts'
 
 /** Dependencies of an entry. */
 export interface EntryDeps {
@@ -32,6 +34,8 @@ export type Entered =
       isNewUser: boolean
       connection: ConnectionId
       account: AccountId
+      /** The account, whose member the transaction has locked. */
+      locked: AccountName
       /** The latest end of a session that this sign-in opens. */
       endsAt: Date
       /** The roles that its groups gave and took. */
@@ -73,8 +77,9 @@ export async function enterByConnection(deps: EntryDeps, tx: Database, entry: En
   const { now } = entry
   const id = deps.ids.next<'connection identity'>()
   await saveConnectionIdentity(tx, { id, connection: place.id, subject: person.subject, userId: user.id, now })
-  const endsAt = new Date(now.getTime() + place.sessionHours * 3_600_000)
-  return { kind: 'user', ...entered, connection: place.id, account: place.account, endsAt }
+  const endsAt = findSessionEnd(place.sessionHours, now)
+  const locked = { id: place.account, name: place.accountName }
+  return { kind: 'user', ...entered, connection: place.id, account: place.account, locked, endsAt }
 }
 
 /** The existing user of a person, locked. */
