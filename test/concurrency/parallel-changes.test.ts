@@ -108,6 +108,7 @@ const WITH_PROVIDER = [
   'identity.link',
   'login.code',
   'login.oauth-form-callback',
+  'login.saml-response',
   'realtime.publish-test',
   'user-identity.delete',
 ]

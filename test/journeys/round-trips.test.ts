@@ -45,6 +45,11 @@ const SPEND_FLOW: readonly Step[] = [
 ]
 
 /** Transactions of more than four statements, each with the reason. */
+const POSTED_RESPONSE: Step = [
+  'a transaction that notes the assertion, and keeps it if it is new and the flow is open',
+  5,
+  3,
+]
 const KNOWN_PERSON: Step = [
   'begin; locks and reads the identity; reads the user, whom it decides on; locks the user and reads its accounts, as every sign-in does; closes; commit',
   6,
@@ -234,6 +239,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'login.oauth-start': [STRICT_LIMIT, ONE_WRITE],
   'login.oauth-callback': [['reads the flow', 1, 1], ONE_WRITE],
   'login.oauth-form-callback': [ONE_WRITE],
+  'login.saml-response': [STRICT_LIMIT, ['reads the connection and the flow', 2, 2], POSTED_RESPONSE],
   'login.oauth': [STRICT_LIMIT, ...SPEND_FLOW, KNOWN_PERSON],
   'login.oauth of a new user': [STRICT_LIMIT, ...SPEND_FLOW, NEW_PERSON],
   'login.code': [STRICT_LIMIT, CODE_HOLDER],

@@ -31,6 +31,7 @@ import { buildPortalRouteRequests } from './portal-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
+import { buildSamlRouteRequests } from './saml-route-requests.ts'
 import { buildSignUpRouteRequests, SIGN_UP_ENV } from './sign-up-route-requests.ts'
 import { buildUsersRouteRequests } from './users-route-requests.ts'
 import { buildWebhookRouteRequests } from './webhook-route-requests.ts'
@@ -180,6 +181,7 @@ const webhooks = buildWebhookRouteRequests({
 export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'login.local': async () => ({ body: await newPasswordUser(), call: fixture.app.anonymous }),
   ...signUps.byMail,
+  ...buildSamlRouteRequests({ app: () => fixture.app, account: () => account }),
   ...buildFactorRouteRequests(factors, () => fixture.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },

@@ -473,6 +473,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/auth/login/saml/{connection}/acs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The assertion consumer service of a SAML connection
+         * @description The post of another site carries no cookie: the response is verified and kept, and the browser is redirected to the bridge page by GET, where its cookie proves that it began the sign-in.
+         *
+         *     The body is at most 256 KiB.
+         */
+        post: operations["loginSamlResponse"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/auth/login/saml/{connection}/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the metadata of the service for a SAML connection
+         * @description For the identity provider. The URL is the entity id of the service for this connection.
+         */
+        get: operations["loginSamlMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/auth/password/change": {
         parameters: {
             query?: never;
@@ -10801,6 +10843,12 @@ export interface components {
             data: components["schemas"]["PortalSessionWithUrl"];
             message: string;
         };
+        PostSamlResponse: {
+            /** @description The response, in base64. */
+            SAMLResponse: string;
+            /** @description Ignored. */
+            RelayState?: string;
+        };
         Problem: {
             /**
              * Format: uri
@@ -14258,6 +14306,86 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    loginSamlResponse: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["PostSamlResponse"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description To the bridge page. */
+            303: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequestPage"];
+            401: components["responses"]["UnauthorizedPage"];
+            404: components["responses"]["NotFoundPage"];
+            413: components["responses"]["ContentTooLargePage"];
+            415: components["responses"]["UnsupportedMediaTypePage"];
+            422: components["responses"]["UnprocessableContentPage"];
+            429: components["responses"]["TooManyRequestsPage"];
+            500: components["responses"]["InternalServerErrorPage"];
+            503: components["responses"]["ServiceUnavailablePage"];
+        };
+    };
+    loginSamlMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/samlmetadata+xml": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

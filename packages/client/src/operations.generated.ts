@@ -31,6 +31,8 @@ export const OPERATIONS = {
     loginOauth: { method: 'GET', path: '/api/v3/auth/login/oauth/{provider}/callback-redirect' },
     loginPasskey: { method: 'POST', path: '/api/v3/auth/login/passkey' },
     loginPasskeyOptions: { method: 'POST', path: '/api/v3/auth/login/passkey/options' },
+    loginSamlResponse: { method: 'POST', path: '/api/v3/auth/login/saml/{connection}/acs' },
+    loginSamlMetadata: { method: 'GET', path: '/api/v3/auth/login/saml/{connection}/metadata' },
     passwordChange: { method: 'POST', path: '/api/v3/auth/password/change' },
     passwordForgot: { method: 'POST', path: '/api/v3/auth/password/forgot' },
     passwordReset: { method: 'POST', path: '/api/v3/auth/password/reset' },

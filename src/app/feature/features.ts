@@ -33,6 +33,7 @@ import { signUpRoutes } from '../../identity/sign-up/sign-up.routes.ts'
 import { identityRoutes } from '../../identity/social-login/identity/identity.routes.ts'
 import { userIdentityRoutes } from '../../identity/social-login/identity/user-identity.routes.ts'
 import { providerOverviewRoutes } from '../../identity/social-login/overview/provider-overview.routes.ts'
+import { samlRoutes } from '../../identity/social-login/saml/saml.routes.ts'
 import { type SocialLoginDeps, socialLoginRoutes } from '../../identity/social-login/social-login.routes.ts'
 import { buildOpenTarget } from '../../identity/sso/handshake.ts'
 import { ssoRoutes } from '../../identity/sso/sso.routes.ts'
@@ -155,6 +156,7 @@ export const FEATURES: readonly Feature[] = [
   feature(passkeyLoginRoutes, factorDeps),
   feature(factorRemovalRoutes, nothing),
   feature(socialLoginRoutes, socialLoginDeps),
+  feature(samlRoutes, socialLoginDeps),
   feature(identityRoutes, socialLoginDeps),
   feature(userIdentityRoutes, ({ engine }) => ({ engine })),
   feature(providerOverviewRoutes, ({ engine, pages }) => ({

@@ -3,6 +3,7 @@ import type { IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { buildConnectionEngines } from '../../identity/connection/connection-engines.ts'
 import { buildOidcConnections } from '../../identity/connection/oidc/oidc-connection.ts'
+import { buildSamlConnections } from '../../identity/connection/saml/saml-engine.ts'
 import { combineEngines } from '../../identity/engine/combined-engine.ts'
 import { buildDevProvider } from '../../identity/engine/embedded/dev-provider.ts'
 import { buildEmbeddedEngine } from '../../identity/engine/embedded/embedded-engine.ts'
@@ -70,7 +71,7 @@ export function buildIdentityParts(
       checkEngine: () =>
         checkServer({ client: managed, providers: config.socialProviders.map(({ name }) => name), logger }),
     }),
-    connections: buildConnections(options, { keyring, callbackRules }),
+    connections: buildConnections(options, { keyring, callbackRules, baseUrl }),
     engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
     tokenIssuers: buildTokenIssuers(options, { baseUrl, keyring, managed }),
     binding: buildBrowserBinding(random, decideCookieSafety(config)),
@@ -80,12 +81,12 @@ export function buildIdentityParts(
 /** The engines of connections, whose providers accounts choose: they are reached as callbacks are. */
 function buildConnections(
   { lookup, ca, random, clock, fetchProvider }: AppOptions,
-  { keyring, callbackRules: rules }: Pick<IdentityInput, 'keyring' | 'callbackRules'>,
+  { keyring, callbackRules: rules, baseUrl }: Omit<IdentityInput, 'ids'>,
 ) {
   const fetch = fetchProvider ?? buildGuardedFetch({ lookup, rules, ...(ca !== undefined && { ca }) })
   const isHttpAllowed = rules.allowHttp
   const deps = { keyring, random, clock, machineClock: systemClock, fetch, isHttpAllowed }
-  return buildConnectionEngines({ oidc: buildOidcConnections(deps) })
+  return buildConnectionEngines({ oidc: buildOidcConnections(deps), saml: buildSamlConnections({ baseUrl }) })
 }
 
 function buildManagedClient({ supabaseUrl: url = '', supabaseAnonKey: anonKey }: Config, fetch: GuardedFetch) {

@@ -9,11 +9,14 @@ export interface ConnectionEngines {
 }
 
 /** Builds the engines of connections, one for each kind. */
-export function buildConnectionEngines(kinds: { oidc: (connection: SignInConnection) => Engine }): ConnectionEngines {
+export function buildConnectionEngines(kinds: {
+  oidc: (connection: SignInConnection) => Engine
+  saml: (connection: SignInConnection) => Engine
+}): ConnectionEngines {
   return {
     find: async (db, id) => {
       const connection = await findSignInConnection(db, id)
-      return connection?.kind === 'oidc' ? kinds.oidc(connection) : undefined
+      return connection && kinds[connection.kind](connection)
     },
   }
 }

@@ -1,5 +1,6 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
+import { loadAccount } from '../account/account.ts'
 import { ACCOUNT_ROW, readOwnAccount } from '../account/own-account.ts'
 import { checkMayConnect } from './connection.ts'
 import { importMetadata, type MetadataDeps } from './saml/settings/import-metadata.ts'
@@ -30,16 +31,19 @@ export const connectionMetadataRoutes: Routes<MetadataDeps> = [
         checkMayConnect(caller, readOwnAccount({ params, scope }))
         return importMetadata(deps, { ...body, now })
       },
-      handle: async (_deps, { prepared }) => ({
-        data: {
-          idp_entity_id: prepared.entityId,
-          sso_url: prepared.ssoUrl,
-          certificates: toCertificateRows(prepared.certificates),
-          wants_signed_requests: prepared.wantsSignedRequests,
-        },
-        message: 'Metadata read.',
-        changed: [],
-      }),
+      handle: async (_deps, { db, params, scope, prepared }) => {
+        await loadAccount(db, { id: params.id, scope })
+        return {
+          data: {
+            idp_entity_id: prepared.entityId,
+            sso_url: prepared.ssoUrl,
+            certificates: toCertificateRows(prepared.certificates),
+            wants_signed_requests: prepared.wantsSignedRequests,
+          },
+          message: 'Metadata read.',
+          changed: [],
+        }
+      },
     },
   ),
 ]

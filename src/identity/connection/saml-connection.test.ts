@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
-import { startFakeIdp } from '../../../test/harness/fakes/saml-idp/fake-idp.ts'
+import { buildFakeIdp } from '../../../test/harness/fakes/saml-idp/fake-idp.ts'
 import { createSamlKey, type SamlKey } from '../../../test/harness/fakes/saml-idp/saml-key.ts'
 
 /** The provider of the tests speaks plain HTTP on the loopback, which only development allows. */
@@ -102,8 +102,8 @@ describe('the metadata of a provider', () => {
     app.admin('POST', `${pathOf(account)}/saml-metadata`, body)
 
   test('is read to settings that make a connection, and nothing is stored', async () => {
-    await using app = await createTestApp({ env: DEVELOPMENT })
-    await using idp = await startFakeIdp(() => new Date(app.clock.now()))
+    await using app = await createTestApp()
+    const idp = await buildFakeIdp({ origin: 'https://idp.corp.example', now: () => new Date(app.clock.now()) })
     const account = await makeAccount(app)
     const answer = await read(app, account, { metadata: idp.metadata })
     expect(answer.body.data).toMatchObject({ idp_entity_id: idp.entityId, sso_url: idp.ssoUrl })
@@ -142,7 +142,7 @@ describe('the metadata of a provider', () => {
       await using app = await createTestApp({
         env: { ...DEVELOPMENT, WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` },
       })
-      await using idp = await startFakeIdp(() => new Date(app.clock.now()))
+      const idp = await buildFakeIdp({ origin: 'https://idp.corp.example', now: () => new Date(app.clock.now()) })
       const account = await makeAccount(app)
       const url = `http://127.0.0.1:${port}/metadata`
       answer = () => ({ status: 200, body: idp.metadata })

@@ -141,6 +141,9 @@ export function keepFlow(db: Database, { flow }: BegunFlow, now: Date): Promise<
   return insertFlow(db, flow, now)
 }
 
+/** The encryption context of the answer that a provider posted for a flow. */
+export const answerContextOf = (stateHash: Buffer) => `login-flow-answer:${stateHash.toString('hex')}`
+
 const sealContext = (stateHash: Buffer) => `login-flow:${stateHash.toString('hex')}`
 
 function buildChallengeProblem(): Problem {
@@ -256,6 +259,7 @@ export async function finishFlow(
     callbackUrl: buildCallbackUrl(deps.baseUrl(), provider),
     callback: input.parameters,
     postedName: flow.postedName,
+    postedAnswer: flow.postedAnswer && deps.keyring.open(flow.postedAnswer, answerContextOf(flow.stateHash)),
     keepsSession: leadsToDecision(flow, deps.baseUrl()),
     now,
   })

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Engine, EngineCompletion, EngineResult } from '../../engine/engine.ts'
+import type { SamlPerson } from './response/read-person.ts'
 import { buildAuthnRequestUrl } from './settings/authn-request.ts'
 import { buildSamlUrls } from './settings/saml-url.ts'
-import type { SamlPerson } from './response/read-person.ts'
 
 /** The columns of a SAML connection that begin a sign-in. */
 export interface SamlSource {

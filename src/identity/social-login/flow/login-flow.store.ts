@@ -20,6 +20,7 @@ const flow = defineRecord(
     'secret',
     'code_challenge',
     'posted_name',
+    'posted_answer',
     'expires_at',
     'consumed_at',
   ],
@@ -28,7 +29,7 @@ const flow = defineRecord(
 export type LoginFlow = RecordOf<typeof flow>
 
 /** A new flow. */
-export type NewFlow = Omit<LoginFlow, 'postedName' | 'consumedAt'>
+export type NewFlow = Omit<LoginFlow, 'postedName' | 'postedAnswer' | 'consumedAt'>
 
 const insert = closingStatement<NewFlow & { now: Date }>(`
   new_flow as (
@@ -94,6 +95,20 @@ export async function keepPostedName(
   name: string,
 ): Promise<void> {
   await keepName(db, { stateHash, provider, name })
+}
+
+const keepAnswer = statement<{ kept: Buffer }, { stateHash: Buffer; provider: string; answer: string; now: Date }>(`
+  update login_flow set posted_answer = $answer
+  where state_hash = $stateHash and provider = $provider and consumed_at is null and posted_answer is null
+    and ${isAfter('expires_at', '$now')}
+  returning state_hash as kept`)
+
+/** Stores the encrypted answer that a provider posted. Whether the flow is valid and has none yet. */
+export async function keepPostedAnswer(
+  db: Database,
+  input: { stateHash: Buffer; provider: string; answer: string; now: Date },
+): Promise<boolean> {
+  return (await keepAnswer(db, input)).length > 0
 }
 
 const removeOld = statement<{ state_hash: Buffer }, { before: Date; limit: number }>(`

@@ -27,8 +27,8 @@ export interface AnswerChange {
   signing?: Partial<SigningFacts>
 }
 
-/** An identity provider that speaks SAML: its pages, and its answers for tests that need no page. */
-export interface FakeIdp extends AsyncDisposable {
+/** An identity provider that speaks SAML: its answers for tests that need no page. */
+export interface FakeIdp {
   entityId: string
   ssoUrl: string
   key: SamlKey
@@ -58,23 +58,9 @@ function readRequest(url: string): ReadRequest {
   }
 }
 
-/** Starts an identity provider on a free port of the loopback. Its page signs the person in by one button. */
-export async function startFakeIdp(now: () => Date): Promise<FakeIdp> {
+/** Builds an identity provider without pages. */
+export async function buildFakeIdp({ origin, now }: { origin: string; now: () => Date }): Promise<FakeIdp> {
   const key = await createSamlKey()
-  const server = createServer((request, response) => {
-    response.setHeader('content-type', 'text/html; charset=utf-8')
-    if (request.url?.startsWith('/metadata')) {
-      response.setHeader('content-type', 'application/samlmetadata+xml')
-      response.end(idp.metadata)
-      return
-    }
-    const read = readRequest(`http://${request.headers.host}${request.url}`)
-    response.end(
-      `<!doctype html><title>Identity provider</title><form method="post" action="${read.acsUrl}"><input type="hidden" name="SAMLResponse" value="${idp.answer(read)}"><button>Sign in as ${idp.person.nameId}</button></form>`,
-    )
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   let count = 0
   const entityId = `${origin}/entity`
   const ssoUrl = `${origin}/sso`
@@ -108,7 +94,21 @@ export async function startFakeIdp(now: () => Date): Promise<FakeIdp> {
       const facts = { id: `_response${count}`, issuer: entityId, destination: request.acsUrl, inResponseTo }
       return encodeResponse(buildResponse({ ...facts, issuedAt: at, ...change.response }, signed))
     },
-    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
   }
   return idp
+}
+
+/** Starts an identity provider on a free port of the loopback. Its page signs the person in by one button. */
+export async function startFakeIdp(now: () => Date): Promise<FakeIdp & AsyncDisposable> {
+  const server = createServer((request, response) => {
+    const read = readRequest(`http://${request.headers.host}${request.url}`)
+    const form = `<form method="post" action="${read.acsUrl}"><input type="hidden" name="SAMLResponse" value="${idp.answer(read)}"><button>Sign in as ${idp.person.nameId}</button></form>`
+    response.setHeader('content-type', 'text/html; charset=utf-8')
+    response.end(`<!doctype html><title>Identity provider</title>${form}`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const idp = await buildFakeIdp({ origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, now })
+  return Object.assign(idp, {
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  })
 }
