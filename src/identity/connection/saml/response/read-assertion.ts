@@ -20,8 +20,6 @@ export interface CheckedAssertion {
   nameId: { value: string; format: string | null }
   /** From here on the assertion is expired. */
   endsAt: Date
-  /** End of the session at the identity provider, when it names one. */
-  sessionEndsAt: Date | null
   statements: readonly XmlElement[]
 }
 
@@ -57,12 +55,11 @@ export function checkAssertion(assertion: XmlElement, expected: Expected): Check
   const confirmed = checkConfirmations(subject.element, expected)
   if ('refusal' in confirmed) return confirmed
   const session = checkAuthentication(assertion, expected)
-  if ('refusal' in session) return session
+  if (session) return session
   return {
     id: assertion.attributes.get('ID') ?? '',
     nameId: subject.nameId,
     endsAt: confirmed.endsAt,
-    sessionEndsAt: session.endsAt,
     statements: childrenOf(assertion, 'assertion', 'AttributeStatement'),
   }
 }
@@ -122,14 +119,13 @@ function checkConfirmation(data: XmlElement, expected: Expected): { endsAt: Date
   return { endsAt }
 }
 
-function checkAuthentication(assertion: XmlElement, { now }: Expected): { endsAt: Date | null } | SamlRefused {
+function checkAuthentication(assertion: XmlElement, { now }: Expected): SamlRefused | undefined {
   const [statement] = childrenOf(assertion, 'assertion', 'AuthnStatement')
   if (!statement) return refuse('confirmation_missing', 'AuthnStatement')
   const text = statement.attributes.get('SessionNotOnOrAfter')
-  if (text === undefined) return { endsAt: null }
   const endsAt = readInstant(text)
-  if (!endsAt || isPast(endsAt, now)) return refuse('expired', 'SessionNotOnOrAfter')
-  return { endsAt }
+  const isOver = text !== undefined && (!endsAt || isPast(endsAt, now))
+  return isOver ? refuse('expired', 'SessionNotOnOrAfter') : undefined
 }
 
 function checkPeriod({ attributes }: XmlElement, now: Date): SamlRefused | undefined {

@@ -111,10 +111,9 @@ describe('a signed response', () => {
     expect(await fixture.verify(fixture.response(placeSignature(plain, right)))).toEqual(fixture.proof)
   })
 
-  test('may leave out the destination and the issuer of an unsigned response, and ends with its session', async () => {
-    const sessionNotOnOrAfter = later(3600)
-    const xml = fixture.build({ response: { destination: null }, facts: { sessionNotOnOrAfter } })
-    expect(await fixture.verify(xml)).toEqual({ ...fixture.proof, sessionEndsAt: sessionNotOnOrAfter })
+  test('may leave out the destination and the issuer of an unsigned response', async () => {
+    const xml = fixture.build({ response: { destination: null }, facts: { sessionNotOnOrAfter: later(3600) } })
+    expect(await fixture.verify(xml)).toEqual(fixture.proof)
     const [head, issuer] = [xml.indexOf('<saml:Issuer'), xml.indexOf('<samlp:Status')]
     expect(await fixture.verify(xml.slice(0, head) + xml.slice(issuer))).toMatchObject({ person: fixture.proof.person })
   })

@@ -12,8 +12,6 @@ export interface SamlProof {
   assertionId: string
   /** Until then the id of the assertion is kept, so that it serves once. */
   endsAt: Date
-  /** End of the session at the identity provider, when it names one. */
-  sessionEndsAt: Date | null
 }
 
 /** The settings of a connection that verify a response. */
@@ -64,7 +62,7 @@ export async function verifyResponse(
   if (checked.id !== shape.assertionId) return refuse('signature_form', 'ID')
   const person = readPerson(checked, wanted.attributes)
   if ('refusal' in person) return person
-  return { person, assertionId: checked.id, endsAt: checked.endsAt, sessionEndsAt: checked.sessionEndsAt }
+  return { person, assertionId: checked.id, endsAt: checked.endsAt }
 }
 
 /** The attributes of the response itself. They may be unsigned, so the assertion is checked for the same. */
