@@ -17,6 +17,7 @@ import { buildFactorCases } from './factor-cases.ts'
 import { buildOwnUserCases } from './own-user-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 import { buildPlatformCases } from './platform-cases.ts'
+import { buildConnectionCases } from './connection-cases.ts'
 import { buildPortalCases } from './portal-cases.ts'
 import { buildProvisioningCases } from './provisioning-cases.ts'
 import { buildSignUpCases } from './sign-up-cases.ts'
@@ -96,6 +97,7 @@ const findRole = async (name: string): Promise<string> =>
  * src/realtime/replay/replay.test.ts and src/webhook/pull/pull.test.ts call theirs many times at once.
  */
 const WRITES_NOTHING = [
+  'login.find-connection',
   'oauth-hook.access-token',
   ...['auth', 'presence-auth', 'resume', 'user-auth', 'webhook'].map((action) => `realtime.${action}`),
   ...['webhook.ack', 'webhook.pull'],
@@ -226,6 +228,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     },
   ],
   ...buildSignUpCases({ app: () => app, unique, makeUser }),
+  ...buildConnectionCases({ make }),
   ...buildPortalCases({ make, app: () => app }),
   'sso.handshake': [
     EACH,

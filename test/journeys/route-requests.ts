@@ -27,6 +27,7 @@ import { buildHealthRouteRequests } from './health-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
 import { DASHBOARD_REQUESTS } from './operations-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
+import { buildConnectionRouteRequests } from './connection-route-requests.ts'
 import { buildPortalRouteRequests } from './portal-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
@@ -295,6 +296,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { token } = (await readMails(fixture.app, guest))[0] as { token: string }
     return { body: { token, password: PASSWORD }, call: fixture.app.anonymous }
   },
+  ...buildConnectionRouteRequests({ created, app: () => fixture.app }),
   ...buildPortalRouteRequests({ created, app: () => fixture.app }),
   'role.create': () => ({ body: { name: name(), permissions: ['contract:*'] } }),
   'role.find-all': undefined,

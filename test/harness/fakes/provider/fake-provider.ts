@@ -100,6 +100,8 @@ export interface FakeProvider extends AsyncDisposable {
   fault: Fault | undefined
   /** Claims besides those of the personality, in the ID token. */
   extraClaims: Record<string, unknown>
+  /** Claims that replace those of the ID token. */
+  lastClaims: Record<string, unknown>
   /** Opens the authorization URL as the user's browser and answers the consent page. */
   authorize(redirectUrl: string): Promise<BrowserStep>
   /** The paths that were called, in order. */
@@ -125,6 +127,7 @@ export async function startFakeProvider(personality: Personality, now: () => num
     user: { sub: 'person-1', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' },
     fault: undefined,
     extraClaims: {},
+    lastClaims: {},
     calls: [],
     connections: new Set(),
     authorize: async (redirectUrl) => {
@@ -265,7 +268,7 @@ export async function startFakeProvider(personality: Personality, now: () => num
     }
     const key = findKey(fake.fault === 'unknown key' ? 'rogue' : 'current')
     const shown = fake.fault === 'unknown key' ? { kid: 'current' } : {}
-    return signToken({ ...claims, ...(fake.fault && changes[fake.fault]) }, key, {
+    return signToken({ ...claims, ...fake.lastClaims, ...(fake.fault && changes[fake.fault]) }, key, {
       ...shown,
       ...(fake.fault && header[fake.fault]),
     })
