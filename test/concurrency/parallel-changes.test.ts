@@ -98,6 +98,7 @@ const findRole = async (name: string): Promise<string> =>
  */
 const WRITES_NOTHING = [
   'login.find-connection',
+  'connection.read-metadata',
   'oauth-hook.access-token',
   ...['auth', 'presence-auth', 'resume', 'user-auth', 'webhook'].map((action) => `realtime.${action}`),
   ...['webhook.ack', 'webhook.pull'],

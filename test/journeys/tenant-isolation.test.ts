@@ -98,6 +98,7 @@ const BODIES: Record<string, (victim: Victim) => unknown> = {
   'account-invitation.accept': ({ token }) => ({ token }),
   'connection.create': () => CONNECTION_BODY,
   'connection.update': () => ({ name: 'Taken' }),
+  'connection.read-metadata': () => ({ metadata: '<a/>' }),
   'connection-domain.create': () => ({ domain: 'taken.example' }),
   'login.find-connection': () => ({ email: 'stranger@example.com' }),
   'portal-session.create': () => ({ role: 'account-viewer' }),
