@@ -19,7 +19,7 @@ export interface KeptAnswer {
 }
 
 /** The request id of a state, and back: an id is an XML name, which begins with no digit. */
-export const toRequestId = (state: string): string => `_${state}`
+const toRequestId = (state: string): string => `_${state}`
 export const fromRequestId = (id: string): string | undefined => (id.startsWith('_') ? id.slice(1) : undefined)
 
 export const hashCode = (code: string): string => createHash('sha256').update(code).digest('base64url')

@@ -45,7 +45,7 @@ const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#'
 
 export const TRANSFORMS = `<ds:Transform Algorithm="${DS}enveloped-signature"></ds:Transform><ds:Transform Algorithm="${EXCLUSIVE}"></ds:Transform>`
 
-export const escapeText = (text: string): string =>
+const escapeText = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('\r', '&#xD;')
 
 /** An assertion without a signature. */

@@ -24,7 +24,7 @@ export interface CheckedAssertion {
 }
 
 /** How far the clock of an identity provider may be off. */
-export const CLOCK_SKEW_MS = 60_000
+const CLOCK_SKEW_MS = 60_000
 
 /** Longest lifetime of an assertion: its id is kept until then. */
 const LIFETIME_LIMIT_MS = 86_400_000

@@ -35,7 +35,7 @@ export function findSigners(
  * The canonical form (exclusive XML canonicalization 1.0) of an element of the checked form: without attributes that
  * have a namespace.
  */
-export function canonicalize(text: string, element: XmlElement): string {
+function canonicalize(text: string, element: XmlElement): string {
   const elements = listElements(element).values()
   const open: { name: string; rendered: ReadonlyMap<string, string> }[] = []
   let written = ''
