@@ -16,6 +16,7 @@ import { buildBrowserKeys } from '../../identity/pages/browser/browser-key.ts'
 import { CLEAN_ADDRESS } from '../../identity/pages/frame/clean-address.ts'
 import { COPY_SCRIPT } from '../../identity/pages/frame/copy-script.ts'
 import { ICON } from '../../identity/pages/frame/page.ts'
+import { organizationPageRoutes } from '../../identity/pages/organization/organization.routes.ts'
 import { mailLoginPageRoutes } from '../../identity/pages/mail-login/mail-login.routes.ts'
 import { SHOW_PASSWORD } from '../../identity/pages/password/password-script.ts'
 import { passkeyPageRoutes } from '../../identity/pages/security/passkey.routes.ts'
@@ -140,6 +141,7 @@ export const PAGES: readonly Feature[] = [
   feature(profilePageRoutes, pageDeps),
   feature(emailChangePageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
+  feature(organizationPageRoutes, pageDeps),
   feature(mailLoginPageRoutes, (parts) => ({ ...pageDeps(parts), signInByMail: parts.signInByMail })),
   feature(signUpPageRoutes, (parts) => ({
     ...pageDeps(parts),
