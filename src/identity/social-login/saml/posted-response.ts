@@ -18,7 +18,7 @@ const CODE_BYTES = 32
 
 /** A response that proves a person, or why it does not. */
 export type JudgedResponse =
-  | { kind: 'proven'; connection: ConnectionId; state: string; stateHash: Buffer; proof: SamlProof }
+  | { kind: 'proven'; connection: ConnectionId; issuer: string; state: string; stateHash: Buffer; proof: SamlProof }
   | { kind: 'refused'; reason: Refusal; detail: string | null }
 
 const refuse = (reason: Refusal, detail: string | null = null): JudgedResponse => ({ kind: 'refused', reason, detail })
@@ -47,7 +47,8 @@ export async function judgeResponse(
   const { entityId: audience, acsUrl: recipient } = buildSamlUrls(deps.baseUrl(), verifier.id)
   const proof = await verifyResponse(read, { ...verifier, audience, recipient, requestId: inResponseTo, now })
   if ('refusal' in proof) return refuseResponse(proof)
-  return { kind: 'proven', connection: verifier.id, state: state ?? '', stateHash: known.hash, proof }
+  const { issuer } = verifier
+  return { kind: 'proven', connection: verifier.id, issuer, state: state ?? '', stateHash: known.hash, proof }
 }
 
 function refuseResponse({ refusal, detail }: SamlRefused): JudgedResponse {
@@ -64,11 +65,12 @@ export async function keepResponse(
   tx: Database,
   { judged, now }: { judged: Extract<JudgedResponse, { kind: 'proven' }>; now: Date },
 ): Promise<{ location: string } | Extract<JudgedResponse, { kind: 'refused' }>> {
-  const { connection, state, stateHash, proof } = judged
+  const { connection, issuer, state, stateHash, proof } = judged
   const assertion = { connection, id: proof.assertionId, expiresAt: proof.endsAt }
   if (!(await noteAssertion(tx, assertion))) return { kind: 'refused', reason: 'answer_refused', detail: 'replayed' }
   const code = deps.random.bytes(CODE_BYTES).toString('base64url')
-  const answer: KeptAnswer = { person: proof.person, codeHash: hashCode(code) }
+  const signerHashes = proof.signers.map(hashCode)
+  const answer: KeptAnswer = { person: proof.person, codeHash: hashCode(code), issuer, signerHashes }
   const sealed = deps.keyring.seal(JSON.stringify(answer), answerContextOf(stateHash))
   const isKept = await keepPostedAnswer(tx, { stateHash, provider: connection, answer: sealed, now })
   if (!isKept) return { kind: 'refused', reason: 'state_replayed', detail: null }

@@ -164,6 +164,24 @@ describe('a sign-in by SAML', () => {
   })
 })
 
+const alive = async (answer: TestAnswer) => (await t.callOf(answer)('GET', '/api/v3/auth/session')).status === 200
+
+describe('a session by SAML', () => {
+  test.each<[string, (path: string) => Promise<TestAnswer>]>([
+    ['is disabled', (path) => t.app.admin('PATCH', path, { is_enabled: false })],
+    ['has another provider', (path) => t.app.admin('PATCH', path, { saml: { idp_entity_id: 'https://new.example' } })],
+    ['is deleted', (path) => t.app.admin('DELETE', path)],
+  ])('ends when its connection %s', async (_what, end) => {
+    const answer = await signIn()
+    expect(await alive(answer)).toBe(true)
+    expect((await end(`/api/v3/identity/account/${account}/connection/${connection}`)).status).toBe(200)
+    expect(await alive(answer)).toBe(false)
+    const refresh_token = answer.body.data.refresh_token
+    const refreshed = await t.app.anonymous('POST', '/api/v3/auth/session/refresh', { refresh_token })
+    expect(refreshed.status).toBe(401)
+  })
+})
+
 describe('a response is refused', () => {
   test('that was posted before, at once or later, also to another process', async () => {
     const browser = t.browser()
@@ -235,6 +253,20 @@ describe('a response is refused', () => {
     expect((await signIn({ signing })).status).toBe(200)
   })
 
+  test('that was verified by a certificate or of a provider that the connection has no longer when its browser comes', async () => {
+    const stranger = await buildFakeIdp({ origin: 'https://new.corp.example', now: idp.now })
+    const path = `/api/v3/identity/account/${account}/connection/${connection}`
+    for (const saml of [{ certificates: [stranger.key.certificate] }, { idp_entity_id: stranger.entityId }]) {
+      const browser = t.browser()
+      const posted = await post(browser, idp.answer(await begin(browser)))
+      expect(posted.status).toBe(303)
+      expect((await t.app.admin('PATCH', path, { saml })).status).toBe(200)
+      const ended = await complete(browser, posted)
+      expect(ended.body.code).toBe('social_login_failed')
+      expect((await t.app.admin('PATCH', path, { saml: samlOf() })).status).toBe(200)
+    }
+  })
+
   test('by the provider itself, which the page says', async () => {
     const browser = t.browser()
     const request = await begin(browser)
@@ -277,4 +309,16 @@ describe('the metadata of the service', () => {
     expect((await read('018f0000-0000-7000-8000-000000000000')).status).toBe(404)
     expect((await read('x')).status).toBe(404)
   })
+})
+
+// The last one: the administrator of the tests is signed out by then too.
+test('a session by SAML ends after the hours of its connection', async () => {
+  const path = `/api/v3/identity/account/${account}/connection/${connection}`
+  expect((await t.app.admin('PATCH', path, { session_hours: 1 })).status).toBe(200)
+  const answer = await signIn()
+  t.app.clock.advance(3_600_000)
+  expect(await alive(answer)).toBe(false)
+  const refresh_token = answer.body.data.refresh_token
+  const refreshed = await t.app.anonymous('POST', '/api/v3/auth/session/refresh', { refresh_token })
+  expect(refreshed.status).toBe(401)
 })

@@ -86,7 +86,7 @@ export async function createResponseFixture(): Promise<ResponseFixture> {
   return {
     idp,
     wanted,
-    proof: { person, assertionId: '_assertion', endsAt: later(360) },
+    proof: { person, assertionId: '_assertion', signers: [idp.certificate], endsAt: later(360) },
     assertion,
     signed,
     response,

@@ -10,6 +10,8 @@ import { verifySignature } from './verify-signature.ts'
 export interface SamlProof {
   person: SamlPerson
   assertionId: string
+  /** The certificates of the provider that signed, PEM. */
+  signers: string[]
   /** Until then the id of the assertion is kept, so that it serves once. */
   endsAt: Date
 }
@@ -53,16 +55,16 @@ export async function verifyResponse(
 ): Promise<SamlProof | SamlRefused> {
   const bound = checkBinding(shape, wanted)
   if (bound) return bound
-  const signed = await verifySignature(wanted.certificates, { text, shape })
-  if (signed === undefined) return refuse('signature_invalid')
-  const assertion = parseXml(Buffer.from(signed), { comments: 'refuse' })
+  const verified = await verifySignature(wanted.certificates, { text, shape })
+  if (!verified) return refuse('signature_invalid')
+  const assertion = parseXml(Buffer.from(verified.signed), { comments: 'refuse' })
   if (typeof assertion === 'string') return refuse(assertion)
   const checked = checkAssertion(assertion.root, wanted)
   if ('refusal' in checked) return checked
   if (checked.id !== shape.assertionId) return refuse('signature_form', 'ID')
   const person = readPerson(checked, wanted.attributes)
   if ('refusal' in person) return person
-  return { person, assertionId: checked.id, endsAt: checked.endsAt }
+  return { person, assertionId: checked.id, signers: verified.signers, endsAt: checked.endsAt }
 }
 
 /** The attributes of the response itself. They may be unsigned, so the assertion is checked for the same. */

@@ -32,19 +32,20 @@ async function buildVerifier(certificates: readonly string[], shape: ResponseSha
 /**
  * Verifies the signature of the assertion, and that of the response where it has one, with one of these certificates.
  * Returns the text that was signed, in its canonical form: the only source of the identity. Undefined when no
- * certificate verifies it.
+ * certificate verifies it. `signers` are the certificates that did.
  */
 export async function verifySignature(
   certificates: readonly string[],
   { text, shape }: { text: string; shape: ResponseShape },
-): Promise<string | undefined> {
+): Promise<{ signed: string; signers: string[] } | undefined> {
   const signers = findSigners(certificates, { text, signatures: shape.signatures })
   if (!signers) return undefined
   const verifier = await buildVerifier(signers, shape)
   try {
     const SAMLResponse = Buffer.from(text).toString('base64')
     const { profile } = await verifier.validatePostResponseAsync({ SAMLResponse })
-    return profile?.getAssertionXml?.()
+    const signed = profile?.getAssertionXml?.()
+    return signed === undefined ? undefined : { signed, signers }
   } catch {
     return undefined
   }
