@@ -1,5 +1,5 @@
-import { CONNECTION_BODY } from '../journeys/connection-route-requests.ts'
 import type { TestCall } from '../harness/app/app.ts'
+import { CONNECTION_BODY } from '../journeys/connection-route-requests.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 
 /** The cases of connections and their domains. */
@@ -21,7 +21,7 @@ export function buildConnectionCases(fixture: {
     const { id, connection } = await makeConnection()
     const path = `/api/v3/identity/account/${id}/connection/${connection}/domain`
     const domain = (await make(path, { domain: `parallel${made}.example` })).document_id as string
-    return { id, connection, domain, path }
+    return { id, connection, domain }
   }
   const ofDomain = async () => {
     const { id, connection, domain } = await makeDomain()
@@ -48,14 +48,6 @@ export function buildConnectionCases(fixture: {
       async () => {
         const { id, connection } = await makeConnection()
         return { id, params: { connection }, body: { domain: 'parallel.example' } }
-      },
-    ],
-    'connection-domain.verify': [
-      SAME,
-      async () => {
-        const { id, connection, domain, path } = await makeDomain()
-        await make(`${path}/${domain}/approve`)
-        return { id, params: { connection, domain } }
       },
     ],
     'connection-domain.approve': [SAME, ofDomain],

@@ -13,11 +13,11 @@ import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import { endRows } from '../harness/delivery/ledger-rows.ts'
 import { untilWaiting } from '../harness/plan/lock-waits.ts'
 import { buildCatalogueCases } from './catalogue-cases.ts'
+import { buildConnectionCases } from './connection-cases.ts'
 import { buildFactorCases } from './factor-cases.ts'
 import { buildOwnUserCases } from './own-user-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
 import { buildPlatformCases } from './platform-cases.ts'
-import { buildConnectionCases } from './connection-cases.ts'
 import { buildPortalCases } from './portal-cases.ts'
 import { buildProvisioningCases } from './provisioning-cases.ts'
 import { buildSignUpCases } from './sign-up-cases.ts'
@@ -106,6 +106,7 @@ const WRITES_NOTHING = [
 
 /** Routes that ask another service; their own tests call them at once. */
 const WITH_PROVIDER = [
+  'connection-domain.verify',
   'identity.create',
   'identity.delete',
   'identity.link',

@@ -45,6 +45,11 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['ACCOUNT="', /"url":"http:[^"]+\/portal#token=sbl_/],
     ['$SESSION', /"status":"ended"/],
   ],
+  'enterprise-sign-in.md': [
+    ['ACCOUNT="', /"redirect_path":"\/api\/v3\/auth\/login\/oauth\//],
+    ['/domain"', /"record_name":"_signalbox-challenge\.corp\.example"/],
+    ['/login/connection', /"connection":null/],
+  ],
   'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],
   'manage.md': [
@@ -118,6 +123,8 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   },
   'cli.md': () => shell.run(`export SIGNALBOX_URL=http://localhost:${port}`),
   'tenants.md': () => shell.run(`export BASE=http://localhost:${port} OPERATOR="$(cat .signalbox/demo-token)"`),
+  'enterprise-sign-in.md': () =>
+    shell.run(`export BASE=http://localhost:${port} AUTH="Authorization: Bearer $(cat .signalbox/demo-token)"`),
   'portal.md': () =>
     shell.run(`export BASE=http://localhost:${port} AUTH="Authorization: Bearer $(cat .signalbox/demo-token)"`),
   'saml.md': async () => {

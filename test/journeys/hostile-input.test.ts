@@ -97,6 +97,7 @@ const SAMPLES = [
   'public',
   'deny',
   'openid',
+  'oidc',
   'refresh_token',
   'oidc',
   1,

@@ -6,9 +6,9 @@ import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
+import { CONNECTION_BODY } from './connection-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
 import type { Request } from './route-requests.ts'
-import { CONNECTION_BODY } from './connection-route-requests.ts'
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 const PUBLIC = ROUTES.filter((route) => route.access === 'public' && !route.readsCaller)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AccountId, ConnectionId, IdMaker, SessionId, UserId } from '../../base/id.ts'
+import type { AccountId, IdMaker, SessionId, UserId } from '../../base/id.ts'
 import type { Random } from '../../base/random.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
@@ -8,6 +8,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { endUserApiKeys } from '../access/api-key.ts'
 import { endAccessRows, endAccessWithNext, type SparedAccess } from './access-end.store.ts'
 import { type AuthMethod, rateMethods } from './auth-method.ts'
+import { buildConnectionRequired, type ProvenByConnection } from './by-connection.ts'
 import {
   type AccountName,
   clearSessionAccount,
@@ -53,15 +54,6 @@ export interface IssuedSession {
 export interface SessionOrigin {
   address: string | null
   userAgent: string | null
-}
-
-/** The connection by which a user signed in: the session is for its account, and ends at `endsAt` at the latest. */
-export interface ProvenByConnection {
-  connection: ConnectionId
-  account: AccountId
-  endsAt: Date
-  /** The account of a user whom this transaction has locked and found active. Default: the user is locked here. */
-  locked?: AccountName
 }
 
 /** The hash of a refresh token, as the table keeps it. */
@@ -148,15 +140,6 @@ export async function issueSession(
   }
   if (requiredConnection !== null) throw buildConnectionRequired(requiredConnection)
   return openLockedSession(deps, db, { ...rest, userId, accounts })
-}
-
-/** The refusal of a way in that an account closed to its members (docs/contract/connections.md#closed-ways-in). */
-export function buildConnectionRequired(connection: ConnectionId): Problem {
-  const start = `/api/v3/auth/login/oauth/${connection}`
-  return new Problem('connection_required', 'Your account signs its members in by its own provider. Sign in there.', {
-    errors: [{ path: 'connection', code: 'required', message: start }],
-    reason: 'connection_required',
-  })
 }
 
 /**

@@ -8,7 +8,10 @@ import { definePage, refusePage } from '../frame/page-route.ts'
 import { buildGoalUrl, ORGANIZATION_LOGIN } from '../frame/page-url.ts'
 import { type Goal, listFormTargets, readGoal, renderGoal, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 
-type View = Omit<Parameters<typeof buildAddressPage>[1], 'action' | 'title' | 'text' | 'autocomplete' | 'submit' | 'back'>
+type View = Omit<
+  Parameters<typeof buildAddressPage>[1],
+  'action' | 'title' | 'text' | 'autocomplete' | 'submit' | 'back'
+>
 
 const buildForm = (deps: SignInPageDeps, goal: Goal, view: View) => ({
   ...buildAddressPage(deps, {
@@ -58,7 +61,9 @@ export const organizationPageRoutes: Routes<SignInPageDeps> = [
         const found = email.includes('@') ? await findConnectionOfDomain(db, domainOf(email)) : undefined
         if (!found) {
           const text = visitor.texts.say(email === '' ? 'forgot.email-missing' : 'organization.unknown')
-          const problem = new Problem('validation_failed', 'No connection has this domain.', { reason: 'no_connection' })
+          const problem = new Problem('validation_failed', 'No connection has this domain.', {
+            reason: 'no_connection',
+          })
           const errors = [{ field: 'email', text }]
           return refusePage(deps, { problem, page: buildForm(deps, goal, { ...visitor, email, errors }) })
         }

@@ -18,11 +18,16 @@ test('an address of a proven domain leads to its provider and back to the page, 
   expect(shown.status).toBe(200)
   const token = /name="form_token" value="([^"]+)"/.exec(String(shown.body))?.[1] ?? ''
   const send = (email: string) =>
-    t.app.anonymous('POST', PAGE, new URLSearchParams({ form_token: token, email, redirect_url: '', next: '/auth/' }).toString(), {
-      'content-type': 'application/x-www-form-urlencoded',
-      origin: 'https://service.test',
-      cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
-    })
+    t.app.anonymous(
+      'POST',
+      PAGE,
+      new URLSearchParams({ form_token: token, email, redirect_url: '', next: '/auth/' }).toString(),
+      {
+        'content-type': 'application/x-www-form-urlencoded',
+        origin: 'https://service.test',
+        cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      },
+    )
   const refused = await send('ada@nobody.example')
   expect(refused.status).toBe(422)
   expect(String(refused.body)).toContain('No organization has set up its own sign-in for this address.')

@@ -1,12 +1,7 @@
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { AuthMethod } from '../../session/auth-method.ts'
-import {
-  type IssuedSession,
-  issueSession,
-  type ProvenByConnection,
-  type SessionDeps,
-  type SessionOrigin,
-} from '../../session/session.ts'
+import type { ProvenByConnection } from '../../session/by-connection.ts'
+import { type IssuedSession, issueSession, type SessionDeps, type SessionOrigin } from '../../session/session.ts'
 import type { UserRecord } from '../../user-record/user.store.ts'
 
 /** A finished sign-in: the user, the session and the place to continue. */
