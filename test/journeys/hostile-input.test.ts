@@ -97,7 +97,6 @@ const SAMPLES = [
   'public',
   'deny',
   'openid',
-  'oidc',
   'refresh_token',
   'oidc',
   1,
