@@ -424,69 +424,6 @@ create table login_throttle (
   primary key (email_hash, address_hash)
 );
 
--- Social login --------------------------------------------------------------------------------------------------------
-
--- squawk-ignore renaming-column
-alter table identity rename column email_verified to is_email_verified;
--- Claims of a provider about a user.
-alter table identity
-  add column name text,
-  add column avatar_url text,
-  add column last_login_at timestamptz(3),
-  -- Id of the user at a managed engine: the subject of its tokens.
-  add column engine_subject text;
-create index identity_engine_subject_idx on identity (engine_subject) where engine_subject is not null;
-
--- A sign-in, or the connection of a provider, between its start and its callback. Only the hash of the state is stored,
--- and the verifier and the nonce are encrypted: a copy of this table completes no flow.
-create table login_flow (
-  state_hash bytea primary key,
-  provider text not null,
-  purpose text not null check (purpose in ('sign-in', 'link')),
-  -- Who connects the provider.
-  "user" uuid references "user" (document_id) on delete cascade,
-  redirect_url text not null,
-  is_deep_link boolean not null,
-  -- The hash of the cookie of the browser that began; null for a flow that any browser may finish.
-  binding_hash bytea,
-  secret text not null,
-  -- A deep link that asked for a code (RFC 7636, S256).
-  code_challenge text,
-  -- Apple posts the name beside its answer, once in a lifetime.
-  posted_name text,
-  expires_at timestamptz(3) not null,
-  consumed_at timestamptz(3),
-  created_at timestamptz(3) not null,
-  check ((purpose = 'link') = ("user" is not null))
-);
-create index login_flow_expires_idx on login_flow (expires_at);
-
--- A code that an app exchanges, once and soon: for the tokens of a deep link, or for the connection of a provider.
-create table login_code (
-  code_hash bytea primary key,
-  purpose text not null check (purpose in ('sign-in', 'link')),
-  "user" uuid not null references "user" (document_id) on delete cascade,
-  code_challenge text,
-  is_new_user boolean not null default false,
-  -- What will be connected.
-  identity jsonb,
-  expires_at timestamptz(3) not null,
-  created_at timestamptz(3) not null
-);
-create index login_code_expires_idx on login_code (expires_at);
-create index login_code_user_idx on login_code ("user");
-
--- Access tokens of users at the managed engine, each stored for a decision about an app.
-create table engine_session (
-  -- The session here that was opened with it. It has no foreign key: both rows are written by one statement.
-  session uuid primary key,
-  "user" uuid not null references "user" (document_id) on delete cascade,
-  -- Encrypted.
-  token text not null,
-  expires_at timestamptz(3) not null
-);
-create index engine_session_expires_idx on engine_session (expires_at);
-
 -- Connections -----------------------------------------------------------------------------------------------------------
 
 -- The own identity provider of an account. The columns of a kind are null for the others.
@@ -578,15 +515,76 @@ create table connection_identity (
 );
 create index connection_identity_user_idx on connection_identity ("user");
 
--- Sign-ins by a connection, and one-time codes that they issued, end with it.
-alter table login_flow add column connection uuid references connection (document_id) on delete cascade;
+-- Social login --------------------------------------------------------------------------------------------------------
+
+-- squawk-ignore renaming-column
+alter table identity rename column email_verified to is_email_verified;
+-- Claims of a provider about a user.
+alter table identity
+  add column name text,
+  add column avatar_url text,
+  add column last_login_at timestamptz(3),
+  -- Id of the user at a managed engine: the subject of its tokens.
+  add column engine_subject text;
+create index identity_engine_subject_idx on identity (engine_subject) where engine_subject is not null;
+
+-- A sign-in, or the connection of a provider, between its start and its callback. Only the hash of the state is stored,
+-- and the verifier and the nonce are encrypted: a copy of this table completes no flow.
+create table login_flow (
+  state_hash bytea primary key,
+  provider text not null,
+  -- The connection that the sign-in is by, and ends with.
+  connection uuid references connection (document_id) on delete cascade,
+  purpose text not null check (purpose in ('sign-in', 'link')),
+  -- Who connects the provider.
+  "user" uuid references "user" (document_id) on delete cascade,
+  redirect_url text not null,
+  is_deep_link boolean not null,
+  -- The hash of the cookie of the browser that began; null for a flow that any browser may finish.
+  binding_hash bytea,
+  secret text not null,
+  -- A deep link that asked for a code (RFC 7636, S256).
+  code_challenge text,
+  -- Apple posts the name beside its answer, once in a lifetime.
+  posted_name text,
+  -- The verified response of a SAML provider, encrypted, until the browser that began comes with its cookie.
+  posted_answer text,
+  expires_at timestamptz(3) not null,
+  consumed_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  check ((purpose = 'link') = ("user" is not null))
+);
+create index login_flow_expires_idx on login_flow (expires_at);
 create index login_flow_connection_idx on login_flow (connection, expires_at) where connection is not null;
-alter table login_code add column connection uuid references connection (document_id) on delete cascade;
+
+-- A code that an app exchanges, once and soon: for the tokens of a deep link, or for the connection of a provider.
+create table login_code (
+  code_hash bytea primary key,
+  purpose text not null check (purpose in ('sign-in', 'link')),
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  -- The connection that the sign-in was by.
+  connection uuid references connection (document_id) on delete cascade,
+  code_challenge text,
+  is_new_user boolean not null default false,
+  -- What will be connected.
+  identity jsonb,
+  expires_at timestamptz(3) not null,
+  created_at timestamptz(3) not null
+);
+create index login_code_expires_idx on login_code (expires_at);
+create index login_code_user_idx on login_code ("user");
 create index login_code_connection_idx on login_code (connection) where connection is not null;
 
--- The verified response of a SAML provider, encrypted, until the browser that began comes with its cookie.
-alter table login_flow add column posted_answer text;
-
+-- Access tokens of users at the managed engine, each stored for a decision about an app.
+create table engine_session (
+  -- The session here that was opened with it. It has no foreign key: both rows are written by one statement.
+  session uuid primary key,
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  -- Encrypted.
+  token text not null,
+  expires_at timestamptz(3) not null
+);
+create index engine_session_expires_idx on engine_session (expires_at);
 -- Assertions of SAML that were used, by the hash of their connection and id, until they end.
 create table saml_assertion (
   id_hash bytea primary key,

@@ -45,6 +45,7 @@ export function buildConnectionRouteRequests(fixture: {
     'connection.find-one': async () => ({ params: await newConnection() }),
     'connection.update': async () => ({ params: await newConnection(), body: { name: 'Renamed' } }),
     'connection.delete': async () => ({ params: await newConnection() }),
+    'login.find-connection': async () => ({ body: { email: 'ada@corp.example' }, call: app().anonymous }),
     'connection-domain.create': async () => ({ params: await newConnection(), body: { domain: 'new.example' } }),
     'connection-domain.find-all': async () => {
       const { id, connection } = await newDomain()
@@ -53,6 +54,5 @@ export function buildConnectionRouteRequests(fixture: {
     'connection-domain.verify': async () => ({ params: await provenDomain() }),
     'connection-domain.approve': async () => ({ params: await newDomain() }),
     'connection-domain.delete': async () => ({ params: await provenDomain() }),
-    'login.find-connection': async () => ({ body: { email: 'ada@corp.example' }, call: app().anonymous }),
   }
 }

@@ -290,6 +290,22 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads the invitation and who has its address, before the password hash is computed', 2, 2],
     ACCEPTANCE,
   ],
+  'account.delete': [END_OF_ACCESS],
+  'account.delete with a member and a webhook': [END_OF_ACCESS],
+  'connection.create': [['begin; locks the account and counts; locks the roles; closes; commit', 5, 3]],
+  'connection.delete': [END_OF_ACCESS],
+  'login.find-connection': [STRICT_LIMIT, CHANGE],
+  'connection-domain.create': [
+    ['begin; reads the connection; locks it and counts its domains; claims the domain; closes; commit', 6, 4],
+  ],
+  'connection-domain.verify': [
+    ['reads the domain: name servers are asked about an unproven one only', 1, 1],
+    ['begin; locks the connection; locks the domain; closes; commit', 5, 3],
+  ],
+  'connection-domain.approve': [['begin; locks the connection and the domain; proves it; closes; commit', 6, 4]],
+  'connection-domain.delete': [
+    ['begin; locks the connection; locks the domain; ends what was opened by it, and closes; commit', 6, 3],
+  ],
   'portal-session.open': [STRICT_LIMIT, CHANGE],
   'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], END_OF_ACCESS],
   'user.disable': [END_OF_ACCESS],

@@ -5,7 +5,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { endAccountApiKeys } from '../access/api-key.ts'
 import { checkMayChangeMember } from '../access/delegation.ts'
 import { checkMemberRoles } from '../access/role.ts'
-import { endAccessOfAccount, forgetConnectedUser } from '../connected/connected-user.store.ts'
+import { endAccessOfAccount, forgetConnectedUser } from '../connected/connected-user.ts'
 import { endUserAccess, leaveAccount } from '../session/session.ts'
 import { READ_USER_PERMISSION } from '../user/user.ts'
 import {

@@ -38,7 +38,7 @@ const OF_CONNECTION = {
   data: ConnectionRow,
 } as const
 
-/** Connections of an account (docs/contract/connections.md#connections). */
+/** Connections of an account (docs/contract/connections.md#settings-of-a-connection). */
 export const connectionRoutes: Routes<ConnectionDeps> = [
   defineRoute(
     {

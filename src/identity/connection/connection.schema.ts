@@ -10,10 +10,10 @@ const KindSchema = named(
 )
 
 /** Longest name of a group, in characters: Microsoft sends ids, LDAP distinguished names. */
-export const GROUP_NAME_LIMIT = 256
+const GROUP_NAME_LIMIT = 256
 
 /** Roles of groups of one connection. */
-export const GROUP_ROLES_LIMIT = 100
+const GROUP_ROLES_LIMIT = 100
 
 const IssuerSchema = Type.String({
   minLength: 1,

@@ -9,7 +9,7 @@ import type { RoleId } from '../access/role.store.ts'
 import { checkMemberRoles, lockMemberRoles } from '../access/role.ts'
 import { ADMIN_PATTERNS } from '../access/system-roles.ts'
 import type { AccountTarget } from '../account/account.store.ts'
-import { endClosedAccess, endConnectionAccess, lockConnectionUsers } from '../connected/connected-user.store.ts'
+import { endClosedAccess, endConnectionAccess, lockConnectionUsers } from '../connected/connected-user.ts'
 import {
   type ConnectionChange,
   type ConnectionRecord,

@@ -4,7 +4,7 @@ import type { TestAnswer, TestAppOptions, TestCall } from './app.ts'
 import { buildSocialUsers, createSocialApp, type SocialApp } from './social-app.ts'
 
 /** The issuer of the fake provider of a company. */
-export const COMPANY_ISSUER = 'https://login.company.example/realms/staff'
+const COMPANY_ISSUER = 'https://login.company.example/realms/staff'
 
 /** The settings of a connection to that provider. */
 export const COMPANY_OIDC = {

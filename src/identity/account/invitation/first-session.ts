@@ -1,5 +1,5 @@
 import type { Database } from '../../../postgres/statement/database.ts'
-import { isClosedFor } from '../../connected/connected-user.store.ts'
+import { isClosedFor } from '../../connected/connected-user.ts'
 import { type IssuedSession, openLockedSession, type SessionDeps, type SessionOrigin } from '../../session/session.ts'
 import type { Accepted } from './invitation-acceptance.ts'
 

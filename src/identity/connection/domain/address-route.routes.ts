@@ -1,8 +1,7 @@
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { named, nullable, UuidSchema } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
-import { findConnectionOfDomain } from './connection-domain.store.ts'
-import { domainOf } from './domain-name.ts'
+import { findConnectionOfAddress } from './connection-domain.ts'
 
 const AddressBody = named(
   'FindConnection',
@@ -41,7 +40,7 @@ export const addressRouteRoutes: Routes<object> = [
     },
     {
       handle: async (_deps: object, { db, body }) => {
-        const found = await findConnectionOfDomain(db, domainOf(body.email))
+        const found = await findConnectionOfAddress(db, body.email)
         return {
           data: {
             connection: found?.connection ?? null,

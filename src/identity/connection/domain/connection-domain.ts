@@ -5,18 +5,19 @@ import { type Caller, includesAccount } from '../../../http/shape/caller.ts'
 import type { ResolveTxt } from '../../../outbound/guard/dns-text.ts'
 import { type Database, isUniqueViolation } from '../../../postgres/statement/database.ts'
 import type { AccountTarget } from '../../account/account.store.ts'
-import { endClosedAccess, endConnectionAccess } from '../../connected/connected-user.store.ts'
+import { endClosedAccess, endConnectionAccess } from '../../connected/connected-user.ts'
 import { checkMayConnect, loadConnection } from '../connection.ts'
 import {
   type ConnectionDomainRecord,
   countDomainsOf,
   deleteConnectionDomainRow,
   findConnectionDomain,
+  findConnectionOfDomain,
   insertConnectionDomain,
   markVerified,
   noteCheck,
 } from './connection-domain.store.ts'
-import { challengeNameOf, readDomain } from './domain-name.ts'
+import { challengeNameOf, domainOf, readDomain } from './domain-name.ts'
 
 /** Domains of one connection, proven or not. */
 const DOMAINS_LIMIT = 50
@@ -159,4 +160,9 @@ export async function removeConnectionDomain(
     await endConnectionAccess(db, { id: domain.connection, domain: domain.domain, forgets: true, now })
   await deleteConnectionDomainRow(db, domain.id)
   return domain
+}
+
+/** The enabled connection that has proven the domain of an address, whoever has the address. */
+export function findConnectionOfAddress(db: Database, email: string): ReturnType<typeof findConnectionOfDomain> {
+  return findConnectionOfDomain(db, domainOf(email))
 }

@@ -10,7 +10,7 @@ import {
   insertAccountMember,
   lockCandidate,
   replaceMemberRoles,
-} from '../../account/account-member.store.ts'
+} from '../../account/member.ts'
 import type { AccountName } from '../../session/session.store.ts'
 import { findUserOfAddress, loadUser, registerUser } from '../../user/user.ts'
 import { foldEmail } from '../../user-record/email-key.ts'

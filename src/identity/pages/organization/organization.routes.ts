@@ -1,7 +1,6 @@
 import { Problem } from '../../../http/problem/problem.ts'
 import type { Routes } from '../../../http/route/route.ts'
-import { findConnectionOfDomain } from '../../connection/domain/connection-domain.store.ts'
-import { domainOf } from '../../connection/domain/domain-name.ts'
+import { findConnectionOfAddress } from '../../connection/domain/connection-domain.ts'
 import { buildAddressPage } from '../frame/mail-form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, refusePage } from '../frame/page-route.ts'
@@ -58,7 +57,7 @@ export const organizationPageRoutes: Routes<SignInPageDeps> = [
       handle: async (deps: SignInPageDeps, { db, visitor, form }) => {
         const goal = readGoal(deps, form)
         const email = form.email.trim()
-        const found = email.includes('@') ? await findConnectionOfDomain(db, domainOf(email)) : undefined
+        const found = email.includes('@') ? await findConnectionOfAddress(db, email) : undefined
         if (!found) {
           const text = visitor.texts.say(email === '' ? 'forgot.email-missing' : 'organization.unknown')
           const problem = new Problem('validation_failed', 'No connection has this domain.', {
