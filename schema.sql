@@ -208,6 +208,92 @@ create table "catalogue_sync" (
   constraint catalogue_sync_pkey PRIMARY KEY (catalogue)
 );
 
+create table "connection" (
+  document_id uuid not null,
+  account uuid not null,
+  kind text not null,
+  name text not null,
+  is_enabled boolean not null default true,
+  is_enforced boolean not null default false,
+  is_jit boolean not null default false,
+  default_role uuid,
+  session_hours integer not null default 24,
+  issuer text,
+  client_id text,
+  scopes text[],
+  groups_claim text,
+  is_email_trusted boolean,
+  sso_url text,
+  certificates text[],
+  email_attribute text,
+  name_attribute text,
+  secret_encrypted text,
+  created_by uuid,
+  updated_by uuid,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint connection_account_fkey FOREIGN KEY (account) REFERENCES account(document_id) ON DELETE CASCADE,
+  constraint connection_check CHECK (((kind <> 'oidc'::text) OR (num_nulls(issuer, client_id, scopes, is_email_trusted, secret_encrypted) = 0))),
+  constraint connection_check1 CHECK (((kind <> 'saml'::text) OR (num_nulls(issuer, sso_url, certificates) = 0))),
+  constraint connection_default_role_fkey FOREIGN KEY (default_role) REFERENCES role(document_id) ON DELETE SET NULL,
+  constraint connection_kind_check CHECK ((kind = ANY (ARRAY['oidc'::text, 'saml'::text]))),
+  constraint connection_pkey PRIMARY KEY (document_id),
+  constraint connection_session_hours_check CHECK (((session_hours >= 1) AND (session_hours <= 2160)))
+);
+CREATE INDEX connection_account_idx ON public.connection USING btree (account, created_at);
+CREATE INDEX connection_default_role_idx ON public.connection USING btree (default_role) WHERE (default_role IS NOT NULL);
+CREATE INDEX connection_key_idx ON public.connection USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
+
+create table "connection_domain" (
+  document_id uuid not null,
+  connection uuid not null,
+  account uuid not null,
+  domain text not null,
+  token text not null,
+  verified_at timestamp(3) with time zone,
+  verified_by text,
+  checked_at timestamp(3) with time zone,
+  expires_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint connection_domain_account_fkey FOREIGN KEY (account) REFERENCES account(document_id) ON DELETE CASCADE,
+  constraint connection_domain_check CHECK (((verified_at IS NULL) = (verified_by IS NULL))),
+  constraint connection_domain_check1 CHECK (((verified_at IS NULL) = (expires_at IS NOT NULL))),
+  constraint connection_domain_connection_domain_key UNIQUE (connection, domain),
+  constraint connection_domain_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
+  constraint connection_domain_pkey PRIMARY KEY (document_id),
+  constraint connection_domain_verified_by_check CHECK ((verified_by = ANY (ARRAY['dns'::text, 'operator'::text])))
+);
+CREATE INDEX connection_domain_account_idx ON public.connection_domain USING btree (account);
+CREATE INDEX connection_domain_expires_idx ON public.connection_domain USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+CREATE UNIQUE INDEX connection_domain_verified_key ON public.connection_domain USING btree (domain) WHERE ((verified_at IS NOT NULL) AND (domain IS NOT NULL));
+
+create table "connection_group_role" (
+  connection uuid not null,
+  group_name text not null,
+  role uuid not null,
+  constraint connection_group_role_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
+  constraint connection_group_role_pkey PRIMARY KEY (connection, group_name, role),
+  constraint connection_group_role_role_fkey FOREIGN KEY (role) REFERENCES role(document_id) ON DELETE CASCADE
+);
+CREATE INDEX connection_group_role_role_idx ON public.connection_group_role USING btree (role);
+
+create table "connection_identity" (
+  document_id uuid not null,
+  connection uuid not null,
+  subject text not null,
+  "user" uuid not null,
+  last_login_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint connection_identity_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
+  constraint connection_identity_connection_subject_key UNIQUE (connection, subject),
+  constraint connection_identity_connection_user_key UNIQUE (connection, "user"),
+  constraint connection_identity_pkey PRIMARY KEY (document_id),
+  constraint connection_identity_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
+);
+CREATE INDEX connection_identity_user_idx ON public.connection_identity USING btree ("user");
+
 create table "contract" (
   document_id uuid not null,
   account uuid not null,
@@ -425,21 +511,25 @@ create table "login_code" (
   code_hash bytea not null,
   purpose text not null,
   "user" uuid not null,
+  connection uuid,
   code_challenge text,
   is_new_user boolean not null default false,
   identity jsonb,
   expires_at timestamp(3) with time zone not null,
   created_at timestamp(3) with time zone not null,
+  constraint login_code_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
   constraint login_code_pkey PRIMARY KEY (code_hash),
   constraint login_code_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text]))),
   constraint login_code_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
+CREATE INDEX login_code_connection_idx ON public.login_code USING btree (connection) WHERE (connection IS NOT NULL);
 CREATE INDEX login_code_expires_idx ON public.login_code USING btree (expires_at);
 CREATE INDEX login_code_user_idx ON public.login_code USING btree ("user");
 
 create table "login_flow" (
   state_hash bytea not null,
   provider text not null,
+  connection uuid,
   purpose text not null,
   "user" uuid,
   redirect_url text not null,
@@ -448,14 +538,17 @@ create table "login_flow" (
   secret text not null,
   code_challenge text,
   posted_name text,
+  posted_answer text,
   expires_at timestamp(3) with time zone not null,
   consumed_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   constraint login_flow_check CHECK (((purpose = 'link'::text) = ("user" IS NOT NULL))),
+  constraint login_flow_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
   constraint login_flow_pkey PRIMARY KEY (state_hash),
   constraint login_flow_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text]))),
   constraint login_flow_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
+CREATE INDEX login_flow_connection_idx ON public.login_flow USING btree (connection, expires_at) WHERE (connection IS NOT NULL);
 CREATE INDEX login_flow_expires_idx ON public.login_flow USING btree (expires_at);
 
 create table "login_throttle" (
@@ -1056,6 +1149,16 @@ create table "role_permission" (
   constraint role_permission_pkey PRIMARY KEY (role, pattern),
   constraint role_permission_role_fkey FOREIGN KEY (role) REFERENCES role(document_id) ON DELETE CASCADE
 );
+
+create table "saml_assertion" (
+  id_hash bytea not null,
+  connection uuid not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint saml_assertion_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
+  constraint saml_assertion_pkey PRIMARY KEY (id_hash)
+);
+CREATE INDEX saml_assertion_connection_idx ON public.saml_assertion USING btree (connection);
+CREATE INDEX saml_assertion_expires_idx ON public.saml_assertion USING btree (expires_at);
 
 create table "session" (
   document_id uuid not null,

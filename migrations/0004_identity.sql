@@ -424,6 +424,97 @@ create table login_throttle (
   primary key (email_hash, address_hash)
 );
 
+-- Connections -----------------------------------------------------------------------------------------------------------
+
+-- The own identity provider of an account. The columns of a kind are null for the others.
+create table connection (
+  document_id uuid primary key,
+  account uuid not null references account (document_id) on delete cascade,
+  kind text not null check (kind in ('oidc', 'saml')),
+  name text not null,
+  is_enabled boolean not null default true,
+  -- Whether the members with an address of its domains sign in by it alone.
+  is_enforced boolean not null default false,
+  -- Whether unknown people of its domains become users and members.
+  is_jit boolean not null default false,
+  -- Role of a member none of whose groups has one.
+  default_role uuid references role (document_id) on delete set null,
+  -- Longest session that it opens.
+  session_hours integer not null default 24 check (session_hours between 1 and 2160),
+  -- The issuer of an OpenID provider, or the entity id of a SAML one.
+  issuer text,
+  -- OpenID Connect.
+  client_id text,
+  scopes text[],
+  -- Of SAML the name of an attribute; null there means the usual ones.
+  groups_claim text,
+  is_email_trusted boolean,
+  -- SAML. Certificates are PEM; names of attributes that are null mean the usual ones.
+  sso_url text,
+  certificates text[],
+  email_attribute text,
+  name_attribute text,
+  -- Of OpenID Connect the secret of the client.
+  secret_encrypted text,
+  created_by uuid,
+  updated_by uuid,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  check (kind <> 'oidc' or num_nulls(issuer, client_id, scopes, is_email_trusted, secret_encrypted) = 0),
+  check (kind <> 'saml' or num_nulls(issuer, sso_url, certificates) = 0)
+);
+create index connection_account_idx on connection (account, created_at);
+create index connection_default_role_idx on connection (default_role) where default_role is not null;
+create index connection_key_idx on connection (split_part(secret_encrypted, '.', 2)) where secret_encrypted is not null;
+
+-- The roles that groups of the provider give, in the account of the connection.
+create table connection_group_role (
+  connection uuid not null references connection (document_id) on delete cascade,
+  group_name text not null,
+  role uuid not null references role (document_id) on delete cascade,
+  primary key (connection, group_name, role)
+);
+create index connection_group_role_role_idx on connection_group_role (role);
+
+-- Domains of e-mail addresses, in ASCII and lower case. Several accounts may claim one, and one may prove it.
+create table connection_domain (
+  document_id uuid primary key,
+  connection uuid not null references connection (document_id) on delete cascade,
+  account uuid not null references account (document_id) on delete cascade,
+  domain text not null,
+  -- What a TXT record must hold. It is public there, so it is no secret.
+  token text not null,
+  verified_at timestamptz(3),
+  verified_by text check (verified_by in ('dns', 'operator')),
+  checked_at timestamptz(3),
+  -- The end of an unproven claim; null once it is proven.
+  expires_at timestamptz(3),
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  unique (connection, domain),
+  check ((verified_at is null) = (verified_by is null)),
+  check ((verified_at is null) = (expires_at is not null))
+);
+create unique index connection_domain_verified_key on connection_domain (domain)
+  where verified_at is not null and domain is not null;
+create index connection_domain_account_idx on connection_domain (account);
+create index connection_domain_expires_idx on connection_domain (expires_at) where expires_at is not null;
+
+-- People whom a connection has proven, by their id at the provider. While a user has one, it belongs to the account of the
+-- connection alone.
+create table connection_identity (
+  document_id uuid primary key,
+  connection uuid not null references connection (document_id) on delete cascade,
+  subject text not null,
+  "user" uuid not null references "user" (document_id) on delete cascade,
+  last_login_at timestamptz(3) not null,
+  created_at timestamptz(3) not null,
+  updated_at timestamptz(3) not null,
+  unique (connection, subject),
+  unique (connection, "user")
+);
+create index connection_identity_user_idx on connection_identity ("user");
+
 -- Social login --------------------------------------------------------------------------------------------------------
 
 -- squawk-ignore renaming-column
@@ -442,6 +533,8 @@ create index identity_engine_subject_idx on identity (engine_subject) where engi
 create table login_flow (
   state_hash bytea primary key,
   provider text not null,
+  -- The connection that the sign-in is by, and ends with.
+  connection uuid references connection (document_id) on delete cascade,
   purpose text not null check (purpose in ('sign-in', 'link')),
   -- Who connects the provider.
   "user" uuid references "user" (document_id) on delete cascade,
@@ -454,18 +547,23 @@ create table login_flow (
   code_challenge text,
   -- Apple posts the name beside its answer, once in a lifetime.
   posted_name text,
+  -- The verified response of a SAML provider, encrypted, until the browser that began comes with its cookie.
+  posted_answer text,
   expires_at timestamptz(3) not null,
   consumed_at timestamptz(3),
   created_at timestamptz(3) not null,
   check ((purpose = 'link') = ("user" is not null))
 );
 create index login_flow_expires_idx on login_flow (expires_at);
+create index login_flow_connection_idx on login_flow (connection, expires_at) where connection is not null;
 
 -- A code that an app exchanges, once and soon: for the tokens of a deep link, or for the connection of a provider.
 create table login_code (
   code_hash bytea primary key,
   purpose text not null check (purpose in ('sign-in', 'link')),
   "user" uuid not null references "user" (document_id) on delete cascade,
+  -- The connection that the sign-in was by.
+  connection uuid references connection (document_id) on delete cascade,
   code_challenge text,
   is_new_user boolean not null default false,
   -- What will be connected.
@@ -475,6 +573,7 @@ create table login_code (
 );
 create index login_code_expires_idx on login_code (expires_at);
 create index login_code_user_idx on login_code ("user");
+create index login_code_connection_idx on login_code (connection) where connection is not null;
 
 -- Access tokens of users at the managed engine, each stored for a decision about an app.
 create table engine_session (
@@ -486,6 +585,14 @@ create table engine_session (
   expires_at timestamptz(3) not null
 );
 create index engine_session_expires_idx on engine_session (expires_at);
+-- Assertions of SAML that were used, by the hash of their connection and id, until they end.
+create table saml_assertion (
+  id_hash bytea primary key,
+  connection uuid not null references connection (document_id) on delete cascade,
+  expires_at timestamptz(3) not null
+);
+create index saml_assertion_connection_idx on saml_assertion (connection);
+create index saml_assertion_expires_idx on saml_assertion (expires_at);
 
 -- Mails ---------------------------------------------------------------------------------------------------------------
 
@@ -936,4 +1043,181 @@ begin
   perform from "user" u where u.document_id = holder for no key update;
   return exists (select from passkey p where p."user" = holder)
     or exists (select from totp_factor t where t."user" = holder and t.confirmed_at is not null);
+end $$;
+
+-- The domain of an address, as connections keep it.
+create function domain_of(address text) returns text language plpgsql immutable strict parallel safe as $$
+begin
+  return email_key(split_part(address, '@', 2));
+end $$;
+
+-- Number of the connections of a locked account.
+create function count_connections(asked uuid) returns integer language plpgsql volatile as $$
+begin
+  return (select count(*)::int from connection c where c.account = asked);
+end $$;
+
+-- Number of the domains of a locked connection.
+create function count_connection_domains(asked uuid) returns integer language plpgsql volatile as $$
+begin
+  return (select count(*)::int from connection_domain d where d.connection = asked);
+end $$;
+
+-- The roles of groups at a connection.
+create function group_roles_of(asked uuid) returns json language plpgsql volatile as $$
+begin
+  return coalesce((select json_agg(json_build_object('group', g.group_name, 'role', g.role) order by g.group_name, g.role)
+    from connection_group_role g where g.connection = asked), '[]');
+end $$;
+
+-- Whether the domain of an address is proven for a connection.
+create function has_proven_domain(asked uuid, address text) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from connection_domain d
+    where d.domain = domain_of(address) and d.verified_at is not null and d.connection = asked);
+end $$;
+
+-- The account that a user belongs to alone, because a connection of it has proven the user; null for other users.
+create function connected_account_of(holder uuid) returns uuid language plpgsql volatile as $$
+begin
+  return (select (select c.account from connection c where c.document_id = i.connection)
+    from connection_identity i where i."user" = holder limit 1);
+end $$;
+
+-- Whether a user has a role that holds in more than its accounts: it operates the platform, and no account closes its ways
+-- in.
+create function is_operator(holder uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from user_role ur where ur."user" = holder
+    and (select not r.is_account_scoped from role r where r.document_id = ur.role));
+end $$;
+
+-- Whether an account signs members with the address of a user in by one of its connections alone.
+create function closes_ways_in(joined uuid, holder uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from connection_domain d
+      where d.domain = (select domain_of(u.email) from "user" u where u.document_id = holder) and d.verified_at is not null
+        and d.account = joined
+        and (select c.is_enabled and c.is_enforced from connection c where c.document_id = d.connection))
+    and not is_operator(holder);
+end $$;
+
+-- The connection by which alone a user signs in, because an account that it belongs to closed the other ways; null for
+-- other users.
+create function required_connection_of(holder uuid) returns uuid language plpgsql volatile as $$
+declare
+  asked uuid;
+begin
+  for asked in
+    select d.connection from connection_domain d
+      where d.domain = (select domain_of(u.email) from "user" u where u.document_id = holder) and d.verified_at is not null
+    union
+    select i.connection from connection_identity i where i."user" = holder
+  loop
+    if exists (select from connection c where c.document_id = asked and c.is_enabled and c.is_enforced
+        and (select a.deleted_at is null from account a where a.document_id = c.account)
+        and exists (select from account_member m where m.account = c.account and m."user" = holder))
+      and not is_operator(holder) then
+      return asked;
+    end if;
+  end loop;
+  return null;
+end $$;
+
+-- Whether another active member of a locked account has the role of this name there.
+create function has_other_member_with(joined uuid, holder uuid, role_name text) returns boolean
+language plpgsql volatile as $$
+begin
+  return exists (select from role r
+    join account_member_role x on x.role = r.document_id
+    join account_member m on m.document_id = x.member
+    join "user" u on u.document_id = m."user"
+    where r.name = role_name and m.account = joined and m."user" <> holder and u.is_actived and u.deleted_at is null);
+end $$;
+
+-- Serializes sign-ins of the same person at a connection, and those with the same address, as `lock_identity` does, and
+-- returns the identity behind these locks.
+create function lock_connection_identity(at_connection uuid, of_subject text, address text)
+returns setof connection_identity language plpgsql volatile rows 1 as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('identity ' || at_connection || ' ' || of_subject, 0)),
+    pg_advisory_xact_lock(hashtextextended('address ' || email_key(address), 0));
+  return query select i.* from connection_identity i where i.connection = at_connection and i.subject = of_subject;
+end $$;
+
+-- Locks the users of a connection, of all domains or of one, in the order of their ids, and returns them.
+create function lock_connection_users(asked uuid, of_domain text) returns uuid[] language plpgsql volatile as $$
+declare
+  holders uuid[] := array(select i."user" from connection_identity i
+    where i.connection = asked and (of_domain is null
+      or (select domain_of(u.email) = of_domain from "user" u where u.document_id = i."user"))
+    order by i."user");
+begin
+  perform from "user" u where u.document_id = any(holders) order by u.document_id for no key update;
+  return holders;
+end $$;
+
+-- Ends what the users of a connection opened, of all domains or of one: sessions, tokens of apps, pending codes and API
+-- keys. With `forgets` they are no longer known at the connection. Returns their number.
+create function end_connection_access(asked uuid, of_domain text, forgets boolean, at timestamptz) returns integer
+language plpgsql volatile as $$
+declare
+  holders uuid[] := lock_connection_users(asked, of_domain);
+  holder uuid;
+begin
+  foreach holder in array holders loop
+    perform end_access_of(holder, at, false, null);
+    update api_key set revoked_at = at, updated_at = at where document_id = any(array(
+      select k.document_id from api_key k where k."user" = holder and k.revoked_at is null
+      order by k.document_id for no key update));
+  end loop;
+  if forgets then
+    delete from connection_identity where connection = asked and "user" = any(holders);
+  end if;
+  return cardinality(holders);
+end $$;
+
+-- Ends what the users of every connection of an account opened, which is locked.
+create function end_account_connections(asked uuid, at timestamptz) returns void language plpgsql volatile as $$
+declare
+  one uuid;
+begin
+  foreach one in array array(
+    select c.document_id from connection c where c.account = asked order by c.document_id for update) loop
+    perform end_connection_access(one, null, true, at);
+  end loop;
+end $$;
+
+-- Ends what members opened by the ways in that a locked connection closes, of all its proven domains or of one. Operators
+-- keep theirs, and so does the user who closes them.
+create function end_closed_access(asked uuid, of_domain text, spared uuid, at timestamptz) returns void
+language plpgsql volatile as $$
+declare
+  holders uuid[];
+  holder uuid;
+begin
+  holders := array(select m."user" from account_member m
+    where m.account = (select c.account from connection c where c.document_id = asked) and m."user" <> spared
+      and exists (select from connection_domain d
+        where d.domain = (select domain_of(u.email) from "user" u where u.document_id = m."user")
+          and d.verified_at is not null and d.connection = asked and (of_domain is null or d.domain = of_domain))
+      and not is_operator(m."user")
+    order by m."user");
+  perform from "user" u where u.document_id = any(holders) order by u.document_id for no key update;
+  foreach holder in array holders loop
+    perform end_access_of(holder, at, false, null);
+  end loop;
+end $$;
+
+-- Removes a locked user whom a connection of an account knows from the account: the connections know it no longer, and what
+-- it opened ends.
+create function forget_connected_user(holder uuid, leaving uuid, at timestamptz) returns void
+language plpgsql volatile as $$
+begin
+  delete from account_member where account = leaving and "user" = holder;
+  perform end_access_of(holder, at, false, null);
+  update api_key set revoked_at = at, updated_at = at where document_id = any(array(
+    select k.document_id from api_key k where k."user" = holder and k.revoked_at is null
+    order by k.document_id for no key update));
+  delete from connection_identity where "user" = holder;
 end $$;

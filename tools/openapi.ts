@@ -30,6 +30,7 @@ export async function readOpenApi(connectionString: string): Promise<OpenApiDocu
     clock: systemClock,
     random: systemRandom,
     lookup: async () => [],
+    resolveTxt: async () => [],
     logger: pino({ level: 'silent' }),
   })
   const document = buildOpenApiDocument(app.server)

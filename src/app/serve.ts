@@ -6,6 +6,7 @@ import { buildKeyring } from '../base/keyring.ts'
 import { systemRandom } from '../base/random.ts'
 import { VERSION } from '../base/version.ts'
 import { buildSystemLookup } from '../outbound/guard/dns.ts'
+import { buildSystemTxtLookup } from '../outbound/guard/dns-text.ts'
 import type { App } from './app.ts'
 import { readPort } from './config/base-url.ts'
 import type { Config } from './config/config.ts'
@@ -164,6 +165,7 @@ async function startInSteps(start: {
     ...(time && { time }),
     ...(options.logCounts && { logCounts: options.logCounts }),
     lookup: buildSystemLookup(),
+    resolveTxt: buildSystemTxtLookup(),
     hasStarted: () => parts.isReady,
     ...(config.crashPoint && { onCrashPoint: buildCrash(config.crashPoint) }),
   })

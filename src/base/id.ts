@@ -8,6 +8,7 @@ export type UserId = Id<'user'>
 export type AccountId = Id<'account'>
 export type SessionId = Id<'session'>
 export type PortalSessionId = Id<'portal session'>
+export type ConnectionId = Id<'connection'>
 export type WebhookId = Id<'webhook'>
 export type EventTypeId = Id<'event type'>
 export type EventId = Id<'event'>

@@ -1,6 +1,8 @@
 import { type Sweep, sweepOld, sweepOnce } from '../postgres/sweep.ts'
 import { deleteEndedInvitations } from './account/invitation/invitation.store.ts'
 import { deleteExpiredAddressProofs } from './address-proof/address-proof.store.ts'
+import { deleteExpiredDomains } from './connection/domain/connection-domain.store.ts'
+import { deleteExpiredAssertions } from './connection/saml/used-assertion.store.ts'
 import { deleteEndedMails } from './mail/outbox.store.ts'
 import { deleteEndedPortalSessions } from './portal/portal-session.store.ts'
 import { deleteEndedSessions } from './session/session.store.ts'
@@ -46,5 +48,7 @@ export const identitySweeps: readonly Sweep[] = [
   sweepOld('loginCodes', 0, deleteExpiredLoginCodes),
   sweepOld('invitations', INVITATION_KEPT_MS, deleteEndedInvitations),
   sweepOld('portalSessions', PORTAL_SESSION_KEPT_MS, deleteEndedPortalSessions),
+  sweepOld('connectionDomains', 0, deleteExpiredDomains),
+  sweepOld('samlAssertions', 0, deleteExpiredAssertions),
   sweepOld('factorChallenges', 0, deleteExpiredChallenges),
 ]

@@ -13,6 +13,7 @@ import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import { endRows } from '../harness/delivery/ledger-rows.ts'
 import { untilWaiting } from '../harness/plan/lock-waits.ts'
 import { buildCatalogueCases } from './catalogue-cases.ts'
+import { buildConnectionCases } from './connection-cases.ts'
 import { buildFactorCases } from './factor-cases.ts'
 import { buildOwnUserCases } from './own-user-cases.ts'
 import { type Calls, EACH, onceElse, type Rule, SAME } from './parallel-case.ts'
@@ -96,6 +97,8 @@ const findRole = async (name: string): Promise<string> =>
  * src/realtime/replay/replay.test.ts and src/webhook/pull/pull.test.ts call theirs many times at once.
  */
 const WRITES_NOTHING = [
+  'login.find-connection',
+  'connection.read-metadata',
   'oauth-hook.access-token',
   ...['auth', 'presence-auth', 'resume', 'user-auth', 'webhook'].map((action) => `realtime.${action}`),
   ...['webhook.ack', 'webhook.pull'],
@@ -103,11 +106,13 @@ const WRITES_NOTHING = [
 
 /** Routes that ask another service; their own tests call them at once. */
 const WITH_PROVIDER = [
+  'connection-domain.verify',
   'identity.create',
   'identity.delete',
   'identity.link',
   'login.code',
   'login.oauth-form-callback',
+  'login.saml-response',
   'realtime.publish-test',
   'user-identity.delete',
 ]
@@ -225,6 +230,7 @@ const CASES: Record<string, [Rule, () => Promise<Calls>]> = {
     },
   ],
   ...buildSignUpCases({ app: () => app, unique, makeUser }),
+  ...buildConnectionCases({ make }),
   ...buildPortalCases({ make, app: () => app }),
   'sso.handshake': [
     EACH,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import type { TestCall } from '../harness/app/app.ts'
+import { CONNECTION_BODY } from '../journeys/connection-route-requests.ts'
 import { type ContractFixture, type Json, readEnvelope, startContractFixture } from './contract-fixture.ts'
 
 /** The modules of which every route is called here; a new route of one of them needs a step below. */
@@ -71,6 +72,7 @@ async function walkIdentity() {
   call = before
   expect(await step('portal-session.find-all', undefined, byAccount)).toHaveLength(1)
   await step('portal-session.delete', undefined, { ...byAccount, session: portal.document_id })
+  await walkConnections(byAccount)
   await step('account-member.delete', { user: user.document_id }, byAccount)
   await step('user.update', { name: 'Walker' }, byUser)
   await step('role.update', { description: 'walks' }, byRole)
@@ -94,6 +96,27 @@ async function walkIdentity() {
   await step('role.delete', undefined, byRole)
   await step('api-key.delete', undefined, byKey)
   await step('account.delete', undefined, byAccount)
+}
+
+/** The TXT records of this walk, by name. */
+const walkRecords = new Map<string, string[]>()
+
+async function walkConnections(byAccount: { id: string } = { id: '' }) {
+  const made = await step('connection.create', CONNECTION_BODY, byAccount)
+  const byConnection = { ...byAccount, connection: made.document_id as string }
+  await step('connection.find-all', undefined, byAccount)
+  await step('connection.find-one', undefined, byConnection)
+  await step('connection.update', { name: 'Walked' }, byConnection)
+  const claimed = await step('connection-domain.create', { domain: 'walk.example' }, byConnection)
+  const byDomain = { ...byConnection, domain: claimed.document_id as string }
+  await step('connection-domain.find-all', undefined, byConnection)
+  await step('connection-domain.approve', undefined, byDomain)
+  const other = await step('connection-domain.create', { domain: 'other.walk.example' }, byConnection)
+  const verify = { ...byConnection, domain: other.document_id as string }
+  walkRecords.set(other.record_name, [other.record_value])
+  await step('connection-domain.verify', undefined, verify)
+  await step('connection-domain.delete', undefined, byDomain)
+  await step('connection.delete', undefined, byConnection)
 }
 
 /** The code of a connected provider, as the callback of a provider leaves it. */
@@ -241,7 +264,7 @@ async function walkCatalogue() {
 }
 
 beforeAll(async () => {
-  fixture = await startContractFixture()
+  fixture = await startContractFixture({ resolveTxt: async (name) => walkRecords.get(name) ?? [] })
   call = fixture.app.admin
   const account = (await fixture.createAccount()).document_id
   const all = routes.map(eventNameOf)

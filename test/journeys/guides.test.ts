@@ -17,6 +17,7 @@ import { openFlow } from '../harness/browser/oauth-flow.ts'
 import { type OauthFixture, walk } from '../harness/browser/oauth-service.ts'
 import { buildVisitor } from '../harness/browser/visitor.ts'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
+import { buildFakeIdp } from '../harness/fakes/saml-idp/fake-idp.ts'
 import { type GuideShell, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
 import type { LocalStart } from '../harness/process/local-start.ts'
 import { findFreePort } from '../harness/process/port.ts'
@@ -53,6 +54,11 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['"permissions":', /"key":"sbx_/],
     ['ACCOUNT="', /"url":"http:[^"]+\/portal#token=sbl_/],
     ['$SESSION', /"status":"ended"/],
+  ],
+  'enterprise-sign-in.md': [
+    ['ACCOUNT="', /"redirect_path":"\/api\/v3\/auth\/login\/oauth\//],
+    ['/domain"', /"record_name":"_signalbox-challenge\.corp\.example"/],
+    ['/login/connection', /"connection":null/],
   ],
   'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],
@@ -95,6 +101,15 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['cat > .signalbox/watch.mjs', /^/],
     ['created.json', /^contract\.create [0-9a-f-]{36}$/m],
   ],
+  'saml.md': [
+    ['export CONNECTIONS', /^/],
+    ['metadata_url', /^/],
+    ['export CONNECTION=', /^/],
+    ['login/saml/', /<md:EntityDescriptor /],
+    ['export DOMAIN', /"record_name":"/],
+    ['/approve', /"message":"Domain proven\."/],
+    ['-X PATCH', /"message":"Connection unchanged\."/],
+  ],
   'cli.md': [['signalbox trigger', /^contract +[0-9a-f-]{36}/m]],
 }
 
@@ -115,6 +130,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '/session/step-up': 'it needs a code of the moment; src/identity/sign-in/step-up/step-up.test.ts',
     '/login/factor': 'it needs a code of the moment; src/identity/sign-in/second-factor/factor-login.slow.test.ts',
   },
+  'saml.md': { '/verify"': 'it needs a record of DNS; src/identity/connection/entry/entry.test.ts' },
   'sign-up.md': {
     'npm start': 'the command of the README, with settings; pasted below',
     '/sign-up/confirm': 'it needs the token of a mail; src/identity/sign-up/sign-up.test.ts',
@@ -142,8 +158,15 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   },
   'cli.md': () => shell.run(`export SIGNALBOX_URL=http://localhost:${port}`),
   'tenants.md': () => shell.run(`export BASE=http://localhost:${port} OPERATOR="$(cat .signalbox/demo-token)"`),
+  'enterprise-sign-in.md': () =>
+    shell.run(`export BASE=http://localhost:${port} AUTH="Authorization: Bearer $(cat .signalbox/demo-token)"`),
   'portal.md': () =>
     shell.run(`export BASE=http://localhost:${port} AUTH="Authorization: Bearer $(cat .signalbox/demo-token)"`),
+  'saml.md': async () => {
+    const idp = await buildFakeIdp({ origin: 'https://hr.example.com', now: () => new Date() })
+    receiver.behaveNext({ kind: 'status', status: 200, headers: {}, body: idp.metadata })
+    await shell.run(`export ACCOUNT=${await makeRow('account', { name: 'Acme' })}`)
+  },
   'second-factors.md': async () => {
     const role = await makeRow('role', { name: 'careful', permissions: ['contract:find-all'] })
     const user = await makeRow('user', { email: 'ada@example.com' })

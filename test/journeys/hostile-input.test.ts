@@ -98,6 +98,7 @@ const SAMPLES = [
   'deny',
   'openid',
   'refresh_token',
+  'oidc',
   1,
   true,
   null,

@@ -46,7 +46,7 @@ const KNOWN: Record<string, readonly Known[]> = {
     },
     { sql: 'with live as materialized (select * from realtime_watch', tables: ['realtime_queue'] },
     // From one key id to the next: a few steps for any number of secrets.
-    { sql: 'with recursive webhook_secret_encrypted_keys', tables: ['webhook', 'totp_factor'] },
+    { sql: 'with recursive webhook_secret_encrypted_keys', tables: ['webhook', 'totp_factor', 'connection'] },
   ],
   'the dashboard: the minutes of a day, the failures of a window to a limit, and counts that the sweep adds up': [
     {

@@ -45,6 +45,11 @@ const SPEND_FLOW: readonly Step[] = [
 ]
 
 /** Transactions of more than four statements, each with the reason. */
+const POSTED_RESPONSE: Step = [
+  'a transaction that notes the assertion, and keeps it if it is new and the flow is open',
+  5,
+  3,
+]
 const KNOWN_PERSON: Step = [
   'begin; locks and reads the identity; reads the user, whom it decides on; locks the user and reads its accounts, as every sign-in does; closes; commit',
   6,
@@ -234,6 +239,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'login.oauth-start': [STRICT_LIMIT, ONE_WRITE],
   'login.oauth-callback': [['reads the flow', 1, 1], ONE_WRITE],
   'login.oauth-form-callback': [ONE_WRITE],
+  'login.saml-response': [STRICT_LIMIT, ['reads the connection and the flow', 2, 2], POSTED_RESPONSE],
   'login.oauth': [STRICT_LIMIT, ...SPEND_FLOW, KNOWN_PERSON],
   'login.oauth of a new user': [STRICT_LIMIT, ...SPEND_FLOW, NEW_PERSON],
   'login.code': [STRICT_LIMIT, CODE_HOLDER],
@@ -283,6 +289,22 @@ const STEPS: Record<string, readonly Step[]> = {
     STRICT_LIMIT,
     ['reads the invitation and who has its address, before the password hash is computed', 2, 2],
     ACCEPTANCE,
+  ],
+  'account.delete': [END_OF_ACCESS],
+  'account.delete with a member and a webhook': [END_OF_ACCESS],
+  'connection.create': [['begin; locks the account and counts; locks the roles; closes; commit', 5, 3]],
+  'connection.delete': [END_OF_ACCESS],
+  'login.find-connection': [STRICT_LIMIT, CHANGE],
+  'connection-domain.create': [
+    ['begin; reads the connection; locks it and counts its domains; claims the domain; closes; commit', 6, 4],
+  ],
+  'connection-domain.verify': [
+    ['reads the domain: name servers are asked about an unproven one only', 1, 1],
+    ['begin; locks the connection; locks the domain; closes; commit', 5, 3],
+  ],
+  'connection-domain.approve': [['begin; locks the connection and the domain; proves it; closes; commit', 6, 4]],
+  'connection-domain.delete': [
+    ['begin; locks the connection; locks the domain; ends what was opened by it, and closes; commit', 6, 3],
   ],
   'portal-session.open': [STRICT_LIMIT, CHANGE],
   'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], END_OF_ACCESS],

@@ -22,6 +22,7 @@ import { openRequestDatabase, type RequestDatabase } from '../harness/plan/reque
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { buildCatalogueRouteRequests } from './catalogue-route-requests.ts'
+import { buildConnectionRouteRequests } from './connection-route-requests.ts'
 import { buildFactorRouteRequests } from './factor-route-requests.ts'
 import { buildHealthRouteRequests } from './health-route-requests.ts'
 import { buildOAuthRouteRequests, PROVIDER_KEY } from './oauth-route-requests.ts'
@@ -31,6 +32,7 @@ import { buildPortalRouteRequests } from './portal-route-requests.ts'
 import { buildProvisioningRouteRequests } from './provisioning-route-requests.ts'
 import { buildPublishForms } from './publish-route-requests.ts'
 import { buildRealtimeRouteRequests } from './realtime-route-requests.ts'
+import { buildSamlRouteRequests } from './saml-route-requests.ts'
 import { buildSignUpRouteRequests, SIGN_UP_ENV } from './sign-up-route-requests.ts'
 import { buildUsersRouteRequests } from './users-route-requests.ts'
 import { buildWebhookRouteRequests } from './webhook-route-requests.ts'
@@ -180,6 +182,7 @@ const webhooks = buildWebhookRouteRequests({
 export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'login.local': async () => ({ body: await newPasswordUser(), call: fixture.app.anonymous }),
   ...signUps.byMail,
+  ...buildSamlRouteRequests({ app: () => fixture.app, account: () => account }),
   ...buildFactorRouteRequests(factors, () => fixture.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },
@@ -293,6 +296,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { token } = (await readMails(fixture.app, guest))[0] as { token: string }
     return { body: { token, password: PASSWORD }, call: fixture.app.anonymous }
   },
+  ...buildConnectionRouteRequests({ created, app: () => fixture.app }),
   ...buildPortalRouteRequests({ created, app: () => fixture.app }),
   'role.create': () => ({ body: { name: name(), permissions: ['contract:*'] } }),
   'role.find-all': undefined,

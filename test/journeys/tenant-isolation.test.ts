@@ -6,6 +6,7 @@ import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
 import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
+import { CONNECTION_BODY } from './connection-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
 import type { Request } from './route-requests.ts'
 
@@ -26,6 +27,8 @@ interface Victim {
   key: string
   session: string
   invitation: string
+  connection: string
+  connectionDomain: string
   portalSession: string
   token: string
   /** Input of a request to each route of a platform's own resources, by the event of the route. */
@@ -50,6 +53,12 @@ const PATHS: Record<string, (victim: Victim) => Record<string, string>> = {
   'account-member': ({ account }) => ({ id: account }),
   'account-limit': ({ account }) => ({ id: account }),
   'account-invitation': ({ account, invitation }) => ({ id: account, invitation }),
+  connection: ({ account, connection }) => ({ id: account, connection }),
+  'connection-domain': ({ account, connection, connectionDomain }) => ({
+    id: account,
+    connection,
+    domain: connectionDomain,
+  }),
   'portal-session': ({ account, portalSession }) => ({ id: account, session: portalSession }),
   'api-key': ({ key }) => ({ id: key }),
   session: ({ session }) => ({ id: session }),
@@ -87,6 +96,11 @@ const BODIES: Record<string, (victim: Victim) => unknown> = {
   'account-member.delete': ({ user }) => ({ user }),
   'account-invitation.create': () => ({ email: 'stranger@example.com' }),
   'account-invitation.accept': ({ token }) => ({ token }),
+  'connection.create': () => CONNECTION_BODY,
+  'connection.update': () => ({ name: 'Taken' }),
+  'connection.read-metadata': () => ({ metadata: '<a/>' }),
+  'connection-domain.create': () => ({ domain: 'taken.example' }),
+  'login.find-connection': () => ({ email: 'stranger@example.com' }),
   'portal-session.create': () => ({ role: 'account-viewer' }),
   'portal-session.open': () => ({ token: 'sbl_forged' }),
   'portal-session.end': () => ({ token: 'sbp_forged' }),
@@ -163,6 +177,10 @@ async function buildVictim(): Promise<Victim> {
   )
   const invited = 'invited@example.com'
   const invitation = await ok(call('POST', `/api/v3/identity/account/${account}/invitation`, { email: invited }))
+  const connections = `/api/v3/identity/account/${account}/connection`
+  const connection = await ok(call('POST', connections, CONNECTION_BODY))
+  const claimed = { domain: 'victim.example' }
+  const domain = await ok(call('POST', `${connections}/${connection.document_id}/domain`, claimed))
   const user = await ok(fixture.app.admin('GET', `/api/v3/identity/user/${userId}`))
   return {
     account,
@@ -176,6 +194,8 @@ async function buildVictim(): Promise<Victim> {
     key: key.document_id,
     session: sessionOf(token),
     invitation: invitation.document_id,
+    connection: connection.document_id,
+    connectionDomain: domain.document_id,
     portalSession: (await openPortal(account)).id,
     token: (await readMails(fixture.app, invited))[0]?.token as string,
     platform: await buildPlatformRequests(account),

@@ -50,7 +50,8 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
   const { workers, authenticate, brand, baseUrl, ...parts } = built
   const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
   const accountPermissions = listAccountPermissions(ROUTE_TREE)
-  const identity = buildIdentityParts(options, { ids: built.ids, keyring: built.keyring, baseUrl })
+  const { ids, keyring, callbackRules } = built
+  const identity = buildIdentityParts(options, { ids, keyring, baseUrl, callbackRules })
   const pages = { config, brand, secrets: secrets.sessionJwt, random, baseUrl, authenticate }
   return {
     ...parts,
@@ -59,6 +60,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     pulls: workers.pulls,
     accountDefaults: config.accountLimits,
     lookup: options.lookup,
+    resolveTxt: options.resolveTxt,
     fetch: buildGuardedFetch({
       lookup: options.lookup,
       rules: built.callbackRules,

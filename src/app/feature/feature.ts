@@ -9,6 +9,7 @@ import type { Pipeline } from '../../http/pipeline/pipeline-deps.ts'
 import type { RouteDeclaration, Routes } from '../../http/route/route.ts'
 import type { AccountLimits } from '../../identity/account/limit/account-limit.store.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
+import type { ConnectionEngines } from '../../identity/connection/connection-engines.ts'
 import type { DevProvider } from '../../identity/engine/embedded/dev-provider.ts'
 import type { Engine } from '../../identity/engine/engine.ts'
 import type { SignInPageDeps } from '../../identity/pages/sign-in/sign-in-goal.ts'
@@ -25,6 +26,7 @@ import type { HealthDeps } from '../../operations/health/health.ts'
 import type { ServiceFacts } from '../../operations/health/service-facts.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
+import type { ResolveTxt } from '../../outbound/guard/dns-text.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { RealtimeDeps } from '../../realtime/realtime.routes.ts'
 import type { TestEventDeps } from '../../realtime/test-event.routes.ts'
@@ -50,6 +52,8 @@ export interface FeatureParts {
   accountDefaults: AccountLimits
   callbackRules: CallbackRules
   lookup: Lookup
+  /** Finds the TXT records that prove domains. */
+  resolveTxt: ResolveTxt
   /** For URLs given by users and clients. */
   fetch: GuardedFetch
   workerId: string
@@ -78,6 +82,8 @@ export interface FeatureParts {
   realtime: RealtimeDeps & TestEventDeps
   /** The OIDC engine. */
   engine: Engine
+  /** The engines of the connections of accounts. */
+  connections: ConnectionEngines
   /** Decides what apps ask at a managed engine. */
   engineConsent?: EngineConsent
   /** Looks for faults in the settings of a managed engine, for the log. Never rejects. */

@@ -13,6 +13,10 @@ import { checkAccountExists } from '../../identity/account/account.ts'
 import { accountMemberRoutes } from '../../identity/account/account-member.routes.ts'
 import { invitationRoutes } from '../../identity/account/invitation/invitation.routes.ts'
 import { accountLimitRoutes } from '../../identity/account/limit/account-limit.routes.ts'
+import { connectionRoutes } from '../../identity/connection/connection.routes.ts'
+import { connectionMetadataRoutes } from '../../identity/connection/connection-metadata.routes.ts'
+import { addressRouteRoutes } from '../../identity/connection/domain/address-route.routes.ts'
+import { connectionDomainRoutes } from '../../identity/connection/domain/connection-domain.routes.ts'
 import { signInBrowser } from '../../identity/pages/browser/browser-session.ts'
 import { portalSessionRoutes } from '../../identity/portal/portal-session.routes.ts'
 import { sessionListRoutes } from '../../identity/session/list/session-list.routes.ts'
@@ -29,6 +33,7 @@ import { signUpRoutes } from '../../identity/sign-up/sign-up.routes.ts'
 import { identityRoutes } from '../../identity/social-login/identity/identity.routes.ts'
 import { userIdentityRoutes } from '../../identity/social-login/identity/user-identity.routes.ts'
 import { providerOverviewRoutes } from '../../identity/social-login/overview/provider-overview.routes.ts'
+import { samlRoutes } from '../../identity/social-login/saml/saml.routes.ts'
 import { type SocialLoginDeps, socialLoginRoutes } from '../../identity/social-login/social-login.routes.ts'
 import { buildOpenTarget } from '../../identity/sso/handshake.ts'
 import { ssoRoutes } from '../../identity/sso/sso.routes.ts'
@@ -119,9 +124,17 @@ const publishDeps = ({ ids, enableApiEventQueue, publications, accountLimits }: 
 /** Dependencies of what records events or enqueues deliveries. */
 const queueDeps = ({ ids, enableApiEventQueue }: FeatureParts) => ({ ids, enableApiEventQueue })
 
-const socialLoginDeps = ({ pages, handshakes, engine, binding, ...parts }: FeatureParts): SocialLoginDeps => ({
+const socialLoginDeps = ({
+  pages,
+  handshakes,
+  engine,
+  connections,
+  binding,
+  ...parts
+}: FeatureParts): SocialLoginDeps => ({
   ...sessionDeps(parts),
   engine,
+  connections,
   binding,
   enableApiEventQueue: parts.enableApiEventQueue,
   brand: pages.brand,
@@ -145,6 +158,7 @@ export const FEATURES: readonly Feature[] = [
   feature(passkeyLoginRoutes, factorDeps),
   feature(factorRemovalRoutes, nothing),
   feature(socialLoginRoutes, socialLoginDeps),
+  feature(samlRoutes, socialLoginDeps),
   feature(identityRoutes, socialLoginDeps),
   feature(userIdentityRoutes, ({ engine }) => ({ engine })),
   feature(providerOverviewRoutes, ({ engine, pages }) => ({
@@ -186,6 +200,10 @@ export const FEATURES: readonly Feature[] = [
   feature(accountLimitRoutes, ({ accountDefaults }) => ({ accountDefaults })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(invitationRoutes, linkDeps),
+  feature(connectionRoutes, ({ ids, keyring, callbackRules }) => ({ ids, keyring, callbackRules })),
+  feature(connectionMetadataRoutes, ({ fetch }) => ({ fetch })),
+  feature(addressRouteRoutes, nothing),
+  feature(connectionDomainRoutes, ({ ids, random, resolveTxt }) => ({ ids, random, resolveTxt })),
   feature(portalSessionRoutes, ({ ids, random, keys }) => ({ ids, random, baseUrl: keys.issuer })),
   feature(roleRoutes, roleDeps),
   feature(roleHolderRoutes, nothing),

@@ -1,6 +1,9 @@
 import { systemClock } from '../../base/clock.ts'
 import type { IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
+import { buildConnectionEngines } from '../../identity/connection/connection-engines.ts'
+import { buildOidcConnections } from '../../identity/connection/oidc/oidc-connection.ts'
+import { buildSamlConnections } from '../../identity/connection/saml/saml-engine.ts'
 import { combineEngines } from '../../identity/engine/combined-engine.ts'
 import { buildDevProvider } from '../../identity/engine/embedded/dev-provider.ts'
 import { buildEmbeddedEngine } from '../../identity/engine/embedded/embedded-engine.ts'
@@ -34,11 +37,21 @@ export function decideCookieSafety({ appEnv, baseUrl }: Config): { isSecure: boo
   return { isSecure, isHostBound: appEnv === 'production' }
 }
 
+interface IdentityInput {
+  ids: IdMaker
+  keyring: Keyring
+  baseUrl: () => string
+  callbackRules: CallbackRules
+}
+
 /** Builds the parts of social login from the configuration: the engine and the browser binding. */
 export function buildIdentityParts(
   options: AppOptions,
-  { ids, keyring, baseUrl }: { ids: IdMaker; keyring: Keyring; baseUrl: () => string },
-): Pick<FeatureParts, 'engine' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent' | 'checkEngine'> {
+  { ids, keyring, baseUrl, callbackRules }: IdentityInput,
+): Pick<
+  FeatureParts,
+  'engine' | 'connections' | 'binding' | 'devProvider' | 'tokenIssuers' | 'engineConsent' | 'checkEngine'
+> {
   const { config, random, clock, logger } = options
   const isDevelopment = config.appEnv === 'development'
   const isHttpAllowed = isDevelopment || config.appEnv === 'test'
@@ -58,10 +71,22 @@ export function buildIdentityParts(
       checkEngine: () =>
         checkServer({ client: managed, providers: config.socialProviders.map(({ name }) => name), logger }),
     }),
+    connections: buildConnections(options, { keyring, callbackRules, baseUrl }),
     engine: devProvider ? combineEngines([engine, embed([devProvider.enabled])]) : engine,
     tokenIssuers: buildTokenIssuers(options, { baseUrl, keyring, managed }),
     binding: buildBrowserBinding(random, decideCookieSafety(config)),
   }
+}
+
+/** The engines of connections, whose providers accounts choose: they are reached as callbacks are. */
+function buildConnections(
+  { lookup, ca, random, clock, fetchProvider }: AppOptions,
+  { keyring, callbackRules: rules, baseUrl }: Omit<IdentityInput, 'ids'>,
+) {
+  const fetch = fetchProvider ?? buildGuardedFetch({ lookup, rules, ...(ca !== undefined && { ca }) })
+  const isHttpAllowed = rules.allowHttp
+  const deps = { keyring, random, clock, machineClock: systemClock, fetch, isHttpAllowed }
+  return buildConnectionEngines({ oidc: buildOidcConnections(deps), saml: buildSamlConnections({ baseUrl }) })
 }
 
 function buildManagedClient({ supabaseUrl: url = '', supabaseAnonKey: anonKey }: Config, fetch: GuardedFetch) {

@@ -17,6 +17,7 @@ import { CLEAN_ADDRESS } from '../../identity/pages/frame/clean-address.ts'
 import { COPY_SCRIPT } from '../../identity/pages/frame/copy-script.ts'
 import { ICON } from '../../identity/pages/frame/page.ts'
 import { mailLoginPageRoutes } from '../../identity/pages/mail-login/mail-login.routes.ts'
+import { organizationPageRoutes } from '../../identity/pages/organization/organization.routes.ts'
 import { SHOW_PASSWORD } from '../../identity/pages/password/password-script.ts'
 import { passkeyPageRoutes } from '../../identity/pages/security/passkey.routes.ts'
 import { passwordChangeRoutes } from '../../identity/pages/security/password-change.routes.ts'
@@ -129,7 +130,10 @@ export const PAGES: readonly Feature[] = [
   feature(stepUpPageRoutes, pageDeps),
   feature(securityRoutes, pageDeps),
   feature(passkeyPageRoutes, pageDeps),
-  feature(connectionRoutes, (parts) => ({ ...pageDeps(parts), engine: parts.engine, binding: parts.binding })),
+  feature(connectionRoutes, ({ engine, connections, binding, ...parts }) => ({
+    ...pageDeps({ engine, connections, binding, ...parts }),
+    ...{ engine, connections, binding },
+  })),
   feature(deviceRoutes, pageDeps),
   feature(accountPageRoutes, pageDeps),
   feature(passwordChangeRoutes, pageDeps),
@@ -137,6 +141,7 @@ export const PAGES: readonly Feature[] = [
   feature(profilePageRoutes, pageDeps),
   feature(emailChangePageRoutes, pageDeps),
   feature(invitationPageRoutes, pageDeps),
+  feature(organizationPageRoutes, pageDeps),
   feature(mailLoginPageRoutes, (parts) => ({ ...pageDeps(parts), signInByMail: parts.signInByMail })),
   feature(signUpPageRoutes, (parts) => ({
     ...pageDeps(parts),

@@ -5,6 +5,7 @@ import type { DatabaseClock } from '../../base/database-clock.ts'
 import type { Random } from '../../base/random.ts'
 import type { HashingSemaphore } from '../../identity/password/hashing-semaphore.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
+import type { ResolveTxt } from '../../outbound/guard/dns-text.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { ReplicaPool } from '../../postgres/replica-pool.ts'
 import type { DatabasePool } from '../../postgres/statement/database.ts'
@@ -35,6 +36,8 @@ export interface AppOptions {
   time?: DatabaseClock
   random: Random
   lookup: Lookup
+  /** Finds the TXT records that prove domains. */
+  resolveTxt: ResolveTxt
   logger: Logger
   /** Lines that the log lost, and lines that it summed up. Default: none. */
   logCounts?: LogCounts

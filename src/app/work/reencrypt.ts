@@ -1,5 +1,6 @@
 import type { Keyring } from '../../base/keyring.ts'
 import { reencryptSecrets } from '../../delivery/post/reencrypt.ts'
+import { CONNECTION_SECRETS } from '../../identity/connection/stored-secrets.ts'
 import { TOTP_SECRETS } from '../../identity/sign-in/second-factor/totp-factor.ts'
 import { reencryptSigningKeys } from '../../oauth/signing-key/signing-key.ts'
 import type { SecretPlace } from '../../operations/stored-secret/stored-secret.store.ts'
@@ -20,6 +21,7 @@ export function buildReencryption(keyring: Keyring, db: Database): Record<Secret
       return secrets
     },
     provisioning_target: () => reencryptSecrets({ keyring }, db, TARGET_SECRETS),
+    connection: () => reencryptSecrets({ keyring }, db, CONNECTION_SECRETS),
     totp_factor: () => reencryptSecrets({ keyring }, db, TOTP_SECRETS),
     oauth_signing_key: () => reencryptSigningKeys(keyring, db),
   }
@@ -27,12 +29,12 @@ export function buildReencryption(keyring: Keyring, db: Database): Record<Secret
 
 /** The same as steps of the maintenance. */
 export function buildReencryptionSweeps(keyring: Keyring, db: Database): readonly Sweep[] {
-  const { webhook, provisioning_target, totp_factor, oauth_signing_key } = buildReencryption(keyring, db)
+  const { webhook, provisioning_target, connection, totp_factor, oauth_signing_key } = buildReencryption(keyring, db)
   return [
     sweepOnce('reencryptedFactors', totp_factor),
     sweepOnce('reencrypted', async () => {
       const ofReceivers = (await webhook()) + (await provisioning_target())
-      return ofReceivers + (await oauth_signing_key())
+      return ofReceivers + (await connection()) + (await oauth_signing_key())
     }),
   ]
 }

@@ -36,6 +36,9 @@ const VIEWER_PATTERNS = [
   'account:find-one',
   'account-limit:find-one',
   'account-member:find-all',
+  'connection:find-all',
+  'connection:find-one',
+  'connection-domain:find-all',
   'contract:find-all',
   'contract:find-one',
   'webhook:find-all',
@@ -61,7 +64,14 @@ const VIEWER_PATTERNS = [
   'event-occurrence:routing',
 ]
 
-const ADMIN_PATTERNS = ['account:*', 'account-member:*', ...DEVELOPER_PATTERNS]
+/** Permissions of `account-admin`. Who may decide on the connections of an account holds all of them there. */
+export const ADMIN_PATTERNS = [
+  'account:*',
+  'account-member:*',
+  'connection:*',
+  'connection-domain:*',
+  ...DEVELOPER_PATTERNS,
+]
 
 /**
  * Permissions of a portal session as `account-admin`: those of the role except the ones that grant or remove lasting
@@ -72,6 +82,9 @@ const PORTAL_ADMIN_PATTERNS = [
   'account:find-one',
   'account:update',
   'account-member:find-all',
+  'connection:find-all',
+  'connection:find-one',
+  'connection-domain:find-all',
   ...DEVELOPER_PATTERNS,
 ]
 

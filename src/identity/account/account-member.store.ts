@@ -71,6 +71,10 @@ export interface Candidate {
   email: string | null
   name: string | null
   holdings: Holdings
+  /** The account that the user belongs to alone, because a connection of it knows the user. */
+  connectedAccount: AccountId | null
+  /** Whether the account signs members with the address of this user in by a connection alone. */
+  isClosedThere: boolean
   /** The membership of the user in the account. */
   member: AccountMemberRecord | undefined
   /** The existing requested roles, and those of the membership, locked against changes. */
@@ -95,7 +99,8 @@ const lockAll = statement<CandidateRow, { account: string; userId: string; roles
     select coalesce(json_agg(${GIVEN_ROLE} order by r.name), '[]') as roles from asked r
   )
   select exists (select from a) as "hasAccount", u.document_id is not null and u.deleted_at is null as "isLiving",
-    u.email, u.name, ${HOLDINGS},
+    u.email, u.name, ${HOLDINGS}, connected_account_of(u.document_id) as "connectedAccount",
+    closes_ways_in($account, u.document_id) as "isClosedThere",
     h.member as id, h.member_roles as roles, h.member_created_at as "createdAt", h.member_updated_at as "updatedAt",
     g.roles as asked
   from given g left join u on true left join held h on true`)

@@ -5,7 +5,8 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { endAccountApiKeys } from '../access/api-key.ts'
 import { checkMayChangeMember } from '../access/delegation.ts'
 import { checkMemberRoles } from '../access/role.ts'
-import { leaveAccount } from '../session/session.ts'
+import { endAccessOfAccount, forgetConnectedUser } from '../connected/connected-user.ts'
+import { endUserAccess, leaveAccount } from '../session/session.ts'
 import { READ_USER_PERMISSION } from '../user/user.ts'
 import {
   type AccountRecord,
@@ -105,6 +106,7 @@ export async function deleteAccount(
   const { target, by, now } = input
   const deleted = await softDeleteAccount(db, target, { by, now })
   if (!deleted) throw notFound('account')
+  await endAccessOfAccount(db, { account: deleted.id, now })
   await leaveAccount(db, { account: deleted.id, userId: 'all', now })
   await endAccountApiKeys(db, { account: deleted.id, userId: 'all', now })
   await deps.deactivateWebhooksOf(db, deleted.id, { by, now })
@@ -136,9 +138,30 @@ export async function addMember(
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'add this member' })
   const roles = checkMemberRoles(candidate.asked, { caller, ids, held: [], account })
   if (candidate.member) throw new Problem('conflict', 'This user is already a member of the account.')
+  checkMayJoin(candidate, account)
+  if (candidate.isClosedThere) await endUserAccess(db, { userId: asked as UserId, now })
   const id = deps.ids.next<'account member'>()
   const member = await insertAccountMember(db, { id, account, userId: asked as UserId, roles, now })
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
+}
+
+/**
+ * Checks that a user may belong to an account beside its others: one whom a connection knows belongs to the account of the
+ * connection alone, and a member whose ways in its account closes must be one whom the connection may sign in
+ * (docs/contract/connections.md#users-of-one-account). Throws 409.
+ */
+export function checkMayJoin(candidate: Candidate, account: AccountId): void {
+  const { connectedAccount, isClosedThere, holdings } = candidate
+  if (connectedAccount !== null && connectedAccount !== account)
+    throw new Problem('conflict', 'This user signs in by the connection of another account, and belongs to it alone.', {
+      reason: 'connected_elsewhere',
+    })
+  if (isClosedThere && holdings.accounts.some((other) => other !== account))
+    throw new Problem(
+      'conflict',
+      'This account signs its members in by its own provider, and the user belongs to another account too.',
+      { reason: 'user_elsewhere' },
+    )
 }
 
 /**
@@ -153,7 +176,9 @@ export async function removeMember(
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'remove this member' })
   const { member } = candidate
   if (!member) throw new Problem('not_found', 'This user is not a member of the account.')
-  await deleteAccountMember(db, member)
+  // Memberships are locked before sessions (`LOCK_ORDER`).
+  if (candidate.connectedAccount === account) await forgetConnectedUser(db, { userId: member.userId, account, now })
+  else await deleteAccountMember(db, member)
   await leaveAccount(db, { account, userId: member.userId, now })
   await endAccountApiKeys(db, { account, userId: member.userId, now })
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)

@@ -64,6 +64,8 @@ export interface EngineCompletion {
   callback: CallbackParameters
   /** The name that the provider posted beside its answer; it does so at the first sign-in only. */
   postedName: string | null
+  /** What the provider posted instead of an answer in the query, verified where it was posted. */
+  postedAnswer?: string | null
   /** Whether the caller needs the session of the user at a managed engine; otherwise it is revoked. Default false. */
   keepsSession?: boolean
   now: Date
@@ -92,6 +94,8 @@ export type EngineRefusal =
   | 'callback_incomplete'
   /** The answer is not from the requested provider (RFC 9207, RFC 9700 section 4.4). */
   | 'issuer_mismatch'
+  /** The answer that the provider posted proves nobody (docs/contract/saml.md#refusals). */
+  | 'answer_refused'
   /** The provider refused the code. */
   | 'code_refused'
   /** The ID token breaks a rule: signature, issuer, audience, nonce, lifetime. */
@@ -114,6 +118,8 @@ export type EngineResult =
   | {
       kind: 'identity'
       identity: ProviderIdentity
+      /** The names of the groups of the user, where the provider is asked for them. */
+      groups?: readonly string[]
       /** The access token of the user at a managed engine, if the caller requested its session. */
       token?: string
     }

@@ -1,4 +1,4 @@
-import type { AccountId, SessionId, UserId } from '../../base/id.ts'
+import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import {
@@ -113,10 +113,13 @@ export async function insertSession(
   return { ...opened, lastUsedAt: now, revokedAt: null, createdAt: now, updatedAt: now }
 }
 
-const lockSigningIn = statement<
-  { accounts: AccountName[] },
-  { userId: UserId; passwordHash: string | null; begunAt: Date | null }
->(`
+/** A user who signs in. `requiredConnection` is the one by which alone it may, where an account demands that. */
+export interface SigningIn {
+  accounts: AccountName[]
+  requiredConnection: ConnectionId | null
+}
+
+const lockSigningIn = statement<SigningIn, { userId: UserId; passwordHash: string | null; begunAt: Date | null }>(`
   with u as (
     select document_id from "user"
     where document_id = $userId and is_actived and deleted_at is null
@@ -124,7 +127,7 @@ const lockSigningIn = statement<
       and ($begunAt::timestamptz is null or access_ended_at is null or access_ended_at <= $begunAt)
     for no key update
   )
-  select accounts_of(u.document_id) as accounts from u`)
+  select accounts_of(u.document_id) as accounts, required_connection_of(u.document_id) as "requiredConnection" from u`)
 
 /**
  * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,
@@ -136,9 +139,9 @@ export async function lockActiveUser(
   db: Database,
   userId: UserId,
   { passwordHash = null, begunAt = null }: { passwordHash?: string | null; begunAt?: Date | null } = {},
-): Promise<AccountName[] | undefined> {
+): Promise<SigningIn | undefined> {
   const [row] = await lockSigningIn(db, { userId, passwordHash, begunAt })
-  return row?.accounts
+  return row
 }
 
 const selectOne = statement<StoredSession, { id: SessionId }>(

@@ -8,6 +8,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { endUserApiKeys } from '../access/api-key.ts'
 import { endAccessRows, endAccessWithNext, type SparedAccess } from './access-end.store.ts'
 import { type AuthMethod, rateMethods } from './auth-method.ts'
+import { buildConnectionRequired, type ProvenByConnection } from './by-connection.ts'
 import {
   type AccountName,
   clearSessionAccount,
@@ -98,7 +99,8 @@ function createRefreshToken({ random }: SessionDeps, now: Date): { token: string
  * transaction. The current account is `accountId` if the user belongs to it, else the one with the longest membership,
  * else none. A session with a `parent` is revoked with it and expires with it at the latest; it copies how and when the
  * user signed in. Undefined when the user is disabled or deleted, `passwordHash` is no longer the hash of its password,
- * or the access of the user was revoked after `begunAt`.
+ * or the access of the user was revoked after `begunAt`. Throws 403 `connection_required` for a user whose account
+ * closed this way in (docs/contract/connections.md#closed-ways-in).
  */
 export async function issueSession(
   deps: SessionDeps,
@@ -114,6 +116,7 @@ export async function issueSession(
     passwordHash?: string
     /** Start of a sign-in of several requests. */
     begunAt?: Date
+    byConnection?: ProvenByConnection
     /** The methods of the sign-in. Default: those of the parent and `sso`; without a parent, none. */
     amr?: readonly AuthMethod[]
     /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
@@ -123,9 +126,20 @@ export async function issueSession(
     now: Date
   },
 ): Promise<IssuedSession | undefined> {
-  const { userId, passwordHash = null, begunAt = null } = input
-  const accounts = await lockActiveUser(db, userId, { passwordHash, begunAt })
-  return accounts && openLockedSession(deps, db, { ...input, accounts })
+  const { userId, passwordHash = null, begunAt = null, byConnection, ...rest } = input
+  if (byConnection?.locked) {
+    const { account: accountId, endsAt, locked } = byConnection
+    return openLockedSession(deps, db, { ...rest, userId, accountId, endsAt, accounts: [locked] })
+  }
+  const found = await lockActiveUser(db, userId, { passwordHash, begunAt })
+  if (!found) return undefined
+  const { accounts, requiredConnection } = found
+  if (byConnection) {
+    const { account: accountId, endsAt } = byConnection
+    return openLockedSession(deps, db, { ...rest, userId, accountId, endsAt, accounts })
+  }
+  if (requiredConnection !== null) throw buildConnectionRequired(requiredConnection)
+  return openLockedSession(deps, db, { ...rest, userId, accounts })
 }
 
 /**

@@ -2,6 +2,8 @@ import type { UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { enterByConnection } from '../connection/entry/entry.ts'
+import { findSessionRule } from '../connection/entry/session-rule.ts'
 import type { SessionDeps, SessionOrigin } from '../session/session.ts'
 import { type SignIn, signIn } from '../sign-in/outcome/sign-in.ts'
 import { loadUser } from '../user/user.ts'
@@ -42,15 +44,21 @@ export async function completeFlow(
     const code = await createLoginCode(deps.random, tx, { purpose: 'link', userId, identity }, now)
     return { kind: 'code', flow, parameter: 'link_code', code, userId }
   }
-  const resolved = await resolveUser(deps, tx, { identity, trace, now })
+  const { connection } = flow
+  const resolved =
+    connection === null
+      ? await resolveUser(deps, tx, { identity, trace, now })
+      : await enterByConnection(deps, tx, { connection, person: { ...identity, groups: finished.groups }, trace, now })
   if (resolved.kind === 'refused') return { ...resolved, flow, detail: null }
   const { user, isNewUser } = resolved
   if (flow.codeChallenge !== null) {
-    const challenge = { codeChallenge: flow.codeChallenge, isNewUser }
+    const challenge = { codeChallenge: flow.codeChallenge, isNewUser, connection }
     const code = await createLoginCode(deps.random, tx, { purpose: 'sign-in', userId: user.id, ...challenge }, now)
     return { kind: 'code', flow, parameter: 'code', code, userId: user.id }
   }
-  const signedIn = await signIn(deps, tx, { user, origin, amr: ['fed'], isNewUser, redirectUrl: flow.redirectUrl, now })
+  const by = 'connection' in resolved ? { byConnection: resolved } : {}
+  const { redirectUrl } = flow
+  const signedIn = await signIn(deps, tx, { user, origin, amr: ['fed'], ...by, isNewUser, redirectUrl, now })
   if (!signedIn) return { kind: 'refused', flow, reason: 'disabled', detail: null, userId: user.id }
   const { sessionId } = signedIn.issued
   if (finished.engineToken !== undefined)
@@ -74,14 +82,16 @@ export async function exchangeLoginCode(
 ): Promise<ExchangedCode> {
   const taken = await redeemLoginCode(tx, { code, purpose: 'sign-in', now })
   if (taken.kind === 'refused') return taken
-  const { userId, codeChallenge, isNewUser, createdAt: begunAt } = taken.code
+  const { userId, codeChallenge, isNewUser, connection, createdAt: begunAt } = taken.code
   if (!isVerifierRight(codeVerifier, codeChallenge)) return { kind: 'refused', reason: 'verifier_wrong', userId }
   const user = await loadUser(tx, userId).catch((error: unknown) => {
     if (error instanceof Problem) return undefined
     throw error
   })
-  const begun = begunAt === undefined ? {} : { begunAt }
+  const byConnection = connection && (await findSessionRule(tx, { connection, now }))
+  if (connection !== null && !byConnection) return { kind: 'refused', reason: 'connection_ended', userId }
+  const rest = { ...(begunAt && { begunAt }), ...(byConnection && { byConnection }) }
   const signedIn =
-    user && (await signIn(deps, tx, { user, origin, amr: ['fed'], ...begun, isNewUser, redirectUrl: null, now }))
+    user && (await signIn(deps, tx, { user, origin, amr: ['fed'], ...rest, isNewUser, redirectUrl: null, now }))
   return signedIn ? { kind: 'signed-in', signIn: signedIn } : { kind: 'refused', reason: 'disabled', userId }
 }

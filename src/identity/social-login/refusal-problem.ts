@@ -1,10 +1,18 @@
 import { Problem } from '../../http/problem/problem.ts'
+import type { EntryRefusal } from '../connection/entry/decide-entry.ts'
 import type { EngineRefusal } from '../engine/engine.ts'
 import type { FlowRefusal } from './social-login.ts'
 import type { LinkRefusal } from './user/linking.ts'
 
 /** Every reason for which a flow does not end in a session. */
-export type Refusal = FlowRefusal | EngineRefusal | LinkRefusal | 'code_unknown' | 'code_expired' | 'verifier_wrong'
+export type Refusal =
+  | FlowRefusal
+  | EngineRefusal
+  | LinkRefusal
+  | EntryRefusal
+  | 'code_unknown'
+  | 'code_expired'
+  | 'verifier_wrong'
 
 /** The reasons that a user can do something about; all others have one text. */
 const TOLD: Partial<Record<Refusal, ['email_required' | 'email_not_verified' | 'identity_not_linked', string]>> = {
@@ -23,9 +31,16 @@ const TOLD: Partial<Record<Refusal, ['email_required' | 'email_not_verified' | '
 }
 
 /** Reason that the user may know, for refusals after which only a new sign-in helps. */
-export const CAUSES = ['declined', 'disabled', 'expired', 'other_browser', 'used'] as const
+export const CAUSES = ['declined', 'disabled', 'expired', 'not_admitted', 'other_browser', 'used'] as const
 
 type Cause = (typeof CAUSES)[number]
+
+/** The account of a connection does not admit a person. The answer does not say why: the provider is in other hands. */
+const NOT_ADMITTED = {
+  path: 'code',
+  code: 'not_admitted',
+  message: 'proves a person whom the account does not admit; ask an administrator of the account',
+} as const
 
 /** The cause of a refusal, the parameter of the callback that shows it, and a sentence. */
 const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: string }>> = {
@@ -38,6 +53,15 @@ const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: st
     code: 'other_browser',
     message: 'was started in another browser; start again in this one',
   },
+  connection_ended: NOT_ADMITTED,
+  email_outside: NOT_ADMITTED,
+  jit_off: NOT_ADMITTED,
+  member_unverified: NOT_ADMITTED,
+  not_member: NOT_ADMITTED,
+  operator: NOT_ADMITTED,
+  subject_changed: NOT_ADMITTED,
+  user_elsewhere: NOT_ADMITTED,
+  user_outside: NOT_ADMITTED,
   state_replayed: { path: 'state', code: 'used', message: 'was used already; start again' },
 }
 
@@ -59,6 +83,8 @@ export function toErrorParameter(reason: Refusal, problem: Problem): string {
 }
 
 function describeFailure(cause: { code: Cause } | undefined): string {
+  if (cause?.code === 'not_admitted')
+    return 'The sign-in was not completed: the account does not admit you. Ask an administrator of the account.'
   if (cause?.code !== 'disabled') return 'The sign-in was not completed. Start it again.'
   return 'The sign-in was not completed: the user is disabled. Ask an administrator of this service.'
 }

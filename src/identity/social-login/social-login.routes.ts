@@ -21,11 +21,12 @@ import {
 import {
   beginFlow,
   buildCallbackUrl,
-  checkProvider,
   type FlowDeps,
   finishFlow,
   inspectFlow,
   keepFlow,
+  loadEngine,
+  loadLabel,
   takePostedForm,
 } from './social-login.ts'
 import { type ContinuationDeps, continueOnWeb } from './web-continuation.ts'
@@ -80,18 +81,18 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       query: StartQuery,
       data: FlowStart,
       redirect: { statuses: [302], description: 'To the provider.' },
-      problems: ['provider_unknown', 'redirect_url_not_allowed'],
+      problems: ['provider_unknown', 'redirect_url_not_allowed', 'rate_limited'],
     },
     {
       row: {
-        find: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+        find: (deps: SocialLoginDeps, { db, params }) => loadEngine(deps, db, params.provider),
         neededBy: 'validation',
       },
-      prepare: async (deps, { params, query, headers, now }) => {
+      prepare: async (deps, { db, params, query, headers, now }) => {
         const isJson = wantsJson(headers, query.format)
         const browser = bindBrowser(deps, headers, isJson)
         const flow = { provider: params.provider, redirectUrl: query.redirect_url, linkTo: null, browser, now }
-        const begun = await beginFlow(deps, { ...flow, codeChallenge: query.code_challenge ?? null })
+        const begun = await beginFlow(deps, db, { ...flow, codeChallenge: query.code_challenge ?? null })
         return { ...begun, isJson, cookies: browser === null ? [] : [deps.binding.renew(browser)] }
       },
       handle: async (_deps, { db, params, prepared, now }) => {
@@ -123,26 +124,25 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
     {
       prepare: async (deps: SocialLoginDeps, { db, params, query, headers, now }) => {
         const { provider } = params
-        checkProvider(deps, provider)
+        const label = await loadLabel(deps, db, provider)
         const callback = { provider, state: query.state, cookies: readHeader(headers, 'cookie') ?? undefined, now }
         const found = await inspectFlow(deps, db, callback)
-        if (!('reason' in found) && query.error === undefined) return { found }
+        if (!('reason' in found) && query.error === undefined) return { found, label }
         const { error, error_code: errorCode, error_description: errorDescription, iss } = query
         const parameters = { error, errorCode, errorDescription, iss }
         return { finished: await finishFlow(deps, db, { ...callback, parameters }) }
       },
       handle: async (deps, { db, params, query, prepared, address, headers, requestId, trace, now }) => {
         const { provider } = params
-        const { found, finished } = prepared
+        const { found, label, finished } = prepared
         if (found) {
           const texts = chooseRequestTexts(headers)
-          const known = deps.engine.listProviders().find(({ name }) => name === provider)
           const next = `${buildCallbackUrl('', provider)}-redirect`
           return buildBridgePage({
             brand: deps.brand,
             texts,
             flow: found.flow,
-            label: known ? nameProvider(texts, known) : provider,
+            label: label ? nameProvider(texts, label) : provider,
             next,
             parameters: query,
           })
@@ -213,6 +213,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
         description: 'To the deep link with tokens, a code or (303) an error; a browser without scripts to the app.',
       },
       problems: [
+        'connection_required',
         'provider_unknown',
         'social_login_failed',
         'email_required',
@@ -222,7 +223,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
     },
     {
       row: {
-        find: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
+        find: (deps: SocialLoginDeps, { db, params }) => loadEngine(deps, db, params.provider),
         neededBy: 'validation',
       },
       prepare: async (deps, { db, params, query, headers, now }) => {
@@ -266,7 +267,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       description: 'The code is valid for 60 seconds and once, also when the exchange fails.',
       body: ExchangeCodeBody,
       data: LoginPayload,
-      problems: ['social_login_failed'],
+      problems: ['social_login_failed', 'connection_required'],
     },
     {
       handle: async (deps: SocialLoginDeps, { db, body, address, headers, now }) => {

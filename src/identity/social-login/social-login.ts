@@ -1,9 +1,10 @@
-import type { UserId } from '../../base/id.ts'
+import { type ConnectionId, isUuid, type UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import { findOwnFault } from '../../outbound/guarded-fetch.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import type { ConnectionEngines } from '../connection/connection-engines.ts'
 import {
   type CallbackParameters,
   type Engine,
@@ -17,6 +18,7 @@ import { leadsToDecision } from './flow/engine-session.ts'
 import { hashSecret, issueState, readState } from './flow/flow-state.ts'
 import {
   consumeFlow,
+  countOpenFlows,
   findFlow,
   insertFlow,
   keepPostedName,
@@ -28,6 +30,8 @@ import { readPostedName } from './flow/posted-name.ts'
 /** Dependencies of starting and finishing a flow. */
 export interface FlowDeps {
   engine: Engine
+  /** The engines of the connections of accounts, whose ids are names of providers too. */
+  connections: ConnectionEngines
   keyring: Keyring
   random: Random
   binding: BrowserBinding
@@ -35,10 +39,36 @@ export interface FlowDeps {
   baseUrl: () => string
 }
 
-/** Checks that a provider is enabled. Throws 404 `provider_unknown`, which lists none. */
+/** Open sign-ins of one connection: each keeps a row for ten minutes, for whoever asks. */
+const OPEN_FLOWS_LIMIT = 5_000
+
+const buildUnknown = () =>
+  new Problem('provider_unknown', 'There is no sign-in provider of this name, or it is not enabled.')
+
+/** Checks that a provider of the configuration is enabled. Throws 404 `provider_unknown`, which lists none. */
 export function checkProvider({ engine }: Pick<FlowDeps, 'engine'>, name: string): void {
-  if (engine.listProviders().some((provider) => provider.name === name)) return
-  throw new Problem('provider_unknown', 'There is no sign-in provider of this name, or it is not enabled.')
+  if (!engine.listProviders().some((provider) => provider.name === name)) throw buildUnknown()
+}
+
+/** The engine of a provider of the configuration, or of a connection by its id. Throws 404 `provider_unknown`. */
+export async function loadEngine(
+  deps: Pick<FlowDeps, 'engine' | 'connections'>,
+  db: Database,
+  name: string,
+): Promise<Engine> {
+  if (!isUuid(name)) {
+    checkProvider(deps, name)
+    return deps.engine
+  }
+  const found = await deps.connections.find(db, name)
+  if (!found) throw buildUnknown()
+  return found
+}
+
+/** The name of a provider as users read it. Throws 404. */
+export async function loadLabel(deps: FlowDeps, db: Database, name: string) {
+  const engine = await loadEngine(deps, db, name)
+  return engine.listProviders().find((provider) => provider.name === name)
 }
 
 /** The address to which a provider sends the browser back. One for each provider (RFC 9700 section 4.4.2). */
@@ -56,10 +86,12 @@ export interface BegunFlow {
 /**
  * Begins a flow (docs/contract/social-login.md#start), outside any transaction, because it may wait for the provider;
  * `keepFlow` stores it. `browser` is the value of the binding cookie, or null for a flow that any browser may finish.
- * Throws 404, 422 `redirect_url_not_allowed`, 422 for a challenge without a deep link, 503.
+ * Throws 404, 422 `redirect_url_not_allowed`, 422 for a challenge without a deep link, 429 for a
+ * connection with too many open flows, 503.
  */
 export async function beginFlow(
   deps: FlowDeps,
+  db: Database,
   input: {
     provider: string
     redirectUrl: string
@@ -70,17 +102,29 @@ export async function beginFlow(
   },
 ): Promise<BegunFlow> {
   const { provider, now } = input
-  checkProvider(deps, provider)
+  // A user belongs to a connection by its sign-in alone.
+  if (input.linkTo !== null) checkProvider(deps, provider)
+  const engine = await loadEngine(deps, db, provider)
+  const connection = isUuid(provider) ? (provider as ConnectionId) : null
   const target = checkRedirectUrl(input.redirectUrl, deps.redirectRules())
   if (input.codeChallenge !== null && target.kind === 'web') throw buildChallengeProblem()
   const { state, hash, expiresAt } = issueState(deps, provider, now)
   const callbackUrl = buildCallbackUrl(deps.baseUrl(), provider)
-  const started = await deps.engine.start({ provider, state, callbackUrl, now }).catch((error: unknown) => {
+  if (
+    connection !== null &&
+    (await countOpenFlows(db, { connection, now, limit: OPEN_FLOWS_LIMIT })) >= OPEN_FLOWS_LIMIT
+  )
+    throw new Problem('rate_limited', 'Too many sign-ins by this connection are open. Try again in some minutes.', {
+      headers: { 'retry-after': '60' },
+      reason: 'open_flows',
+    })
+  const started = await engine.start({ provider, state, callbackUrl, now }).catch((error: unknown) => {
     throw error instanceof EngineUnavailable ? buildUnavailable(error) : error
   })
   const flow: NewFlow = {
     stateHash: hash,
     provider,
+    connection,
     linkTo: input.linkTo,
     redirectUrl: target.url,
     isDeepLink: target.kind === 'deep-link',
@@ -96,6 +140,9 @@ export async function beginFlow(
 export function keepFlow(db: Database, { flow }: BegunFlow, now: Date): Promise<void> {
   return insertFlow(db, flow, now)
 }
+
+/** The encryption context of the answer that a provider posted for a flow. */
+export const answerContextOf = (stateHash: Buffer) => `login-flow-answer:${stateHash.toString('hex')}`
 
 const sealContext = (stateHash: Buffer) => `login-flow:${stateHash.toString('hex')}`
 
@@ -163,7 +210,7 @@ export async function takePostedForm(
   input: { provider: string; state: string | undefined; user: string | undefined; now: Date },
 ): Promise<void> {
   const { provider, now } = input
-  checkProvider(deps, provider)
+  await loadEngine(deps, db, provider)
   const state = readState(deps.keyring, input.state, { provider, now })
   const name = readPostedName(input.user)
   if (name !== null && 'hash' in state) await keepPostedName(db, { stateHash: state.hash, provider }, name)
@@ -175,6 +222,8 @@ export type FinishedFlow =
       kind: 'proven'
       flow: LoginFlow
       identity: ProviderIdentity
+      /** The groups of the user, of a connection. */
+      groups: readonly string[]
       /** The user's token at a managed engine, for a sign-in that leads to a decision there. */
       engineToken: string | undefined
     }
@@ -191,7 +240,7 @@ export async function finishFlow(
   input: Callback & { parameters: CallbackParameters },
 ): Promise<FinishedFlow> {
   const { provider, now } = input
-  checkProvider(deps, provider)
+  const engine = await loadEngine(deps, db, provider)
   const found = await inspectFlow(deps, db, input)
   const refuse = (reason: FlowRefusal, flow?: LoginFlow): FinishedFlow => ({
     kind: 'refused',
@@ -203,16 +252,18 @@ export async function finishFlow(
   const { stateHash, bindingHash } = found.flow
   const flow = await consumeFlow(db, { stateHash, provider, bindingHash, now })
   if (!flow) return refuse('state_replayed', found.flow)
-  const result = await deps.engine.complete({
+  const result = await engine.complete({
     provider,
     state: input.state ?? '',
     secret: JSON.parse(deps.keyring.open(flow.secret, sealContext(flow.stateHash))) as Record<string, string>,
     callbackUrl: buildCallbackUrl(deps.baseUrl(), provider),
     callback: input.parameters,
     postedName: flow.postedName,
+    postedAnswer: flow.postedAnswer && deps.keyring.open(flow.postedAnswer, answerContextOf(flow.stateHash)),
     keepsSession: leadsToDecision(flow, deps.baseUrl()),
     now,
   })
   if (result.kind === 'refused') return { kind: 'refused', flow, reason: result.reason, detail: result.detail }
-  return { kind: 'proven', flow, identity: result.identity, engineToken: result.token }
+  const { identity, groups = [], token: engineToken } = result
+  return { kind: 'proven', flow, identity, groups, engineToken }
 }

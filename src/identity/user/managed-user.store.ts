@@ -1,4 +1,4 @@
-import type { UserId } from '../../base/id.ts'
+import type { AccountId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import { HOLDINGS, HOLDINGS_OF_USER } from '../access/delegation.store.ts'
@@ -11,6 +11,8 @@ export interface ManagedUser extends UserWithRoles {
   /** The names of `roles`, in the same order. */
   roleNames: string[]
   holdings: Holdings
+  /** The account that the user belongs to alone, because a connection of it knows the user. */
+  connectedAccount: AccountId | null
   /** The existing requested roles, locked against changes. */
   asked: GivenRole[]
   /** The other active holders of the role to keep, locked; null where this user does not leave it. */
@@ -39,6 +41,7 @@ const selectManaged = statement<ManagedUser, { id: string; roles: readonly strin
     from asked r
   )
   select ${OF_USER}, h.roles, h.role_names as "roleNames", ${HOLDINGS}, g.roles as asked,
+    connected_account_of(u.document_id) as "connectedAccount",
     case when $keptRole = any(h.role_names) and not g.is_kept
       then other_holders(u.document_id, $keptRole) end as "otherHolders"
   from u, held h, given g`)

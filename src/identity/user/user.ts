@@ -188,6 +188,11 @@ async function replaceRoles(
   const { accounts } = user.holdings
   const roles = checkGrantableRoles(user.asked, { caller, ids, held: user.roles, accounts })
   if (roles.length === user.roles.length && roles.every((role) => user.roles.includes(role))) return undefined
+  const isGlobalNew = user.asked.some(({ id, isAccountScoped }) => !isAccountScoped && !user.roles.includes(id))
+  if (user.connectedAccount !== null && isGlobalNew)
+    throw new Problem('conflict', 'This user signs in by the connection of an account, and holds roles in it alone.', {
+      reason: 'connected',
+    })
   const administrator = user.roles[user.roleNames.indexOf(ADMINISTRATOR_ROLE)]
   if (administrator && !roles.includes(administrator)) checkAdministratorRemains(user)
   await assignRoles(db, { userId: user.id, roles, now })

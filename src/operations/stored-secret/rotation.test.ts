@@ -45,6 +45,19 @@ async function sealOneOfEach(db: Database, keyring: Keyring, nth: number): Promi
       ...times,
     })
     .execute()
+  const account = `01990000-0000-7000-a000-00000000000${nth}`
+  await db
+    .insertInto('account')
+    .values({ document_id: account, name: 'Corp', ...times })
+    .execute()
+  const oidc = { issuer: 'https://a.example', client_id: 'a', scopes: ['openid'], is_email_trusted: false }
+  await db
+    .insertInto('connection')
+    .values({
+      ...{ document_id: id, account, kind: 'oidc', name: 'Corp', ...oidc },
+      ...{ secret_encrypted: sealed('connection'), ...times },
+    })
+    .execute()
   await db
     .insertInto('totp_factor')
     .values({ document_id: id, user: userId, secret_encrypted: sealed('totp'), ...times })
@@ -55,7 +68,7 @@ async function sealOneOfEach(db: Database, keyring: Keyring, nth: number): Promi
     .execute()
 }
 
-const TABLES = ['oauth_signing_key', 'provisioning_target', 'totp_factor', 'webhook']
+const TABLES = ['connection', 'oauth_signing_key', 'provisioning_target', 'totp_factor', 'webhook']
 
 test('secrets of every table are counted by key, and the facts name the tables and keys that do not open', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
@@ -65,14 +78,14 @@ test('secrets of every table are counted by key, and the facts name the tables a
   const ring = ringOf(NEW, OLD)
   const [lost = ''] = ringOf(LOST).keyIds
   expect(await readSecretFacts(db, ring.keyIds)).toEqual({
-    unreadable: 4,
-    unreadable_by_table: { oauth_signing_key: 1, provisioning_target: 1, totp_factor: 1, webhook: 1 },
+    unreadable: 5,
+    unreadable_by_table: { connection: 1, oauth_signing_key: 1, provisioning_target: 1, totp_factor: 1, webhook: 1 },
     missing_keys: [lost],
     is_rotating: true,
     remedy: expect.stringContaining('Add the missing keys'),
   })
   const status = describeRotation(await countSecrets(db, NOW), ring.keyIds)
-  expect(status).toMatchObject({ stale: 4, unreadable: 4, isEnded: false })
+  expect(status).toMatchObject({ stale: 5, unreadable: 5, isEnded: false })
   for (const table of TABLES) expect(status.lines.filter((line) => line.startsWith(`${table} `))).toHaveLength(2)
   expect(await readSecretFacts(db, ringOf(OLD, LOST).keyIds)).toMatchObject({ unreadable: 0, remedy: null })
 })
@@ -87,7 +100,7 @@ test('every table with a sealed column is among those that are counted', async (
   expect(rows.map((row) => row.column_name).sort()).toEqual([
     'headers_encrypted',
     'private_key',
-    ...Array.from({ length: 3 }, () => 'secret_encrypted'),
+    ...Array.from({ length: 4 }, () => 'secret_encrypted'),
     'signing_key_encrypted',
   ])
 })
@@ -118,7 +131,7 @@ test('a SECRET_KEY that opens no stored secret is found, and one that opens any 
   expect(await findLostKey(database.db, ringOf(NEW).keyIds)).toBeUndefined()
   await sealOneOfEach(database.db, ringOf(OLD), 1)
   const sentence = await findLostKey(database.db, ringOf(NEW).keyIds)
-  expect(sentence).toContain('secret_key_mismatch: SECRET_KEY opens none of the 4 secrets')
+  expect(sentence).toContain('secret_key_mismatch: SECRET_KEY opens none of the 5 secrets')
   expect(sentence).toContain(ringOf(OLD).keyIds[0])
   expect(sentence).not.toContain(OLD)
   expect(await findLostKey(database.db, ringOf(NEW, OLD).keyIds)).toBeUndefined()

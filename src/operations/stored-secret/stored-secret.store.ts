@@ -8,6 +8,7 @@ const LASTING = [
   ['webhook', 'signing_key_encrypted'],
   ['provisioning_target', 'secret_encrypted'],
   ['totp_factor', 'secret_encrypted'],
+  ['connection', 'secret_encrypted'],
   ['oauth_signing_key', 'private_key'],
 ] as const
 

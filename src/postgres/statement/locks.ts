@@ -17,7 +17,10 @@ export const ADVISORY_LOCKS = {
   provisioningTargets: { key: 7_320_117, serializes: 'new provisioning targets, which are counted' },
   signingKeys: { key: 'oauth_signing_key', serializes: 'changes of the signing keys of OAuth' },
   invitations: { key: 'signalbox invitations ', serializes: 'new invitations of an account, which are counted' },
-  signInIdentity: { key: 'identity ', serializes: 'sign-ins by an identity at a provider, and its disconnection' },
+  signInIdentity: {
+    key: 'identity ',
+    serializes: 'sign-ins by an identity at a provider or a connection, and its disconnection',
+  },
   signInAddress: { key: 'address ', serializes: 'sign-ins at providers with one e-mail address' },
   oauthClient: {
     key: 'oauth client ',
@@ -45,6 +48,8 @@ export const ADVISORY_LOCKS = {
 export const LOCK_ORDER = [
   'addressProofs',
   'account',
+  'connection',
+  'connection_domain',
   'signInIdentity',
   'signInAddress',
   'user',
@@ -94,6 +99,7 @@ export const LOCK_ORDER = [
 /** Rows that change only behind the lock of their user, so they need no order of their own. */
 export const ROWS_OF_A_USER = [
   'identity',
+  'connection_identity',
   'totp_factor',
   'passkey',
   'recovery_code',

@@ -208,6 +208,62 @@ export interface CatalogueSync {
   written: number;
 }
 
+export interface Connection {
+  account: string;
+  certificates: string[] | null;
+  client_id: string | null;
+  created_at: Timestamp;
+  created_by: string | null;
+  default_role: string | null;
+  document_id: string;
+  email_attribute: string | null;
+  groups_claim: string | null;
+  is_email_trusted: boolean | null;
+  is_enabled: Generated<boolean>;
+  is_enforced: Generated<boolean>;
+  is_jit: Generated<boolean>;
+  issuer: string | null;
+  kind: string;
+  name: string;
+  name_attribute: string | null;
+  scopes: string[] | null;
+  secret_encrypted: string | null;
+  session_hours: Generated<number>;
+  sso_url: string | null;
+  updated_at: Timestamp;
+  updated_by: string | null;
+}
+
+export interface ConnectionDomain {
+  account: string;
+  checked_at: Timestamp | null;
+  connection: string;
+  created_at: Timestamp;
+  document_id: string;
+  domain: string;
+  expires_at: Timestamp | null;
+  token: string;
+  updated_at: Timestamp;
+  verified_at: Timestamp | null;
+  verified_by: string | null;
+}
+
+export interface ConnectionGroupRole {
+  connection: string;
+  group_name: string;
+  role: string;
+}
+
+export interface ConnectionIdentity {
+  connection: string;
+  created_at: Timestamp;
+  document_id: string;
+  last_login_at: Timestamp;
+  subject: string;
+  updated_at: Timestamp;
+  user: string;
+}
+
 export interface Contract {
   account: string;
   created_at: Timestamp;
@@ -373,6 +429,7 @@ export interface KeptMail {
 export interface LoginCode {
   code_challenge: string | null;
   code_hash: Buffer;
+  connection: string | null;
   created_at: Timestamp;
   expires_at: Timestamp;
   identity: Json | null;
@@ -384,10 +441,12 @@ export interface LoginCode {
 export interface LoginFlow {
   binding_hash: Buffer | null;
   code_challenge: string | null;
+  connection: string | null;
   consumed_at: Timestamp | null;
   created_at: Timestamp;
   expires_at: Timestamp;
   is_deep_link: boolean;
+  posted_answer: string | null;
   posted_name: string | null;
   provider: string;
   purpose: string;
@@ -846,6 +905,12 @@ export interface RolePermission {
   role: string;
 }
 
+export interface SamlAssertion {
+  connection: string;
+  expires_at: Timestamp;
+  id_hash: Buffer;
+}
+
 export interface Session {
   account: string | null;
   acr: string | null;
@@ -1214,6 +1279,10 @@ export interface DB {
   audit_log: AuditLog;
   audit_publication: AuditPublication;
   catalogue_sync: CatalogueSync;
+  connection: Connection;
+  connection_domain: ConnectionDomain;
+  connection_group_role: ConnectionGroupRole;
+  connection_identity: ConnectionIdentity;
   contract: Contract;
   delivery_worker: DeliveryWorker;
   email_change: EmailChange;
@@ -1271,6 +1340,7 @@ export interface DB {
   replay_job_item: ReplayJobItem;
   role: Role;
   role_permission: RolePermission;
+  saml_assertion: SamlAssertion;
   session: Session;
   session_refresh: SessionRefresh;
   sso_nonce: SsoNonce;
@@ -1346,6 +1416,27 @@ export interface Narrowed {
   audit_log: {
     document_id: Id<"audit entry">;
   };
+  connection: {
+    account: Id<"account">;
+    default_role: Id<"role">;
+    document_id: Id<"connection">;
+    kind: "oidc" | "saml";
+  };
+  connection_domain: {
+    account: Id<"account">;
+    connection: Id<"connection">;
+    document_id: Id<"connection domain">;
+    verified_by: "dns" | "operator";
+  };
+  connection_group_role: {
+    connection: Id<"connection">;
+    role: Id<"role">;
+  };
+  connection_identity: {
+    connection: Id<"connection">;
+    document_id: Id<"connection identity">;
+    user: Id<"user">;
+  };
   contract: {
     account: Id<"account">;
     created_by: Id<"user">;
@@ -1387,10 +1478,12 @@ export interface Narrowed {
     document_id: Id<"kept mail">;
   };
   login_code: {
+    connection: Id<"connection">;
     purpose: "sign-in" | "link";
     user: Id<"user">;
   };
   login_flow: {
+    connection: Id<"connection">;
     purpose: "sign-in" | "link";
     user: Id<"user">;
   };
@@ -1498,6 +1591,9 @@ export interface Narrowed {
   };
   role_permission: {
     role: Id<"role">;
+  };
+  saml_assertion: {
+    connection: Id<"connection">;
   };
   session: {
     account: Id<"account">;

@@ -58,6 +58,7 @@ export interface TestAppOptions {
   /** Variables that override those of the test environment. */
   env?: Record<string, string>
   lookup?: Lookup
+  resolveTxt?: AppOptions['resolveTxt']
   logger?: Logger
   ca?: string
   clock?: ManualClock
@@ -85,7 +86,7 @@ export interface TestAppOptions {
   siteFolder?: string
 }
 
-/** Builds the service for a test. Without `lookup` no name resolves. */
+/** Builds the service for a test. Without `lookup` no name resolves, without `resolveTxt` no name has TXT records. */
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const database = options.database ?? (await createTestDatabase({ content: 'prepared' }))
   const clock = options.clock ?? buildManualClock()
@@ -118,6 +119,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...(options.workerDatabase && { workerDatabase: options.workerDatabase }),
     connectionString: database.connectionString,
     lookup: options.lookup ?? (() => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))),
+    resolveTxt: options.resolveTxt ?? (() => Promise.resolve([])),
     ...(options.ca && { ca: options.ca }),
     ...(options.loadProviderKeys && { loadProviderKeys: options.loadProviderKeys }),
     ...(options.fetchProvider && { fetchProvider: options.fetchProvider }),

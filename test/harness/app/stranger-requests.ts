@@ -64,6 +64,7 @@ export function listShapedRequests({ client, email }: { client: OauthClient; ema
     [`${auth}/sso/exchange`, { json: { token: 'junk' } }],
     [`${auth}/login/code`, { json: { code: 'junk' } }],
     [`${auth}/invitation/accept`, { json: { token: JUNK_TOKEN } }],
+    [`${auth}/login/saml/01890000-0000-7000-8000-000000000001/acs`, { form: { SAMLResponse: 'junk' } }],
     [`${oauth}/par`, { form: request }],
     [`${oauth}/device-authorization`, { form: { client_id: client.id } }],
     [`${oauth}/device`, { form: { user_code: 'BBBB-BBBB' } }],

@@ -136,7 +136,13 @@ async function openLoginCode({ app }: OauthFixture, userId: string): Promise<{ c
   const verifier = systemRandom.bytes(32).toString('base64url')
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
   const codeChallenge = Buffer.from(hash).toString('base64url')
-  const row = { purpose: 'sign-in', userId: userId as never, codeChallenge, isNewUser: false } as const
+  const row = {
+    purpose: 'sign-in',
+    userId: userId as never,
+    codeChallenge,
+    isNewUser: false,
+    connection: null,
+  } as const
   return { code: await createLoginCode(systemRandom, app.database.db, row, new Date(app.clock.now())), verifier }
 }
 

@@ -56,7 +56,8 @@ export async function startLocalService(options: LocalServiceOptions): Promise<L
   const fixture = { config, clock: time, time, random: systemRandom, logger }
   const resources = await openResources(fixture)
   await prepareDatabase(resources, fixture)
-  const app = await buildApp({ ...fixture, ...resources, lookup: buildSystemLookup(), ...(ca !== undefined && { ca }) })
+  const look = { lookup: buildSystemLookup(), resolveTxt: () => Promise.resolve([]) }
+  const app = await buildApp({ ...fixture, ...resources, ...look, ...(ca !== undefined && { ca }) })
   await app.start()
   const { port } = app.server.server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`

@@ -1,4 +1,4 @@
-import type { UserId } from '../../../base/id.ts'
+import type { AccountId, UserId } from '../../../base/id.ts'
 import { invalidField, Problem } from '../../../http/problem/problem.ts'
 import type { Caller } from '../../../http/shape/caller.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
@@ -12,11 +12,12 @@ import {
 import { findMemberRoles } from '../../access/role.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
 import type { PasswordDeps } from '../../password/password.ts'
+import { endUserAccess } from '../../session/session.ts'
 import { findUserId, hashFirstPassword, proveAddress, registerInvitedUser } from '../../user/invited-user.ts'
 import { buildLinkInvalid, hashProofToken } from '../../user/proof/proof-token.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
-import type { AccountDeps } from '../account.ts'
-import { insertAccountMember, lockCandidate, type NamedAccountMember } from '../account-member.store.ts'
+import { type AccountDeps, checkMayJoin } from '../account.ts'
+import { type Candidate, insertAccountMember, lockCandidate, type NamedAccountMember } from '../account-member.store.ts'
 import { findActiveUser, findOpenInvitation, markAccepted, type OpenInvitation } from './invitation.store.ts'
 import { INVITE_PERMISSION } from './invitation.ts'
 
@@ -97,7 +98,7 @@ export async function acceptInvitation(
   const { token, name, now } = acceptance
   const invitation = await findOpenInvitation(tx, { tokenHash: hashProofToken(token), now, lock: true })
   if (!invitation) return { problem: buildLinkInvalid('used_meanwhile') }
-  const refusal = await findRefusal(tx, invitation, prepared)
+  const refusal = await findRefusal(tx, invitation, { ...prepared, now })
   if (refusal) return { problem: refusal }
   const isNewUser = prepared.kind === 'new'
   const userId = isNewUser ? (await registerInvitedUser(deps, tx, { ...prepared, name, now })).id : prepared.userId
@@ -110,9 +111,10 @@ export async function acceptInvitation(
 async function findRefusal(
   tx: Database,
   invitation: OpenInvitation,
-  prepared: Exclude<PreparedAcceptance, { kind: 'refused' }>,
+  prepared: Exclude<PreparedAcceptance, { kind: 'refused' }> & { now: Date },
 ): Promise<Problem | undefined> {
   const { account, email, invitedBy } = invitation
+  const { now } = prepared
   let holdings = NEW_HOLDINGS
   if (prepared.kind === 'user') {
     const { userId } = prepared
@@ -121,6 +123,9 @@ async function findRefusal(
       return buildLinkInvalid('other_address')
     if (candidate.member)
       return new Problem('conflict', 'You are a member of this account already.', { reason: 'member_already' })
+    const fault = findJoinFault(candidate, account)
+    if (fault) return fault
+    if (candidate.isClosedThere) await endUserAccess(tx, { userId, now })
     holdings = candidate.holdings
   }
   const roles = await findMemberRoles(tx, invitation.roles)
@@ -134,6 +139,17 @@ async function findRefusal(
   const giver = inviter && { ...inviter.holdings, ceiling: invitation.tokenPatterns }
   const mayGive = giver && grants.every((grant) => holdsGrant(giver, grant))
   return mayGive ? undefined : buildLinkInvalid('inviter_holds_less')
+}
+
+/** The reason for which an existing user cannot belong to an account beside its others. */
+function findJoinFault(candidate: Candidate, account: AccountId): Problem | undefined {
+  try {
+    checkMayJoin(candidate, account)
+    return undefined
+  } catch (error) {
+    if (error instanceof Problem) return error
+    throw error
+  }
 }
 
 async function join(

@@ -24,6 +24,12 @@ import { buildServerCache, type FindServer, type ProviderServerDeps } from './pr
 /** Random bytes of a PKCE verifier and of a nonce: 43 characters in base64url (RFC 7636 section 4.1). */
 const SECRET_BYTES = 32
 
+/** A provider and the way to its server. */
+interface ProviderAccess {
+  random: Random
+  findServer: FindServer
+}
+
 export interface EmbeddedEngineDeps extends ProviderServerDeps {
   providers: readonly EnabledProvider[]
   random: Random
@@ -45,15 +51,21 @@ export function buildEmbeddedEngine(deps: EmbeddedEngineDeps): Engine {
   return {
     listProviders: () =>
       deps.providers.map(({ name, declaration }) => ({ name, label: declaration.label, leavesToken: false })),
-    start: async (input) => {
-      const provider = load(input.provider)
-      try {
-        return startFlow(deps.random, provider, { ...input, server: await findServer(provider) })
-      } catch (error) {
-        throw new EngineUnavailable(`${provider.name}: ${classifyFault(error, 'profile').detail}`, { cause: error })
-      }
-    },
-    complete: (input) => completeFlow(findServer, load(input.provider), input),
+    start: (input) => startAt({ random: deps.random, findServer }, load(input.provider), input),
+    complete: (input) => completeAt(findServer, load(input.provider), input),
+  }
+}
+
+/** Begins a sign-in at one provider. Throws an `EngineUnavailable` when its endpoints cannot be read. */
+export async function startAt(
+  { random, findServer }: ProviderAccess,
+  provider: EnabledProvider,
+  input: EngineStart,
+): Promise<StartedFlow> {
+  try {
+    return startFlow(random, provider, { ...input, server: await findServer(provider) })
+  } catch (error) {
+    throw new EngineUnavailable(`${provider.name}: ${classifyFault(error, 'profile').detail}`, { cause: error })
   }
 }
 
@@ -83,8 +95,8 @@ function startFlow(
   }
 }
 
-/** Checks the answer, redeems the code, reads the profile. */
-async function completeFlow(
+/** Completes a sign-in at one provider: checks the answer, redeems the code, reads the profile. Never throws. */
+export async function completeAt(
   findServer: FindServer,
   provider: EnabledProvider,
   input: EngineCompletion,
@@ -102,11 +114,16 @@ async function completeFlow(
       ...(input.secret.nonce !== undefined && { expectedNonce: input.secret.nonce }),
       idTokenExpected: protocol.kind === 'openid',
     })
+    const issuedAt = tokens.claims()?.iat
+    const limit = provider.declaration.tokenAgeSeconds
+    if (limit !== undefined && Math.abs(input.now.getTime() / 1000 - (issuedAt ?? 0)) > limit)
+      return refuse({ reason: 'id_token_invalid', detail: 'TOKEN_TOO_OLD' })
     stage = 'profile'
     const facts = await readFacts(server, provider, { accessToken: tokens.access_token, claims: tokens.claims() })
     const identity = readIdentity(provider, facts, input.postedName)
     if (!identity) return refuse({ reason: 'profile_invalid', detail: 'NO_SUBJECT' })
-    return { kind: 'identity', identity }
+    const groups = provider.declaration.readGroups?.(facts)
+    return { kind: 'identity', identity, ...(groups && { groups }) }
   } catch (error) {
     return refuse(classifyFault(error, stage))
   }
@@ -141,7 +158,9 @@ async function readFacts(
   if (protocol.kind === 'oauth')
     return protocol.readFacts({ read: buildReader(server, accessToken), base: base?.(), client, accessToken })
   if (!claims || typeof claims.sub !== 'string') return {}
-  if (claims.email !== undefined || server.serverMetadata().userinfo_endpoint === undefined) return claims
+  const { groupsClaim } = declaration
+  const isWhole = claims.email !== undefined && (groupsClaim === undefined || claims[groupsClaim] !== undefined)
+  if (isWhole || server.serverMetadata().userinfo_endpoint === undefined) return claims
   // Throws when its subject is another one (OpenID Connect Core 1.0 section 5.3.2).
   const more = await fetchUserInfo(server, accessToken, claims.sub)
   return { ...more, ...claims }

@@ -11,12 +11,16 @@ import {
   None,
   type ServerMetadata,
 } from 'openid-client'
+import { buildCache } from '../../../base/cache.ts'
 import type { Clock } from '../../../base/clock.ts'
 import type { GuardedFetch } from '../../../outbound/guarded-fetch.ts'
 import type { EnabledProvider } from './provider/provider-declaration.ts'
 
 /** Lifetime of a discovered configuration, in milliseconds. Keys are fetched again when a token names an unknown one. */
 const DISCOVERY_LIFETIME_MS = 3_600_000
+
+/** Configurations that a process keeps: each is that of a provider or of a connection. */
+const SERVERS_LIMIT = 500
 
 /** Limit of one request to a provider, in seconds; the guarded fetch has a shorter one. */
 const REQUEST_LIMIT_SECONDS = 12
@@ -48,16 +52,16 @@ export type FindServer = (provider: EnabledProvider) => Promise<Configuration>
  * must be the requested one (OpenID Connect Discovery 1.0 section 4.3).
  */
 export function buildServerCache(deps: ProviderServerDeps): FindServer {
-  const cached = new Map<string, CachedServer>()
+  const cached = buildCache<string, CachedServer>({ limit: SERVERS_LIMIT })
   return (provider) => {
     const nowMs = deps.clock.now()
     const skewSeconds = Math.round((nowMs - deps.machineClock.now()) / 1000)
-    const known = cached.get(provider.name)
+    const known = cached.find(provider.name)
     if (known && known.expiresAtMs > nowMs && Math.abs(known.skewSeconds - skewSeconds) <= SKEW_TOLERANCE_SECONDS)
       return known.configuration
     const configuration = loadServer(deps, provider, skewSeconds)
-    cached.set(provider.name, { configuration, expiresAtMs: nowMs + DISCOVERY_LIFETIME_MS, skewSeconds })
-    configuration.catch(() => cached.delete(provider.name))
+    cached.put(provider.name, { configuration, expiresAtMs: nowMs + DISCOVERY_LIFETIME_MS, skewSeconds })
+    configuration.catch(() => cached.drop(provider.name))
     return configuration
   }
 }

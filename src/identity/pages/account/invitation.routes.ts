@@ -18,7 +18,7 @@ import { findErrorMessage } from '../frame/error-message.ts'
 import type { FormError } from '../frame/form.ts'
 import { buildPage } from '../frame/page.ts'
 import { definePage, type PageDeps, refusePage, showProblem } from '../frame/page-route.ts'
-import { buildRefreshUrl, HOME } from '../frame/page-url.ts'
+import { buildRefreshUrl, HOME, ORGANIZATION_LOGIN } from '../frame/page-url.ts'
 import type { SignInPageDeps } from '../sign-in/sign-in-goal.ts'
 import { buildInvitationPage, INVITATION } from './invitation-page.ts'
 import { toPasswordError } from './link.routes.ts'
@@ -120,7 +120,8 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
         return {
           kind: 'redirect',
           status: 303,
-          location: `${HOME}?notice=joined`,
+          // An account may let nobody in but by its own provider.
+          location: isNewUser && !issued ? ORGANIZATION_LOGIN : `${HOME}?notice=joined`,
           ...(issued && { cookies: signInBrowser(deps, issued, { email: invitation.email, now }) }),
           changed: [{ id: invitation.id, account: invitation.account, url: null }],
           actor: { userId: member.userId, sessionId: issued?.sessionId ?? null, account: invitation.account },

@@ -7,6 +7,9 @@ export const HOME = '/auth/'
 /** The path of the form to sign in by mail. */
 export const MAIL_LOGIN = '/auth/sign-in/mail'
 
+/** The page of a sign-in by the connection of an account. */
+export const ORGANIZATION_LOGIN = '/auth/sign-in/organization'
+
 /** The path of the form to sign up. */
 export const SIGN_UP = '/auth/sign-up'
 

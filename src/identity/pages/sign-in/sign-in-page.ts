@@ -5,7 +5,7 @@ import type { Visitor } from '../browser/browser-session.ts'
 import { buildTitle, type FormError, findError, renderErrors, renderField, renderFormToken } from '../frame/form.ts'
 import type { PageParts } from '../frame/page.ts'
 import type { PageDeps } from '../frame/page-route.ts'
-import { buildGoalUrl, MAIL_LOGIN, SIGN_UP } from '../frame/page-url.ts'
+import { buildGoalUrl, MAIL_LOGIN, ORGANIZATION_LOGIN, SIGN_UP } from '../frame/page-url.ts'
 import { renderText } from '../frame/text.ts'
 import { SHOW_PASSWORD } from '../password/password-script.ts'
 import { PASSKEY_SCRIPT, renderPasskeyForm } from './passkey-form.ts'
@@ -119,6 +119,7 @@ ${renderField(texts, {
 </form>
 ${renderPasskeyForm(texts, { action: '/auth/sign-in/passkey', kind: 'sign-in', hidden, label: texts.say('passkey.sign-in') })}
 ${view.canSignInByMail && html`<a class="button plain" href="${buildGoalUrl(MAIL_LOGIN, { target: view.target, next: view.next })}">${texts.say('mail-login.title')}</a>`}
+<p class="small centered"><a href="${buildGoalUrl(ORGANIZATION_LOGIN, { target: view.target, next: view.next })}">${texts.say('organization.title')}</a></p>
 ${view.canSendMail && html`<p class="small centered"><a href="/auth/forgot">${texts.say('sign-in.forgot')}</a></p>`}
 ${view.canSignUp && renderSignUp(view)}`
 }

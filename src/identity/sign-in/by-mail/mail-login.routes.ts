@@ -92,7 +92,7 @@ export const mailLoginRoutes: Routes<MailLoginDeps> = [
         'A code is valid for 10 minutes, once, and for 5 attempts. Wrong codes delay later attempts as wrong passwords do.',
       body: MailLoginBody,
       data: LoginPayload,
-      problems: ['sign_in_by_mail_off', 'login_failed', 'second_factor_required'],
+      problems: ['sign_in_by_mail_off', 'login_failed', 'connection_required', 'second_factor_required'],
     },
     {
       prepare: async (deps: MailLoginDeps, { db, body, address, headers, now }) => {

@@ -39,7 +39,7 @@ export const loginRoutes: Routes<LocalLoginDeps> = [
         'Failed attempts delay later ones (429 with `Retry-After`). With one e-mail from one network address: 1 s after the 5th failure, doubling, and 15 minutes from the 10th on. From one network address with any e-mail: 1 s after the 20th, doubling, at most 60 s. With one e-mail from any address: 1 s after the 5th, doubling, at most 30 s, and further failures do not postpone a waiting attempt from another address. Failures expire after an hour without one, and with a password reset.',
       body: LocalLoginBody,
       data: LoginPayload,
-      problems: ['login_failed', 'second_factor_required'],
+      problems: ['login_failed', 'connection_required', 'second_factor_required'],
     },
     {
       prepare: async (deps: LocalLoginDeps, { db, body, address, headers, now }) => {

@@ -1,5 +1,6 @@
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { AuthMethod } from '../../session/auth-method.ts'
+import type { ProvenByConnection } from '../../session/by-connection.ts'
 import { type IssuedSession, issueSession, type SessionDeps, type SessionOrigin } from '../../session/session.ts'
 import type { UserRecord } from '../../user-record/user.store.ts'
 
@@ -14,7 +15,8 @@ export interface SignIn {
 /**
  * Opens the session of an authenticated user, in the caller's transaction. Every sign-in flow ends here;
  * `toLoginPayload` builds its answer (docs/contract/sessions.md#login-payload). Undefined when, since the check, the
- * user was disabled or deleted, the password was changed, or the access of the user was revoked.
+ * user was disabled or deleted, the password was changed, or the access of the user was revoked. Throws 403
+ * `connection_required` for a user whose account closed this way in.
  */
 export async function signIn(
   deps: SessionDeps,
@@ -26,6 +28,8 @@ export async function signIn(
     origin: SessionOrigin
     /** Start of a sign-in of several requests. */
     begunAt?: Date
+    /** The connection that proved the user, and what it limits. */
+    byConnection?: ProvenByConnection
     /** The methods of this sign-in (RFC 8176). */
     amr?: readonly AuthMethod[]
     /** The assurance, where `amr` does not say it. */

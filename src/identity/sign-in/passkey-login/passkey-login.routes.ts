@@ -50,7 +50,7 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
         'Takes the answer of the browser to the options, once, within 5 minutes and from the same network. The device has to verify the user.',
       body: PasskeyLoginBody,
       data: LoginPayload,
-      problems: ['second_factor_failed'],
+      problems: ['second_factor_failed', 'connection_required'],
     },
     {
       handle: async (deps: FactorDeps, { db, body, address, headers, now }) => {

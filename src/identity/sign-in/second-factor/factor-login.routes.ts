@@ -30,7 +30,7 @@ export const factorLoginRoutes: Routes<FactorDeps> = [
         'After `second_factor_required`, within 5 minutes and from the same network. A challenge takes 5 attempts and completes one sign-in. Wrong codes of a user delay later ones, from any network: 1 s after the 5th, doubling, and 15 minutes from the 10th on (429 with `Retry-After`).',
       body: FactorLoginBody,
       data: LoginPayload,
-      problems: ['second_factor_failed'],
+      problems: ['second_factor_failed', 'connection_required'],
     },
     {
       prepare: async (_deps: FactorDeps, { db, body, address, headers, now }) => {

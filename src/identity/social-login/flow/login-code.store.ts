@@ -1,4 +1,4 @@
-import type { UserId } from '../../../base/id.ts'
+import type { ConnectionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
@@ -6,12 +6,20 @@ import type { ProviderIdentity } from '../../engine/engine.ts'
 
 /** A row of `login_code`. */
 export type LoginCode =
-  | { purpose: 'sign-in'; userId: UserId; codeChallenge: string; isNewUser: boolean; createdAt?: Date; expiresAt: Date }
+  | {
+      purpose: 'sign-in'
+      userId: UserId
+      codeChallenge: string
+      isNewUser: boolean
+      connection: ConnectionId | null
+      createdAt?: Date
+      expiresAt: Date
+    }
   | { purpose: 'link'; userId: UserId; identity: ProviderIdentity; expiresAt: Date }
 
 const stored = defineRecord(
   'login_code',
-  ['user', 'code_challenge', 'is_new_user', 'identity', 'expires_at', 'created_at'],
+  ['user', 'connection', 'code_challenge', 'is_new_user', 'identity', 'expires_at', 'created_at'],
   { user: 'userId' },
 ).typed<{ identity: ProviderIdentity | null }>()
 
@@ -19,6 +27,7 @@ const insert = closingStatement<{
   codeHash: Buffer
   purpose: 'sign-in' | 'link'
   userId: UserId
+  connection: ConnectionId | null
   codeChallenge: string | null
   isNewUser: boolean
   identity: string | null
@@ -26,8 +35,8 @@ const insert = closingStatement<{
   now: Date
 }>(`
   new_code as (
-    insert into login_code (code_hash, purpose, "user", code_challenge, is_new_user, identity, expires_at, created_at)
-    values ($codeHash, $purpose, $userId, $codeChallenge, $isNewUser, $identity::jsonb, $expiresAt, $now))`)
+    insert into login_code (code_hash, purpose, "user", connection, code_challenge, is_new_user, identity, expires_at, created_at)
+    values ($codeHash, $purpose, $userId, $connection, $codeChallenge, $isNewUser, $identity::jsonb, $expiresAt, $now))`)
 
 /** Inserts a code by its hash, with the last statement of the transaction. */
 export async function insertLoginCode(db: Database, codeHash: Buffer, code: LoginCode, now: Date): Promise<void> {
@@ -36,6 +45,7 @@ export async function insertLoginCode(db: Database, codeHash: Buffer, code: Logi
     codeHash,
     purpose: code.purpose,
     userId: code.userId,
+    connection: isLink ? null : code.connection,
     codeChallenge: isLink ? null : code.codeChallenge,
     isNewUser: isLink ? false : code.isNewUser,
     identity: isLink ? JSON.stringify(code.identity) : null,
@@ -59,9 +69,9 @@ export async function takeLoginCode(
 ): Promise<LoginCode | undefined> {
   const [row] = await take(db, { codeHash, purpose })
   if (!row) return undefined
-  const { userId, expiresAt, identity, codeChallenge, isNewUser, createdAt } = row
+  const { userId, connection, expiresAt, identity, codeChallenge, isNewUser, createdAt } = row
   if (identity) return { purpose: 'link', userId, identity, expiresAt }
-  return { purpose: 'sign-in', userId, codeChallenge: codeChallenge ?? '', isNewUser, createdAt, expiresAt }
+  return { purpose: 'sign-in', userId, codeChallenge: codeChallenge ?? '', isNewUser, connection, createdAt, expiresAt }
 }
 
 const findLink = statement<{ identity: ProviderIdentity }, { codeHash: Buffer; userId: UserId; now: Date }>(`

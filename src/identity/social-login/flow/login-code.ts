@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { UserId } from '../../../base/id.ts'
+import type { ConnectionId, UserId } from '../../../base/id.ts'
 import type { Random } from '../../../base/random.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { ProviderIdentity } from '../../engine/engine.ts'
@@ -11,7 +11,7 @@ const CODE_LIFETIME_MS = 60_000
 
 /** Subject of a code. */
 type NewCode =
-  | { purpose: 'sign-in'; userId: UserId; codeChallenge: string; isNewUser: boolean }
+  | { purpose: 'sign-in'; userId: UserId; codeChallenge: string; isNewUser: boolean; connection: ConnectionId | null }
   | { purpose: 'link'; userId: UserId; identity: ProviderIdentity }
 
 /** Makes a one-time code; only its hash is stored. */

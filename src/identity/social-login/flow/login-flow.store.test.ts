@@ -13,7 +13,13 @@ let states = 0
 async function begin(db: Database): Promise<Buffer> {
   states += 1
   const stateHash = Buffer.alloc(32, states)
-  const rest = { linkTo: null, redirectUrl: 'https://app.test/', isDeepLink: false, codeChallenge: null }
+  const rest = {
+    linkTo: null,
+    connection: null,
+    redirectUrl: 'https://app.test/',
+    isDeepLink: false,
+    codeChallenge: null,
+  }
   const flow = { ...rest, stateHash, provider: 'google', bindingHash: BROWSER, secret: 'sealed', expiresAt: EXPIRES_AT }
   await insertFlow(db, flow, NOW)
   return stateHash

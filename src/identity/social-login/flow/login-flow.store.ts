@@ -1,3 +1,4 @@
+import type { ConnectionId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
@@ -11,6 +12,7 @@ const flow = defineRecord(
   [
     'state_hash',
     'provider',
+    'connection',
     'user',
     'redirect_url',
     'is_deep_link',
@@ -18,6 +20,7 @@ const flow = defineRecord(
     'secret',
     'code_challenge',
     'posted_name',
+    'posted_answer',
     'expires_at',
     'consumed_at',
   ],
@@ -26,13 +29,13 @@ const flow = defineRecord(
 export type LoginFlow = RecordOf<typeof flow>
 
 /** A new flow. */
-export type NewFlow = Omit<LoginFlow, 'postedName' | 'consumedAt'>
+export type NewFlow = Omit<LoginFlow, 'postedName' | 'postedAnswer' | 'consumedAt'>
 
 const insert = closingStatement<NewFlow & { now: Date }>(`
   new_flow as (
-    insert into login_flow (state_hash, provider, purpose, "user", redirect_url, is_deep_link, binding_hash, secret,
+    insert into login_flow (state_hash, provider, connection, purpose, "user", redirect_url, is_deep_link, binding_hash, secret,
       code_challenge, expires_at, created_at)
-    values ($stateHash, $provider, case when $linkTo::uuid is null then 'sign-in' else 'link' end, $linkTo,
+    values ($stateHash, $provider, $connection, case when $linkTo::uuid is null then 'sign-in' else 'link' end, $linkTo,
       $redirectUrl, $isDeepLink, $bindingHash, $secret, $codeChallenge, $expiresAt, $now))`)
 
 /** Inserts a new flow, with the last statement of the transaction. */
@@ -68,6 +71,18 @@ export async function consumeFlow(
   return row
 }
 
+const countOpen = statement<{ open: number }, { connection: ConnectionId; now: Date; limit: number }>(`
+  select count(*)::int as open from (select from login_flow
+    where connection = $connection and (expires_at > $now) is true and num_nonnulls(consumed_at) = 0 limit $limit) x`)
+
+/** The number of flows by a connection that are neither finished nor expired, up to `limit`. */
+export async function countOpenFlows(
+  db: Database,
+  input: { connection: ConnectionId; now: Date; limit: number },
+): Promise<number> {
+  return (await countOpen(db, input))[0]?.open ?? 0
+}
+
 const keepName = statement<{ state_hash: Buffer }, { stateHash: Buffer; provider: string; name: string }>(`
   update login_flow set posted_name = $name
   where state_hash = $stateHash and provider = $provider and consumed_at is null and posted_name is null
@@ -80,6 +95,20 @@ export async function keepPostedName(
   name: string,
 ): Promise<void> {
   await keepName(db, { stateHash, provider, name })
+}
+
+const keepAnswer = statement<{ kept: Buffer }, { stateHash: Buffer; provider: string; answer: string; now: Date }>(`
+  update login_flow set posted_answer = $answer
+  where state_hash = $stateHash and provider = $provider and consumed_at is null and posted_answer is null
+    and ${isAfter('expires_at', '$now')}
+  returning state_hash as kept`)
+
+/** Stores the encrypted answer that a provider posted. Whether the flow is valid and has none yet. */
+export async function keepPostedAnswer(
+  db: Database,
+  input: { stateHash: Buffer; provider: string; answer: string; now: Date },
+): Promise<boolean> {
+  return (await keepAnswer(db, input)).length > 0
 }
 
 const removeOld = statement<{ state_hash: Buffer }, { before: Date; limit: number }>(`

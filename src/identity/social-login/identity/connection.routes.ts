@@ -72,8 +72,8 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       query: ['provider'],
     },
     {
-      prepare: (deps: ConnectionPageDeps, { user, query, now }) =>
-        beginFlow(deps, {
+      prepare: (deps: ConnectionPageDeps, { db, user, query, now }) =>
+        beginFlow(deps, db, {
           provider: query.provider ?? '',
           redirectUrl: `${deps.baseUrl()}${CONNECTIONS}`,
           codeChallenge: null,

@@ -60,7 +60,7 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
         find: async (deps: SocialLoginDeps, { params }) => checkProvider(deps, params.provider),
         neededBy: 'validation',
       },
-      prepare: async (deps, { params, body, caller, now }) => {
+      prepare: async (deps, { db, params, body, caller, now }) => {
         checkHasSession(caller)
         const flow = {
           provider: params.provider,
@@ -69,7 +69,7 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
           browser: null,
           now,
         }
-        return beginFlow(deps, { ...flow, linkTo: caller.userId })
+        return beginFlow(deps, db, { ...flow, linkTo: caller.userId })
       },
       handle: async (_deps, { db, params, prepared, now }) => {
         await keepFlow(db, prepared, now)

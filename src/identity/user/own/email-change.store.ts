@@ -18,18 +18,21 @@ export interface NewEmailChange {
   now: Date
 }
 
-const count = countBehindLock<{ email: string; recent: number }, { userId: UserId; since: Date }>({
-  counts: 'changes of the own address in a day',
-  lock: 'user',
-  rows: 'select u.document_id, u.email from "user" u where u.document_id = $userId and u.deleted_at is null',
-  read: 'select l.email, count_email_changes(l.document_id, $since) as recent from locked l',
-})
+const count = countBehindLock<{ email: string; recent: number; isConnected: boolean }, { userId: UserId; since: Date }>(
+  {
+    counts: 'changes of the own address in a day',
+    lock: 'user',
+    rows: 'select u.document_id, u.email from "user" u where u.document_id = $userId and u.deleted_at is null',
+    read: `select l.email, count_email_changes(l.document_id, $since) as recent,
+    connected_account_of(l.document_id) is not null as "isConnected" from locked l`,
+  },
+)
 
 /** Locks a user, and reads its address and the number of changes of it that it asked for after `since`. */
 export async function lockForEmailChange(
   db: Database,
   { userId, since }: { userId: UserId; since: Date },
-): Promise<{ email: string; recent: number } | undefined> {
+): Promise<{ email: string; recent: number; isConnected: boolean } | undefined> {
   const [row] = await count(db, { userId, since })
   return row
 }
@@ -118,7 +121,7 @@ const lockConfirmed = statement<ConfirmedEmailChange, PresentedLink>(`
     exists (select from "user" o where email_key(o.email) = email_key(c.new_email) and o.deleted_at is null
       and not o.is_email_shadowed and o.document_id <> u.document_id) as "isTaken"
   from u cross join lateral email_change_of(u.document_id, $tokenHash, $now) c
-  where email_key(c.old_email) = email_key(u.email)`)
+  where email_key(c.old_email) = email_key(u.email) and connected_account_of(u.document_id) is null`)
 
 /**
  * Locks the active user of a link until the transaction ends, and reads the change behind the lock. Undefined when the

@@ -45,6 +45,11 @@ export async function requestEmailChange(
   const user = await lockForEmailChange(tx, { userId, since })
   if (!user) throw notFound('user')
   if (foldEmail(email) === foldEmail(user.email)) throw invalidField('email', 'unchanged', 'is your address already')
+  if (user.isConnected) {
+    const text =
+      'Your account signs you in by its own provider, which knows you by this address. Ask its administrators.'
+    throw new Problem('conflict', text, { reason: 'connected' })
+  }
   if (user.recent >= EMAIL_CHANGES_LIMIT) {
     const text = `You asked for ${EMAIL_CHANGES_LIMIT} changes of your address in 24 hours. Try again tomorrow.`
     throw new Problem('limit_reached', text)

@@ -98,6 +98,10 @@ export interface FakeProvider extends AsyncDisposable {
   origin: string
   user: FakeUser
   fault: Fault | undefined
+  /** Claims besides those of the personality, in the ID token. */
+  extraClaims: Record<string, unknown>
+  /** Claims that replace those of the ID token. */
+  lastClaims: Record<string, unknown>
   /** Opens the authorization URL as the user's browser and answers the consent page. */
   authorize(redirectUrl: string): Promise<BrowserStep>
   /** The paths that were called, in order. */
@@ -122,6 +126,8 @@ export async function startFakeProvider(personality: Personality, now: () => num
     origin,
     user: { sub: 'person-1', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' },
     fault: undefined,
+    extraClaims: {},
+    lastClaims: {},
     calls: [],
     connections: new Set(),
     authorize: async (redirectUrl) => {
@@ -244,6 +250,7 @@ export async function startFakeProvider(personality: Personality, now: () => num
     const nonce = personality.hasNonce === false ? {} : { nonce: query.get('nonce') ?? undefined }
     const claims: Record<string, unknown> = {
       ...personality.buildClaims?.(user),
+      ...fake.extraClaims,
       aud: personality.clientId,
       iat: issuedAt,
       exp: issuedAt + 3600,
@@ -261,7 +268,7 @@ export async function startFakeProvider(personality: Personality, now: () => num
     }
     const key = findKey(fake.fault === 'unknown key' ? 'rogue' : 'current')
     const shown = fake.fault === 'unknown key' ? { kid: 'current' } : {}
-    return signToken({ ...claims, ...(fake.fault && changes[fake.fault]) }, key, {
+    return signToken({ ...claims, ...fake.lastClaims, ...(fake.fault && changes[fake.fault]) }, key, {
       ...shown,
       ...(fake.fault && header[fake.fault]),
     })

@@ -61,6 +61,12 @@ export interface ProviderDeclaration {
   /** The settings besides `_CLIENT_ID` that the provider needs. */
   needs: readonly ('secret' | 'teamId' | 'keyId')[]
   readProfile: (facts: ProviderFacts) => ReadProfile
+  /** A claim besides the address that is asked for at the userinfo endpoint when the ID token leaves it out. */
+  groupsClaim?: string | undefined
+  /** Reads the names of the groups of the user. Default: none. */
+  readGroups?: (facts: ProviderFacts) => readonly string[]
+  /** Longest age of an ID token, in seconds, by its `iat`. Default: that of its `exp` alone. */
+  tokenAgeSeconds?: number
 }
 
 /** A provider with its registration, as the configuration enables it. */

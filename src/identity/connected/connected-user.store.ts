@@ -1,0 +1,74 @@
+import type { AccountId, ConnectionId, UserId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
+
+const lockUsers = aheadStatement<{ id: ConnectionId }>('select from lock_connection_users($id, null)')
+
+/** Locks the users of a locked connection, with the next statement of the transaction. */
+export async function lockConnectionUsers(db: Database, id: ConnectionId): Promise<void> {
+  await lockUsers(db, { id })
+}
+
+const endAccess = aheadStatement<{ id: ConnectionId; domain: string | null; forgets: boolean; now: Date }>(
+  'select from end_connection_access($id, $domain, $forgets, $now)',
+)
+
+/**
+ * Ends what the users of a locked connection opened, of all its domains or of one, with the next statement of the
+ * transaction. With `forgets` the connection knows them no longer.
+ */
+export async function endConnectionAccess(
+  db: Database,
+  { id, domain = null, forgets, now }: { id: ConnectionId; domain?: string | null; forgets: boolean; now: Date },
+): Promise<void> {
+  await endAccess(db, { id, domain, forgets, now })
+}
+
+const endOfAccount = aheadStatement<{ account: AccountId; now: Date }>(
+  'select from end_account_connections($account, $now)',
+)
+
+/** Ends what the users of every connection of an account opened, with the next statement of the transaction. */
+export async function endAccessOfAccount(db: Database, input: { account: AccountId; now: Date }): Promise<void> {
+  await endOfAccount(db, input)
+}
+
+const endClosed = aheadStatement<{ id: ConnectionId; domain: string | null; spared: UserId; now: Date }>(
+  'select from end_closed_access($id, $domain, $spared, $now)',
+)
+
+/**
+ * Ends what members opened by ways in that a connection closes from now on, of all its proven domains or of one, with the
+ * next statement of the transaction. `spared` is the user who closes them.
+ */
+export async function endClosedAccess(
+  db: Database,
+  { id, domain = null, spared, now }: { id: ConnectionId; domain?: string | null; spared: UserId; now: Date },
+): Promise<void> {
+  await endClosed(db, { id, domain, spared, now })
+}
+
+const forget = aheadStatement<{ userId: UserId; account: AccountId; now: Date }>(
+  'select from forget_connected_user($userId, $account, $now)',
+)
+
+/**
+ * Removes a locked user whom a connection of an account knows from the account, and ends what it opened, with the next
+ * statement of the transaction. The connections know it no longer.
+ */
+export async function forgetConnectedUser(
+  db: Database,
+  input: { userId: UserId; account: AccountId; now: Date },
+): Promise<void> {
+  await forget(db, input)
+}
+
+const selectClosed = statement<{ isClosed: boolean }, { account: AccountId; email: string }>(`
+  select exists (select from connection_domain d
+    where d.domain = domain_of($email) and d.verified_at is not null and d.account = $account
+      and (select c.is_enabled and c.is_enforced from connection c where c.document_id = d.connection)) as "isClosed"`)
+
+/** Whether an account signs members with this address in by one of its connections alone. */
+export async function isClosedFor(db: Database, input: { account: AccountId; email: string }): Promise<boolean> {
+  return (await selectClosed(db, input))[0]?.isClosed === true
+}

@@ -1,0 +1,12 @@
+/**
+ * What the operations on accounts, memberships and connections end for users whom a connection knows
+ * (docs/contract/connections.md#what-ends-the-access-of-a-connection).
+ */
+export {
+  endAccessOfAccount,
+  endClosedAccess,
+  endConnectionAccess,
+  forgetConnectedUser,
+  isClosedFor,
+  lockConnectionUsers,
+} from './connected-user.store.ts'

@@ -1,0 +1,217 @@
+import type { AccountId, ConnectionId, IdMaker } from '../../base/id.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import { notFound, Problem } from '../../http/problem/problem.ts'
+import { type Caller, includesAccount } from '../../http/shape/caller.ts'
+import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { checkHoldsGrants } from '../access/delegation.ts'
+import type { RoleId } from '../access/role.store.ts'
+import { checkMemberRoles, lockMemberRoles } from '../access/role.ts'
+import { ADMIN_PATTERNS } from '../access/system-roles.ts'
+import type { AccountTarget } from '../account/account.store.ts'
+import { endClosedAccess, endConnectionAccess, lockConnectionUsers } from '../connected/connected-user.ts'
+import {
+  type ConnectionChange,
+  type ConnectionRecord,
+  changeLockedConnection,
+  countConnectionsOf,
+  deleteConnectionRow,
+  findConnection,
+  type GroupRole,
+  insertConnection,
+} from './connection.store.ts'
+import { type KindInput, readKindChange, readNewKind } from './settings-of-kind.ts'
+
+/** Connections of one account. */
+const CONNECTIONS_LIMIT = 10
+
+const DEFAULT_SESSION_HOURS = 24
+
+/** Dependencies of the operations on connections. */
+export interface ConnectionDeps {
+  ids: IdMaker
+  keyring: Pick<Keyring, 'seal'>
+  /** Rules for the URL of an issuer: those of callbacks. */
+  callbackRules: CallbackRules
+}
+
+/** The encryption context of the secret of a connection: a ciphertext of one row does not decrypt on another. */
+export function connectionSecretContextOf(id: string): string {
+  return `connection:${id}`
+}
+
+/** The settings that a request may hold, in the words of the wire. */
+interface SettingsInput extends KindInput {
+  name?: string
+  is_enabled?: boolean
+  is_enforced?: boolean
+  is_jit?: boolean
+  default_role?: string | null
+  group_roles?: readonly { group: string; role: string }[]
+  session_hours?: number
+}
+
+/** The connection of a path. Throws 404, also for one of another account. */
+export async function loadConnection(
+  db: Database,
+  { target, id }: { target: AccountTarget; id: string },
+  options: { lock?: boolean } = {},
+): Promise<ConnectionRecord> {
+  const found = includesAccount(target.scope, target.id as AccountId)
+    ? await findConnection(db, id, options)
+    : undefined
+  if (!found || found.account !== target.id) throw notFound('connection')
+  return found
+}
+
+/**
+ * Checks that a caller may decide who signs in to an account: a connection opens the sessions of all of its members, so
+ * the caller must hold there whatever an administrator of the account holds. Throws 403.
+ */
+export function checkMayConnect(caller: Caller, account: AccountId): void {
+  const grants = ADMIN_PATTERNS.map((pattern) => ({ pattern, place: account }))
+  checkHoldsGrants(caller, grants, 'decide on the connections of this account')
+}
+
+/**
+ * Creates a connection. Throws 404 for an account outside of the scope, 403 for a caller who holds less than an
+ * administrator of the account or than a given role, 422, 409 `limit_reached`.
+ */
+export async function createConnection(
+  deps: ConnectionDeps,
+  db: Database,
+  input: {
+    target: AccountTarget
+    body: SettingsInput & { kind: 'oidc' | 'saml'; name: string }
+    caller: Caller
+    now: Date
+  },
+): Promise<ConnectionRecord> {
+  const { target, body, caller, now } = input
+  const account = target.id as AccountId
+  const living = includesAccount(target.scope, account) ? await countConnectionsOf(db, account) : undefined
+  if (living === undefined) throw notFound('account')
+  checkMayConnect(caller, account)
+  const { columns, secret } = readNewKind(deps, body)
+  if (living >= CONNECTIONS_LIMIT)
+    throw new Problem('limit_reached', `An account has at most ${CONNECTIONS_LIMIT} connections. Delete one first.`)
+  const groupRoles = toGroupRoles(body.group_roles)
+  const defaultRole = (body.default_role ?? null) as RoleId | null
+  await checkRoles(db, { account, caller, before: [], after: listRoles(groupRoles, defaultRole) })
+  const id = deps.ids.next<'connection'>()
+  return insertConnection(db, {
+    id,
+    account,
+    kind: body.kind,
+    name: body.name,
+    isEnabled: body.is_enabled ?? true,
+    isEnforced: body.is_enforced ?? false,
+    isJit: body.is_jit ?? false,
+    defaultRole,
+    groupRoles,
+    sessionHours: body.session_hours ?? DEFAULT_SESSION_HOURS,
+    ...columns,
+    secretEncrypted: secret === null ? null : deps.keyring.seal(secret, connectionSecretContextOf(id)),
+    by: caller.userId,
+    now,
+  })
+}
+
+/**
+ * Changes a connection. Another issuer or client makes the provider another one, whose people the connection does not
+ * know; disabling ends what it opened. Both end the access of its users. `isChanged` is false when nothing differs. Throws
+ * 404, 403, 422.
+ */
+export async function changeConnection(
+  deps: ConnectionDeps,
+  db: Database,
+  input: { target: AccountTarget; id: string; body: SettingsInput; caller: Caller; now: Date },
+): Promise<{ connection: ConnectionRecord; before: ConnectionRecord; isChanged: boolean }> {
+  const { body, caller, now } = input
+  const before = await loadConnection(db, input, { lock: true })
+  checkMayConnect(caller, before.account)
+  const groupRoles = body.group_roles && toGroupRoles(body.group_roles)
+  const change = findChange(deps, before, body)
+  const isSameGroups = !groupRoles || describeGroups(groupRoles) === describeGroups(before.groupRoles)
+  if (isSameGroups && Object.keys(change).length === 0) return { connection: before, before, isChanged: false }
+  const forgets = change.issuer !== undefined || change.clientId !== undefined
+  const isEnd = forgets || change.isEnabled === false
+  // Users are locked before roles (`LOCK_ORDER`).
+  if (isEnd || isEnforcing(before, change)) await lockConnectionUsers(db, before.id)
+  const defaultRole = change.defaultRole === undefined ? before.defaultRole : change.defaultRole
+  if (!isSameGroups || change.defaultRole !== undefined)
+    await checkRoles(db, {
+      account: before.account,
+      caller,
+      before: listRoles(before.groupRoles, before.defaultRole),
+      after: listRoles(groupRoles ?? before.groupRoles, defaultRole),
+    })
+  if (isEnd) await endConnectionAccess(db, { id: before.id, forgets, now })
+  if (isEnforcing(before, change)) await endClosedAccess(db, { id: before.id, spared: caller.userId, now })
+  const whole = { ...change, ...(!isSameGroups && { groupRoles }) }
+  const by = { by: caller.userId, now }
+  return { connection: await changeLockedConnection(db, before, whole, by), before, isChanged: true }
+}
+
+/** Whether a change closes ways in that were open. Pure. */
+function isEnforcing(before: ConnectionRecord, change: ConnectionChange): boolean {
+  const isEnabled = change.isEnabled ?? before.isEnabled
+  const isEnforced = change.isEnforced ?? before.isEnforced
+  return isEnabled && isEnforced && !(before.isEnabled && before.isEnforced)
+}
+
+/** Deletes a connection with its domains, and ends what it opened. Throws 404, 403. */
+export async function deleteConnection(
+  db: Database,
+  input: { target: AccountTarget; id: string; caller: Caller; now: Date },
+): Promise<ConnectionRecord> {
+  const found = await loadConnection(db, input, { lock: true })
+  checkMayConnect(input.caller, found.account)
+  await endConnectionAccess(db, { id: found.id, forgets: true, now: input.now })
+  await deleteConnectionRow(db, found.id as ConnectionId)
+  return found
+}
+
+const toGroupRoles = (given: SettingsInput['group_roles'] = []): GroupRole[] =>
+  given.map(({ group, role }) => ({ group, role: role as RoleId }))
+
+const describeGroups = (groupRoles: readonly GroupRole[]) =>
+  JSON.stringify([...new Set(groupRoles.map(({ group, role }) => `${role} ${group}`))].sort())
+
+const listRoles = (groupRoles: readonly GroupRole[], defaultRole: RoleId | null): RoleId[] => [
+  ...new Set([...groupRoles.map(({ role }) => role), ...(defaultRole === null ? [] : [defaultRole])]),
+]
+
+/**
+ * Checks that roles may be given by a connection: account-scoped, and within the permissions of the caller in the account,
+ * as for a membership (docs/contract/identity.md#delegation). Throws 403, 422.
+ */
+async function checkRoles(
+  db: Database,
+  { account, caller, before, after }: { account: AccountId; caller: Caller; before: RoleId[]; after: RoleId[] },
+): Promise<void> {
+  const found = await lockMemberRoles(db, [...new Set([...before, ...after])])
+  checkMemberRoles(found, { caller, ids: after, held: before, account })
+}
+
+/** The columns that differ. Throws a 422. */
+function findChange(deps: ConnectionDeps, before: ConnectionRecord, body: SettingsInput): ConnectionChange {
+  const secret = body.oidc?.client_secret
+  const asked: ConnectionChange = {
+    ...(body.name !== undefined && { name: body.name }),
+    ...(body.is_enabled !== undefined && { isEnabled: body.is_enabled }),
+    ...(body.is_enforced !== undefined && { isEnforced: body.is_enforced }),
+    ...(body.is_jit !== undefined && { isJit: body.is_jit }),
+    ...(body.default_role !== undefined && { defaultRole: body.default_role as RoleId | null }),
+    ...(body.session_hours !== undefined && { sessionHours: body.session_hours }),
+    ...readKindChange(deps, before, body),
+  }
+  const same = before as unknown as Record<string, unknown>
+  const differing = Object.entries(asked).filter(
+    ([name, value]) => JSON.stringify(same[name]) !== JSON.stringify(value),
+  )
+  return {
+    ...Object.fromEntries(differing),
+    ...(secret !== undefined && { secretEncrypted: deps.keyring.seal(secret, connectionSecretContextOf(before.id)) }),
+  }
+}

@@ -1,0 +1,84 @@
+import type { AccountId, ConnectionId, Id, UserId } from '../../../base/id.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { type ConnectionRecord, connection } from '../connection.store.ts'
+
+export type ConnectionIdentityId = Id<'connection identity'>
+
+/** A locked connection, and what it knows of a person. */
+export interface EntryPlace extends ConnectionRecord {
+  hasAccount: boolean
+  accountName: string
+  /** The user of the subject, also a deleted one. */
+  knownUser: UserId | null
+  isKnownLiving: boolean
+  /** Whether the asserted address is of a proven domain. */
+  isInside: boolean
+}
+
+/**
+ * Each part uses the one before, so that the locks are taken in this order: the account, the connection, the person. The lock
+ * of the account serializes the sign-ins of its members, of whom the last administrator keeps its role.
+ */
+const lockPlace = statement<EntryPlace, { id: string; subject: string; email: string }>(`
+  with a as (
+    select document_id, name from account
+    where document_id = (select account from connection where document_id = $id) and deleted_at is null
+    for no key update
+  ), c as (
+    select x.* from connection x, (select count(*) from a) locked where x.document_id = $id for share of x
+  )
+  select ${connection.members('c')}, group_roles_of(c.document_id) as "groupRoles", exists (select from a) as "hasAccount", coalesce((select a.name from a), '') as "accountName",
+    k."user" as "knownUser", is_living_user(k."user") as "isKnownLiving",
+    has_proven_domain(c.document_id, $email) as "isInside"
+  from c left join lateral lock_connection_identity(c.document_id, $subject, $email) k on true`)
+
+/** Locks a connection and a person at it until the transaction ends. Undefined for a connection that does not exist. */
+export async function lockEntryPlace(
+  db: Database,
+  input: { id: ConnectionId; subject: string; email: string | null },
+): Promise<EntryPlace | undefined> {
+  const [row] = await lockPlace(db, { ...input, email: input.email ?? '' })
+  return row
+}
+
+const selectFacts = statement<
+  { isOperator: boolean; isInside: boolean; hasOtherSubject: boolean; isOtherAdmin: boolean },
+  { userId: UserId; connection: ConnectionId; account: AccountId; subject: string; role: string }
+>(`
+  select is_operator($userId) as "isOperator",
+    has_proven_domain($connection, (select u.email from "user" u where u.document_id = $userId)) as "isInside",
+    exists (select from connection_identity i
+      where i.connection = $connection and i."user" = $userId and i.subject <> $subject) as "hasOtherSubject",
+    has_other_member_with($account, $userId, $role) as "isOtherAdmin"`)
+
+/** Facts about a locked user: `isOtherAdmin` is whether another active member has the role. */
+export async function findEntryFacts(
+  db: Database,
+  input: { userId: UserId; connection: ConnectionId; account: AccountId; subject: string; role: string },
+): Promise<{ isOperator: boolean; isInside: boolean; hasOtherSubject: boolean; isOtherAdmin: boolean }> {
+  const [row] = await selectFacts(db, input)
+  if (!row) throw new Error('a select without a table returns a row')
+  return row
+}
+
+const upsert = closingStatement<{
+  id: ConnectionIdentityId
+  connection: ConnectionId
+  subject: string
+  userId: UserId
+  now: Date
+}>(`
+  saved_connection_identity as (
+    insert into connection_identity (document_id, connection, subject, "user", last_login_at, created_at, updated_at)
+    values ($id, $connection, $subject, $userId, $now, $now, $now)
+    on conflict (connection, subject) do update set "user" = excluded."user", last_login_at = excluded.last_login_at,
+      updated_at = excluded.updated_at)`)
+
+/** Notes the user of a locked person, with the last statement of the transaction. */
+export function saveConnectionIdentity(
+  db: Database,
+  row: { id: ConnectionIdentityId; connection: ConnectionId; subject: string; userId: UserId; now: Date },
+): Promise<void> {
+  return upsert(db, row)
+}

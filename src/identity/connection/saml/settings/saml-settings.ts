@@ -1,0 +1,68 @@
+import { invalidField } from '../../../../http/problem/problem.ts'
+import { CERTIFICATE_LIMIT, readCertificate } from './idp-certificate.ts'
+
+/** The part of a SAML provider in a request, in the words of the wire. */
+export interface SamlInput {
+  idp_entity_id?: string
+  sso_url?: string
+  certificates?: readonly string[]
+  email_attribute?: string | null
+  name_attribute?: string | null
+  groups_attribute?: string | null
+}
+
+/** The same as columns of the connection. */
+export interface SamlColumns {
+  issuer: string
+  ssoUrl: string
+  certificates: string[]
+  emailAttribute: string | null
+  nameAttribute: string | null
+  groupsClaim: string | null
+}
+
+/** The columns of a new connection. Throws a 422. Pure. */
+export function readNewSaml(input: SamlInput | undefined, rules: { allowHttp: boolean }): SamlColumns {
+  if (!input) throw invalidField('saml', 'required', 'is required when kind is saml')
+  const read = readSamlChange(input, rules)
+  const { issuer, ssoUrl, certificates } = read
+  if (issuer === undefined || ssoUrl === undefined || certificates === undefined)
+    throw invalidField('saml', 'required', 'must have idp_entity_id, sso_url and certificates')
+  return { emailAttribute: null, nameAttribute: null, groupsClaim: null, ...read, issuer, ssoUrl, certificates }
+}
+
+/** The columns that a request names. Throws a 422. Pure. */
+export function readSamlChange(input: SamlInput, rules: { allowHttp: boolean }): Partial<SamlColumns> {
+  const { idp_entity_id: issuer, sso_url: ssoUrl, certificates } = input
+  if (ssoUrl !== undefined) checkSsoUrl(ssoUrl, rules)
+  return {
+    ...(issuer !== undefined && { issuer }),
+    ...(ssoUrl !== undefined && { ssoUrl }),
+    ...(certificates !== undefined && { certificates: readCertificates(certificates) }),
+    ...(input.email_attribute !== undefined && { emailAttribute: input.email_attribute }),
+    ...(input.name_attribute !== undefined && { nameAttribute: input.name_attribute }),
+    ...(input.groups_attribute !== undefined && { groupsClaim: input.groups_attribute }),
+  }
+}
+
+/** Only browsers open it, so that it may be a host of an inner network. Throws a 422. */
+function checkSsoUrl(text: string, { allowHttp }: { allowHttp: boolean }): void {
+  const url = URL.parse(text)
+  if (!url) throw invalidField('saml.sso_url', 'url_invalid', 'must be an absolute URL')
+  if (url.protocol !== 'https:' && !(allowHttp && url.protocol === 'http:'))
+    throw invalidField('saml.sso_url', 'url_not_https', 'must begin with https://')
+  if (url.username !== '' || url.password !== '' || url.hash !== '')
+    throw invalidField('saml.sso_url', 'url_invalid', 'must have no user info and no fragment')
+}
+
+/** In one form each, and each once. Throws a 422. */
+function readCertificates(texts: readonly string[]): string[] {
+  if (texts.length === 0 || texts.length > CERTIFICATE_LIMIT)
+    throw invalidField('saml.certificates', 'item_count', `must be 1 to ${CERTIFICATE_LIMIT} certificates`)
+  const read = texts.map((text, at) => {
+    const found = readCertificate(text)
+    if ('code' in found) throw invalidField(`saml.certificates.${at}`, found.code, found.message)
+    return found.pem
+  })
+  return [...new Set(read)]
+}

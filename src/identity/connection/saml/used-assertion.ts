@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto'
+import type { ConnectionId } from '../../../base/id.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import { insertAssertion } from './used-assertion.store.ts'
+
+/**
+ * Notes that an assertion was used, in the caller's transaction. Whether it is new at the connection: of several at once, in
+ * any process, one is (docs/contract/saml.md#checks).
+ */
+export function noteAssertion(
+  db: Database,
+  { connection, id, expiresAt }: { connection: ConnectionId; id: string; expiresAt: Date },
+): Promise<boolean> {
+  const idHash = createHash('sha256').update(`${connection} ${id}`).digest()
+  return insertAssertion(db, { connection, idHash, expiresAt })
+}

@@ -1,0 +1,76 @@
+import { Problem } from '../../../http/problem/problem.ts'
+import type { Routes } from '../../../http/route/route.ts'
+import { findConnectionOfAddress } from '../../connection/domain/connection-domain.ts'
+import { buildAddressPage } from '../frame/mail-form.ts'
+import { buildPage } from '../frame/page.ts'
+import { definePage, refusePage } from '../frame/page-route.ts'
+import { buildGoalUrl, ORGANIZATION_LOGIN } from '../frame/page-url.ts'
+import { type Goal, listFormTargets, readGoal, renderGoal, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
+
+type View = Omit<
+  Parameters<typeof buildAddressPage>[1],
+  'action' | 'title' | 'text' | 'autocomplete' | 'submit' | 'back'
+>
+
+const buildForm = (deps: SignInPageDeps, goal: Goal, view: View) => ({
+  ...buildAddressPage(deps, {
+    ...view,
+    action: ORGANIZATION_LOGIN,
+    title: 'organization.title',
+    text: 'organization.text',
+    fields: renderGoal(goal),
+    autocomplete: 'username',
+    submit: 'organization.continue',
+    back: { href: buildGoalUrl('/auth/sign-in', goal), text: 'mail-login.back' },
+  }),
+  ...listFormTargets(goal),
+})
+
+/** The page of a sign-in by the connection of an account (docs/contract/connections.md#sign-in). */
+export const organizationPageRoutes: Routes<SignInPageDeps> = [
+  definePage(
+    {
+      method: 'GET',
+      path: ORGANIZATION_LOGIN,
+      resource: 'organization-page',
+      action: 'show',
+      summary: 'The form to sign in by the provider of an organization',
+      query: ['redirect_url', 'next'],
+    },
+    {
+      handle: async (deps: SignInPageDeps, { visitor, query }) =>
+        buildPage({ brand: deps.brand, ...buildForm(deps, readGoal(deps, query), visitor) }),
+    },
+  ),
+  definePage(
+    {
+      method: 'POST',
+      path: ORGANIZATION_LOGIN,
+      resource: 'organization-page',
+      action: 'find',
+      event: 'none',
+      strictRateLimit: true,
+      summary: 'Find the provider of an organization with the form',
+      fields: { email: 320, redirect_url: 4096, next: 4096 },
+    },
+    {
+      handle: async (deps: SignInPageDeps, { db, visitor, form }) => {
+        const goal = readGoal(deps, form)
+        const email = form.email.trim()
+        const found = email.includes('@') ? await findConnectionOfAddress(db, email) : undefined
+        if (!found) {
+          const text = visitor.texts.say(email === '' ? 'forgot.email-missing' : 'organization.unknown')
+          const problem = new Problem('validation_failed', 'No connection has this domain.', {
+            reason: 'no_connection',
+          })
+          const errors = [{ field: 'email', text }]
+          return refusePage(deps, { problem, page: buildForm(deps, goal, { ...visitor, email, errors }) })
+        }
+        const redirectUrl = goal.target?.url ?? `${deps.baseUrl()}${goal.next ?? '/auth/'}`
+        const query = new URLSearchParams({ redirect_url: redirectUrl })
+        const location = `/api/v3/auth/login/oauth/${found.connection}?${query}`
+        return { kind: 'redirect', status: 303, location, audit: { connection: found.connection } }
+      },
+    },
+  ),
+]

@@ -1,0 +1,78 @@
+import type { ConnectionId } from '../../../base/id.ts'
+import { notFound } from '../../../http/problem/problem.ts'
+import type { Database } from '../../../postgres/statement/database.ts'
+import type { SamlRefused } from '../../connection/saml/response/saml-refusal.ts'
+import { readResponse, type SamlProof, verifyResponse } from '../../connection/saml/response/verify-response.ts'
+import { fromRequestId, hashCode, type KeptAnswer } from '../../connection/saml/saml-engine.ts'
+import { buildSamlUrls } from '../../connection/saml/settings/saml-url.ts'
+import { noteAssertion } from '../../connection/saml/used-assertion.ts'
+import { findSamlVerifier } from '../../connection/sign-in-connection.ts'
+import { addToQuery } from '../completion-answer.ts'
+import { readState } from '../flow/flow-state.ts'
+import { findFlow, keepPostedAnswer } from '../flow/login-flow.store.ts'
+import type { Refusal } from '../refusal-problem.ts'
+import { answerContextOf, buildCallbackUrl, type FlowDeps } from '../social-login.ts'
+
+/** Random bytes of the code that the browser brings after its post. */
+const CODE_BYTES = 32
+
+/** A response that proves a person, or why it does not. */
+export type JudgedResponse =
+  | { kind: 'proven'; connection: ConnectionId; issuer: string; state: string; stateHash: Buffer; proof: SamlProof }
+  | { kind: 'refused'; reason: Refusal; detail: string | null }
+
+const refuse = (reason: Refusal, detail: string | null = null): JudgedResponse => ({ kind: 'refused', reason, detail })
+
+/**
+ * Judges the response that a provider had a browser post (docs/contract/saml.md#checks), outside any transaction. The post
+ * has no cookie, so that the request alone finds the flow. Throws 404 for a connection that does not exist or is disabled.
+ */
+export async function judgeResponse(
+  deps: FlowDeps,
+  db: Database,
+  { connection: id, response, now }: { connection: string; response: string; now: Date },
+): Promise<JudgedResponse> {
+  const verifier = await findSamlVerifier(db, id)
+  if (!verifier) throw notFound('connection')
+  const read = readResponse(response)
+  if ('refusal' in read) return refuseResponse(read)
+  const { inResponseTo } = read.shape
+  const state = fromRequestId(inResponseTo)
+  const known = readState(deps.keyring, state, { provider: verifier.id, now })
+  if ('reason' in known) return refuse(known.reason)
+  const flow = await findFlow(db, known.hash, verifier.id)
+  if (!flow) return refuse(known.isExpired ? 'state_expired' : 'state_unknown')
+  if (flow.consumedAt || flow.postedAnswer !== null) return refuse('state_replayed')
+  if (flow.expiresAt <= now) return refuse('state_expired')
+  const { entityId: audience, acsUrl: recipient } = buildSamlUrls(deps.baseUrl(), verifier.id)
+  const proof = await verifyResponse(read, { ...verifier, audience, recipient, requestId: inResponseTo, now })
+  if ('refusal' in proof) return refuseResponse(proof)
+  const { issuer } = verifier
+  return { kind: 'proven', connection: verifier.id, issuer, state: state ?? '', stateHash: known.hash, proof }
+}
+
+function refuseResponse({ refusal, detail }: SamlRefused): JudgedResponse {
+  const whole = detail === null || detail === '' ? refusal : `${refusal} ${detail}`
+  return refuse(refusal === 'idp_refused' ? 'denied' : 'answer_refused', whole)
+}
+
+/**
+ * Keeps a proven person with its flow, encrypted, in the caller's transaction: once for a flow, and once for an assertion.
+ * Returns where the browser continues, with a code that proves that it posted the response.
+ */
+export async function keepResponse(
+  deps: FlowDeps,
+  tx: Database,
+  { judged, now }: { judged: Extract<JudgedResponse, { kind: 'proven' }>; now: Date },
+): Promise<{ location: string } | Extract<JudgedResponse, { kind: 'refused' }>> {
+  const { connection, issuer, state, stateHash, proof } = judged
+  const assertion = { connection, id: proof.assertionId, expiresAt: proof.endsAt }
+  if (!(await noteAssertion(tx, assertion))) return { kind: 'refused', reason: 'answer_refused', detail: 'replayed' }
+  const code = deps.random.bytes(CODE_BYTES).toString('base64url')
+  const signerHashes = proof.signers.map(hashCode)
+  const answer: KeptAnswer = { person: proof.person, codeHash: hashCode(code), issuer, signerHashes }
+  const sealed = deps.keyring.seal(JSON.stringify(answer), answerContextOf(stateHash))
+  const isKept = await keepPostedAnswer(tx, { stateHash, provider: connection, answer: sealed, now })
+  if (!isKept) return { kind: 'refused', reason: 'state_replayed', detail: null }
+  return { location: addToQuery(buildCallbackUrl(deps.baseUrl(), connection), { state, code }) }
+}
