@@ -255,6 +255,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/auth/login/connection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find the connection of an e-mail address
+         * @description By the domain of the address alone: the answer does not tell whether a user has it.
+         */
+        post: operations["loginFindConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/auth/login/factor": {
         parameters: {
             query?: never;
@@ -447,6 +467,48 @@ export interface paths {
         put?: never;
         /** Begin to sign in with a passkey */
         post: operations["loginPasskeyOptions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/auth/login/saml/{connection}/acs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The assertion consumer service of a SAML connection
+         * @description The post of another site carries no cookie: the response is verified and kept, and the browser is redirected to the bridge page by GET, where its cookie proves that it began the sign-in.
+         *
+         *     The body is at most 256 KiB.
+         */
+        post: operations["loginSamlResponse"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/auth/login/saml/{connection}/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the metadata of the service for a SAML connection
+         * @description For the identity provider. The URL is the entity id of the service for this connection.
+         */
+        get: operations["loginSamlMetadata"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1081,6 +1143,186 @@ export interface paths {
          * @description Needs the permission `account:update`.
          */
         patch: operations["accountUpdate"];
+        trace?: never;
+    };
+    "/api/v3/identity/account/{id}/connection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the connections of an account
+         * @description Needs the permission `connection:find-all`.
+         */
+        get: operations["connectionFindAll"];
+        put?: never;
+        /**
+         * Create a connection of an account
+         * @description An identity provider of the account, by which its people sign in. The caller must hold, in this account, everything that `account-admin` and the given roles hold.
+         *
+         *     A user with a second factor must have proven it in the last 10 minutes.
+         *
+         *     Needs the permission `connection:create`.
+         */
+        post: operations["connectionCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/identity/account/{id}/connection/saml-metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the settings of a SAML provider from its metadata
+         * @description From the XML, or once from its URL. Stores nothing: create or change a connection with the answer.
+         *
+         *     The body is at most 192 KiB.
+         *
+         *     Needs the permission `connection:read-metadata`.
+         */
+        post: operations["connectionReadMetadata"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/identity/account/{id}/connection/{connection}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a connection of an account
+         * @description Needs the permission `connection:find-one`.
+         */
+        get: operations["connectionFindOne"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a connection with its domains
+         * @description Ends what its users opened. They sign in by their other ways afterwards.
+         *
+         *     A user with a second factor must have proven it in the last 10 minutes.
+         *
+         *     Needs the permission `connection:delete`.
+         */
+        delete: operations["connectionDelete"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a connection
+         * @description Another issuer or client forgets the people whom the connection knows. That, and disabling, end what they opened.
+         *
+         *     A user with a second factor must have proven it in the last 10 minutes.
+         *
+         *     Needs the permission `connection:update`.
+         */
+        patch: operations["connectionUpdate"];
+        trace?: never;
+    };
+    "/api/v3/identity/account/{id}/connection/{connection}/domain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the domains of a connection
+         * @description Needs the permission `connection-domain:find-all`.
+         */
+        get: operations["connectionDomainFindAll"];
+        put?: never;
+        /**
+         * Claim a domain of e-mail addresses for a connection
+         * @description The answer has the TXT record that proves the domain. The claim ends after 14 days without a proof.
+         *
+         *     Needs the permission `connection-domain:create`.
+         */
+        post: operations["connectionDomainCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/identity/account/{id}/connection/{connection}/domain/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a domain from a connection
+         * @description Ends what the users with its addresses opened by the connection.
+         *
+         *     Needs the permission `connection-domain:delete`.
+         */
+        delete: operations["connectionDomainDelete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/identity/account/{id}/connection/{connection}/domain/{domain}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove a domain by the word of an operator
+         * @description For a domain whose owner the operator of the platform knows. Needs the permission for all accounts.
+         *
+         *     Needs the permission `connection-domain:approve`.
+         */
+        post: operations["connectionDomainApprove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/identity/account/{id}/connection/{connection}/domain/{domain}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove a domain by its TXT record
+         * @description Looks the record up, at most once in ten seconds. A domain is proven for one connection at most.
+         *
+         *     Needs the permission `connection-domain:verify`.
+         */
+        post: operations["connectionDomainVerify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v3/identity/account/{id}/invitation": {
@@ -4011,6 +4253,226 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onAuditLogFindAll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection-domain.approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection-domain.approve
+         * @description Prove a domain by the word of an operator
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionDomainApprove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection-domain.create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection-domain.create
+         * @description Claim a domain of e-mail addresses for a connection
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionDomainCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection-domain.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection-domain.delete
+         * @description Remove a domain from a connection
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionDomainDelete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection-domain.find-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection-domain.find-all
+         * @description List the domains of a connection
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionDomainFindAll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection-domain.verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection-domain.verify
+         * @description Prove a domain by its TXT record
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionDomainVerify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection.create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection.create
+         * @description Create a connection of an account
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection.delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection.delete
+         * @description Delete a connection with its domains
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionDelete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection.find-all": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection.find-all
+         * @description List the connections of an account
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionFindAll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection.find-one": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection.find-one
+         * @description Read a connection of an account
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionFindOne"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection.update": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection.update
+         * @description Change a connection
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionUpdate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -8090,6 +8552,26 @@ export interface components {
             /** @description Ids of account-scoped roles. */
             roles?: string[];
         };
+        AddConnectionDomain: {
+            /** @description A domain of e-mail addresses: `example.com`. It does not include those below it. */
+            domain: string;
+        };
+        AddressRoute: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            connection: string | null;
+            name: string | null;
+            /** @description Whether members with addresses of the domain sign in by it alone. */
+            is_enforced: boolean;
+            /** @description Behind `BASE_URL` the start of the sign-in; takes `redirect_url` in its query. */
+            start_path: string | null;
+        };
+        AddressRouteAnswer: {
+            data: components["schemas"]["AddressRoute"];
+            message: string;
+        };
         AnswerShare: {
             /** @description `http_2xx`, or a failure class of the attempt log. */
             answer: string;
@@ -8434,11 +8916,146 @@ export interface components {
             data: components["schemas"]["ConfirmedAuthenticatorApp"];
             message: string;
         };
+        Connection: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string;
+            kind: components["schemas"]["ConnectionKind"];
+            name: string;
+            /** @description While false it opens no session, and closes no other way in. */
+            is_enabled: boolean;
+            /** @description Whether members with an address of its proven domains sign in by it alone. */
+            is_enforced: boolean;
+            /** @description Whether unknown people of its proven domains become users and members. */
+            is_jit: boolean;
+            /**
+             * Format: uuid
+             * @description Of a member none of whose groups has a role.
+             */
+            default_role: string | null;
+            group_roles: components["schemas"]["ConnectionGroupRole"][];
+            /** @description Longest session that it opens. */
+            session_hours: number;
+            oidc: components["schemas"]["OidcConnection"] | null;
+            saml: components["schemas"]["SamlConnection"] | null;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            created_by: string | null;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            updated_by: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+        };
+        ConnectionAnswer: {
+            data: components["schemas"]["Connection"];
+            message: string;
+        };
         ConnectionAuthentication: {
             /** @description `<key>:<hex hmac-sha256>`. */
             auth: string;
             /** @description JSON text with the `id` of the user. */
             user_data: string;
+        };
+        ConnectionDomain: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            connection: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string;
+            /** @description In ASCII and lower case. */
+            domain: string;
+            /** @description The name of the TXT record that proves the domain. */
+            record_name: string;
+            /** @description What that record holds. */
+            record_value: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            verified_at: string | null;
+            /**
+             * @description `dns`: by the record. `operator`: by an operator of the platform.
+             * @enum {string|null}
+             */
+            verified_by: "dns" | "operator" | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            checked_at: string | null;
+            /**
+             * Format: date-time
+             * @description The end of an unproven claim.
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+        };
+        ConnectionDomainAnswer: {
+            data: components["schemas"]["ConnectionDomain"];
+            message: string;
+        };
+        ConnectionDomainPage: {
+            data: components["schemas"]["ConnectionDomain"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
+        };
+        ConnectionGroupRole: {
+            /** @description As the provider writes it. Compared exactly. */
+            group: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            role: string;
+        };
+        /**
+         * @description `oidc`: an OpenID provider. `saml`: a SAML 2.0 identity provider.
+         * @enum {string}
+         */
+        ConnectionKind: "oidc" | "saml";
+        ConnectionPage: {
+            data: components["schemas"]["Connection"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
         };
         Contract: {
             /**
@@ -8515,6 +9132,28 @@ export interface components {
              */
             expires_at?: string | null;
         };
+        CreateConnection: {
+            kind: components["schemas"]["ConnectionKind"];
+            /** @description Not blank; no control characters. */
+            name: string;
+            /** @description Default true. */
+            is_enabled?: boolean;
+            /** @description Default false. */
+            is_enforced?: boolean;
+            /** @description Default false. */
+            is_jit?: boolean;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            default_role?: string | null;
+            /** @description The account-scoped roles that groups of the provider give. Replaced as a whole. */
+            group_roles?: components["schemas"]["GiveConnectionGroupRole"][];
+            /** @description Longest session that it opens, in hours: afterwards the provider is asked again. Default 24. */
+            session_hours?: number;
+            oidc?: components["schemas"]["CreateOidcConnection"];
+            saml?: components["schemas"]["CreateSamlConnection"];
+        };
         CreateContract: {
             /**
              * Format: uuid
@@ -8580,6 +9219,19 @@ export interface components {
             /** @description Whether each authorization request is pushed. */
             require_pushed_authorization_requests?: boolean;
         };
+        CreateOidcConnection: {
+            /** @description The issuer of the provider: https, a public host, without query and fragment. */
+            issuer: string;
+            client_id: string;
+            /** @description Of the client at the provider. Never shown again. */
+            client_secret: string;
+            /** @description What is asked for. `openid` is always among them. Default: `openid`, `email`, `profile`. */
+            scopes?: string[];
+            /** @description The claim that lists the groups of a person: `groups`. Null: groups are ignored. */
+            groups_claim?: string | null;
+            /** @description Whether an address counts as verified when the provider does not say so. For a provider whose people cannot set their own address. Default false. */
+            is_email_trusted?: boolean;
+        };
         CreatePasskey: {
             /** @description Not blank; no control characters. */
             name: string;
@@ -8636,6 +9288,20 @@ export interface components {
             is_account_scoped?: boolean;
             /** @description Whether only sessions in which a second factor was proven hold it. Default false. */
             requires_second_factor?: boolean;
+        };
+        CreateSamlConnection: {
+            /** @description Entity id of the identity provider: the issuer of its assertions. */
+            idp_entity_id: string;
+            /** @description Its single sign-on URL for HTTP-Redirect: https. Only browsers open it. */
+            sso_url: string;
+            /** @description Certificates that verify its signatures: X.509 in PEM, RSA of 2,048 to 8,192 bits. Replaced as a whole. */
+            certificates: string[];
+            /** @description The `Name` of the attribute. Null: the usual ones. */
+            email_attribute?: string | null;
+            /** @description The `Name` of the attribute. Null: the usual ones. */
+            name_attribute?: string | null;
+            /** @description The `Name` of the attribute. Null: the usual ones. */
+            groups_attribute?: string | null;
         };
         CreateSubscription: {
             /**
@@ -9330,6 +9996,13 @@ export interface components {
             code: string;
             message: string;
         };
+        FindConnection: {
+            /**
+             * Format: email
+             * @description Only its domain matters.
+             */
+            email: string;
+        };
         /** @description Fixed by the contract; no setting changes them. */
         FixedRules: {
             /** @description POSTs of one delivery by schedule. */
@@ -9345,6 +10018,15 @@ export interface components {
         };
         ForgotPassword: {
             email: string;
+        };
+        GiveConnectionGroupRole: {
+            /** @description As the provider writes it. Compared exactly. */
+            group: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            role: string;
         };
         Handshake: {
             /** @description Send the browser here. */
@@ -9922,6 +10604,15 @@ export interface components {
             data: components["schemas"]["OccupiedChannels"];
             message: string;
         };
+        OidcConnection: {
+            issuer: string;
+            client_id: string;
+            scopes: string[];
+            groups_claim: string | null;
+            is_email_trusted: boolean;
+            /** @description Behind `BASE_URL` the redirect URI to register at the provider. */
+            redirect_path: string;
+        };
         OpenPortalSession: {
             /** @description The `token` in the fragment of the link. */
             token: string;
@@ -10284,6 +10975,12 @@ export interface components {
             data: components["schemas"]["PortalSessionWithUrl"];
             message: string;
         };
+        PostSamlResponse: {
+            /** @description The response, in base64. */
+            SAMLResponse: string;
+            /** @description Ignored. */
+            RelayState?: string;
+        };
         Problem: {
             /**
              * Format: uri
@@ -10296,7 +10993,7 @@ export interface components {
              * @description Stable; programs decide on it.
              * @enum {string}
              */
-            code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "email_not_verified" | "form_refused" | "sign_in_by_mail_off" | "sign_up_closed" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "read_too_expensive" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "realtime_unavailable" | "sink_fails" | "dependency_unavailable";
+            code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "connection_required" | "email_not_verified" | "form_refused" | "sign_in_by_mail_off" | "sign_up_closed" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "domain_unproven" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "read_too_expensive" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "realtime_unavailable" | "sink_fails" | "dependency_unavailable";
             /** @description An explanation for the reader, with the correction. */
             detail: string;
             request_id: string;
@@ -10837,6 +11534,12 @@ export interface components {
             /** @description The raw body that the signatures are of: verify it before it is parsed. */
             body: string;
         };
+        ReadSamlMetadata: {
+            /** @description The metadata of the identity provider, XML. This, or `metadata_url`. */
+            metadata?: string;
+            /** @description The URL from which it is read once: https. */
+            metadata_url?: string;
+        };
         RealtimeChannelEvent: {
             /**
              * Format: uuid
@@ -11319,6 +12022,44 @@ export interface components {
             data: components["schemas"]["RoutingForecast"];
             message: string;
         };
+        SamlCertificate: {
+            pem: string;
+            /** @description SHA-256, in hex. */
+            fingerprint: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            not_before: string;
+            /**
+             * Format: date-time
+             * @description When the provider is due to change it. It verifies afterwards too.
+             */
+            not_after: string;
+        };
+        SamlConnection: {
+            idp_entity_id: string;
+            sso_url: string;
+            certificates: components["schemas"]["SamlCertificate"][];
+            email_attribute: string | null;
+            name_attribute: string | null;
+            groups_attribute: string | null;
+            /** @description Behind `BASE_URL` the entity id of the service (audience), and its metadata for the provider. */
+            metadata_path: string;
+            /** @description Behind `BASE_URL` the assertion consumer service, to which answers go. */
+            acs_path: string;
+        };
+        SamlMetadata: {
+            idp_entity_id: string;
+            sso_url: string;
+            certificates: components["schemas"]["SamlCertificate"][];
+            /** @description Whether the provider asks for signed requests. The service signs none: switch that off at the provider. */
+            wants_signed_requests: boolean;
+        };
+        SamlMetadataAnswer: {
+            data: components["schemas"]["SamlMetadata"];
+            message: string;
+        };
         /** @description Of a `second_factor_required`. */
         SecondFactorHint: {
             /** @description To be sent with the proof of the second factor. */
@@ -11774,6 +12515,27 @@ export interface components {
             /** @description Ids of account-scoped roles. */
             roles: string[];
         };
+        UpdateConnection: {
+            /** @description Not blank; no control characters. */
+            name?: string;
+            /** @description Default true. */
+            is_enabled?: boolean;
+            /** @description Default false. */
+            is_enforced?: boolean;
+            /** @description Default false. */
+            is_jit?: boolean;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            default_role?: string | null;
+            /** @description The account-scoped roles that groups of the provider give. Replaced as a whole. */
+            group_roles?: components["schemas"]["GiveConnectionGroupRole"][];
+            /** @description Longest session that it opens, in hours: afterwards the provider is asked again. Default 24. */
+            session_hours?: number;
+            oidc?: components["schemas"]["UpdateOidcConnection"];
+            saml?: components["schemas"]["UpdateSamlConnection"];
+        };
         UpdateContract: {
             /** @description Not blank. */
             name?: string;
@@ -11825,6 +12587,19 @@ export interface components {
             /** @description Whether each authorization request is pushed. */
             require_pushed_authorization_requests?: boolean;
         };
+        UpdateOidcConnection: {
+            /** @description The issuer of the provider: https, a public host, without query and fragment. */
+            issuer?: string;
+            client_id?: string;
+            /** @description Of the client at the provider. Never shown again. */
+            client_secret?: string;
+            /** @description What is asked for. `openid` is always among them. Default: `openid`, `email`, `profile`. */
+            scopes?: string[];
+            /** @description The claim that lists the groups of a person: `groups`. Null: groups are ignored. */
+            groups_claim?: string | null;
+            /** @description Whether an address counts as verified when the provider does not say so. For a provider whose people cannot set their own address. Default false. */
+            is_email_trusted?: boolean;
+        };
         UpdateOwnUser: {
             /** @description Not blank; no control characters. */
             name: string | null;
@@ -11846,6 +12621,20 @@ export interface components {
             is_account_scoped?: boolean;
             /** @description Whether only sessions in which a second factor was proven hold it. Default false. */
             requires_second_factor?: boolean;
+        };
+        UpdateSamlConnection: {
+            /** @description Entity id of the identity provider: the issuer of its assertions. */
+            idp_entity_id?: string;
+            /** @description Its single sign-on URL for HTTP-Redirect: https. Only browsers open it. */
+            sso_url?: string;
+            /** @description Certificates that verify its signatures: X.509 in PEM, RSA of 2,048 to 8,192 bits. Replaced as a whole. */
+            certificates?: string[];
+            /** @description The `Name` of the attribute. Null: the usual ones. */
+            email_attribute?: string | null;
+            /** @description The `Name` of the attribute. Null: the usual ones. */
+            name_attribute?: string | null;
+            /** @description The `Name` of the attribute. Null: the usual ones. */
+            groups_attribute?: string | null;
         };
         UpdateSubscription: {
             /**
@@ -12341,7 +13130,7 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description Conflict. Codes: `conflict`, `identity_not_linked`, `duplicate_not_confirmed`, `webhook_inactive`, `target_inactive`, `delivery_superseded`, `limit_reached`, `idempotency_in_progress`. */
+        /** @description Conflict. Codes: `conflict`, `domain_unproven`, `identity_not_linked`, `duplicate_not_confirmed`, `webhook_inactive`, `target_inactive`, `delivery_superseded`, `limit_reached`, `idempotency_in_progress`. */
         Conflict: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12353,7 +13142,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Conflict. Codes: `conflict`, `identity_not_linked`, `duplicate_not_confirmed`, `webhook_inactive`, `target_inactive`, `delivery_superseded`, `limit_reached`, `idempotency_in_progress`. */
+        /** @description Conflict. Codes: `conflict`, `domain_unproven`, `identity_not_linked`, `duplicate_not_confirmed`, `webhook_inactive`, `target_inactive`, `delivery_superseded`, `limit_reached`, `idempotency_in_progress`. */
         ConflictPage: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12412,7 +13201,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description Forbidden. Codes: `permission_denied`, `fresh_factor_required`, `email_required`, `email_not_verified`, `form_refused`, `sign_in_by_mail_off`, `sign_up_closed`. */
+        /** @description Forbidden. Codes: `permission_denied`, `fresh_factor_required`, `email_required`, `connection_required`, `email_not_verified`, `form_refused`, `sign_in_by_mail_off`, `sign_up_closed`. */
         Forbidden: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12424,7 +13213,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Forbidden. Codes: `permission_denied`, `fresh_factor_required`, `email_required`, `email_not_verified`, `form_refused`, `sign_in_by_mail_off`, `sign_up_closed`. */
+        /** @description Forbidden. Codes: `permission_denied`, `fresh_factor_required`, `email_required`, `connection_required`, `email_not_verified`, `form_refused`, `sign_in_by_mail_off`, `sign_up_closed`. */
         ForbiddenPage: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13233,6 +14022,41 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    loginFindConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FindConnection"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddressRouteAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -13268,6 +14092,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -13338,6 +14163,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -13678,6 +14504,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -13711,6 +14538,86 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    loginSamlResponse: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["PostSamlResponse"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description To the bridge page. */
+            303: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequestPage"];
+            401: components["responses"]["UnauthorizedPage"];
+            404: components["responses"]["NotFoundPage"];
+            413: components["responses"]["ContentTooLargePage"];
+            415: components["responses"]["UnsupportedMediaTypePage"];
+            422: components["responses"]["UnprocessableContentPage"];
+            429: components["responses"]["TooManyRequestsPage"];
+            500: components["responses"]["InternalServerErrorPage"];
+            503: components["responses"]["ServiceUnavailablePage"];
+        };
+    };
+    loginSamlMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/samlmetadata+xml": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -15170,6 +16077,509 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionFindAll: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `document_id` (uuid): eq, ne, in, nin, null
+                 *     - `name` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
+                 *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "name" | "-name" | "created_at" | "-created_at";
+                page_size?: components["parameters"]["PageSize"];
+                /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Whether `pagination.total` is counted too, up to 10,000. */
+                count?: components["parameters"]["Count"];
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateConnection"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionReadMetadata: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReadSamlMetadata"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SamlMetadataAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionFindOne: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionDelete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateConnection"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionDomainFindAll: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `document_id` (uuid): eq, ne, in, nin, null
+                 *     - `domain` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like (with a range), null
+                 *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "domain" | "-domain" | "created_at" | "-created_at";
+                page_size?: components["parameters"]["PageSize"];
+                /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Whether `pagination.total` is counted too, up to 10,000. */
+                count?: components["parameters"]["Count"];
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionDomainPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionDomainCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddConnectionDomain"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionDomainAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionDomainDelete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+                /** @description A UUID in lower case. */
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionDomainAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionDomainApprove: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+                /** @description A UUID in lower case. */
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionDomainAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionDomainVerify: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes repeating this request safe for 24 hours. Visible ASCII characters. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+                /** @description A UUID in lower case. */
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionDomainAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
@@ -21946,6 +23356,386 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "audit-log.find-all";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionDomainApprove: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection-domain.approve";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionDomainCreate: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection-domain.create";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionDomainDelete: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection-domain.delete";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionDomainFindAll: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection-domain.find-all";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionDomainVerify: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection-domain.verify";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionCreate: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection.create";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionDelete: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection.delete";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionFindAll: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection.find-all";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionFindOne: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection.find-one";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionUpdate: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection.update";
                 };
             };
         };
