@@ -11,6 +11,7 @@ import {
   openListsFixture,
   readsARow,
 } from '../harness/plan/lists-population.ts'
+import { CONNECTION_BODY } from './connection-route-requests.ts'
 import { ROUTES } from './route-requests.ts'
 
 /** Share of the full size of a population (npm run bench -- lists): some 20,000 events and 4,000 users of one other account. */
@@ -109,6 +110,7 @@ function listQueries(fields: ListFields): [name: string, query: string][] {
 let database: TestDatabase
 let fixture: Awaited<ReturnType<typeof openListsFixture>>
 let filled: Filled
+let connection: string
 let callers: Awaited<ReturnType<typeof makeCallers>>
 
 beforeAll(async () => {
@@ -122,6 +124,8 @@ beforeAll(async () => {
   }
   fixture = await openListsFixture(database, READ_PLANS)
   callers = await makeCallers(fixture.app, filled)
+  const path = `/api/v3/identity/account/${filled.other}/connection`
+  connection = (await callers.operator('POST', path, CONNECTION_BODY)).body.data.document_id
 }, 240_000)
 afterAll(async () => {
   await fixture?.[Symbol.asyncDispose]()
@@ -129,7 +133,7 @@ afterAll(async () => {
 })
 
 const ask = (path: string, caller: CallerName, query: string) => {
-  const url = `${path.replace('{id}', filled.other)}?page_size=${PAGE_SIZE}&${query}`
+  const url = `${path.replace('{id}', filled.other).replace('{connection}', connection)}?page_size=${PAGE_SIZE}&${query}`
   return fixture.countRead(callers[caller], url)
 }
 

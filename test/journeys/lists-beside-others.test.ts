@@ -4,6 +4,7 @@ import { eventNameOf } from '../../src/http/route/route.ts'
 import { INDEX_PLANS, READ_PLANS } from '../../src/postgres/statement/database.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { ACCOUNTS, CALLERS, makeCallers, openListsFixture, readsARow } from '../harness/plan/lists-population.ts'
+import { CONNECTION_BODY } from './connection-route-requests.ts'
 import { ROUTES } from './route-requests.ts'
 
 /** Share of the full size of a population (npm run bench -- lists). Each account of the callers has a few rows in each list. */
@@ -49,9 +50,14 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
     let callers: Awaited<ReturnType<typeof makeCallers>>
     /** Rows of the operator that paths name: a user, the role that every user has, and a target of provisioning. */
     let named: Record<'user' | 'role' | 'target', string>
+    const connections = new Map<string, string>()
     beforeAll(async () => {
       fixture = await openListsFixture(database, settings)
       callers = await makeCallers(fixture.app, filled)
+      for (const account of [filled.other, filled.own[0] ?? '']) {
+        const made = await callers.operator('POST', `/api/v3/identity/account/${account}/connection`, CONNECTION_BODY)
+        connections.set(account, made.body.data.document_id)
+      }
       const first = async (path: string) =>
         (await callers.operator('GET', `/api/v3/${path}`)).body.data[0].document_id as string
       const makeTarget = async () => {
@@ -74,7 +80,8 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
           const account = caller === 'member of another' ? filled.other : filled.own[0]
           const [, kind] = /^\/api\/v3\/(?:identity|provisioning)\/(user|role|target)\/\{id\}/.exec(path) ?? []
           const id = kind === undefined ? (account ?? '') : named[kind as keyof typeof named]
-          const url = `${path.replace('{id}', id)}?page_size=${PAGE_SIZE}`
+          const filledPath = path.replace('{id}', id).replace('{connection}', connections.get(id) ?? '')
+          const url = `${filledPath}?page_size=${PAGE_SIZE}`
           const { answer, rows, plan } = await fixture.countRead(callers[caller], url)
           if (answer.status === 403) continue
           expect(answer.status).toBe(200)

@@ -190,7 +190,23 @@ const LEASES: readonly Step[] = [
 ]
 
 /** Requests that take more steps than `CHANGE`, with the reason. */
+const NEW_CONNECTION: Step = ['begin; locks the account and counts; locks the roles; closes; commit', 5, 3]
+const CLAIM: Step = [
+  'begin; reads the connection; locks it and counts its domains; claims the domain; closes; commit',
+  6,
+  4,
+]
+const PROVEN_DOMAIN: Step = ['begin; locks the connection; locks the domain; closes; commit', 5, 3]
+const PROOF: Step = ['begin; locks the connection and the domain; proves it; closes; commit', 6, 4]
+const DOMAIN_END: Step = [
+  'begin; locks the connection; locks the domain; ends what was opened by it, and closes; commit',
+  6,
+  3,
+]
+const OF_CONNECTIONS: readonly Step[] = [NEW_CONNECTION, CLAIM, PROVEN_DOMAIN, PROOF, DOMAIN_END]
+
 const LONGER: readonly Step[] = [
+  ...OF_CONNECTIONS,
   ACKNOWLEDGEMENT,
   SELECTION,
   DECISION,
@@ -292,20 +308,16 @@ const STEPS: Record<string, readonly Step[]> = {
   ],
   'account.delete': [END_OF_ACCESS],
   'account.delete with a member and a webhook': [END_OF_ACCESS],
-  'connection.create': [['begin; locks the account and counts; locks the roles; closes; commit', 5, 3]],
+  'connection.create': [NEW_CONNECTION],
   'connection.delete': [END_OF_ACCESS],
   'login.find-connection': [STRICT_LIMIT, CHANGE],
-  'connection-domain.create': [
-    ['begin; reads the connection; locks it and counts its domains; claims the domain; closes; commit', 6, 4],
-  ],
+  'connection-domain.create': [CLAIM],
   'connection-domain.verify': [
     ['reads the domain: name servers are asked about an unproven one only', 1, 1],
-    ['begin; locks the connection; locks the domain; closes; commit', 5, 3],
+    PROVEN_DOMAIN,
   ],
-  'connection-domain.approve': [['begin; locks the connection and the domain; proves it; closes; commit', 6, 4]],
-  'connection-domain.delete': [
-    ['begin; locks the connection; locks the domain; ends what was opened by it, and closes; commit', 6, 3],
-  ],
+  'connection-domain.approve': [PROOF],
+  'connection-domain.delete': [DOMAIN_END],
   'portal-session.open': [STRICT_LIMIT, CHANGE],
   'user.update of everything': [['reads the user: the new password must not be its name', 1, 1], END_OF_ACCESS],
   'user.disable': [END_OF_ACCESS],
@@ -436,7 +448,7 @@ test('no statement of these requests reads through what others have stored, but 
   expect(judgeWholeReads(reads)).toEqual({ unknown: [], unused: [] })
 })
 
-test('no transaction but those of providers, codes, decisions, ends of apps, invitations, sign-ups, sign-ins by mail, bulk replays and second factors has more than four statements in two round trips', () => {
+test('no transaction but those of providers, codes, decisions, ends of apps, connections, invitations, sign-ups, sign-ins by mail, bulk replays and second factors has more than four statements in two round trips', () => {
   const steps = [READ, CHANGE, ...Object.values(STEPS).flat()]
   const long = steps.filter(([, statements, roundTrips]) => statements > 4 || roundTrips > 2)
   expect(new Set(long)).toEqual(new Set(LONGER))

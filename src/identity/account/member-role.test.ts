@@ -156,7 +156,7 @@ describe('the delegation of roles of a membership', () => {
     }
     const narrow = await keyOf(['account-member:*'])
     expect((await setRoles(a, someone.userId, [], narrow)).status).toBe(403)
-    const patterns = ['account:*', 'account-member:*', 'contract:*', 'webhook:*']
+    const patterns = ['account:*', 'account-member:*', 'contract:*', 'webhook:*', 'connection:*', 'connection-domain:*']
     const wide = await keyOf([
       ...patterns,
       'account-limit:find-one',
@@ -202,7 +202,9 @@ describe('the built-in account roles', () => {
       'webhook:*',
     ]
     expect(await patternsOf('account-developer')).toEqual(developer)
-    expect(await patternsOf('account-admin')).toEqual([...developer, 'account:*', 'account-member:*'].sort())
+    expect(await patternsOf('account-admin')).toEqual(
+      [...developer, 'account:*', 'account-member:*', 'connection:*', 'connection-domain:*'].sort(),
+    )
     expect(await patternsOf('account-publisher')).toEqual(['event:find-all', 'event:find-one', 'event:publish'])
     const { rowCount } = await app.database.pool.query(
       `select from user_role ur join role r on r.document_id = ur.role where r.name like 'account-%'`,
