@@ -55,7 +55,7 @@ export async function runImportCommand(name: SourceName, options: ImportOptions)
   if (options.json) printJson({ ...report, signature: from.signature, counts })
   else for (const line of describeEnd(report, from)) print(line)
   const left = (counts.skipped ?? 0) + (counts.refused ?? 0)
-  if (left > 0 && !isDryRun) throw new FatalError(`${left} rows were not imported. The report has a remedy for each.`)
+  if (left > 0 && !isDryRun) throw new FatalError(`Not imported: ${left}. The report has a remedy for each.`)
 }
 
 /** The API of the source, or its export file. */

@@ -313,7 +313,8 @@ describe('a port', () => {
 
   test('that a running Signalbox holds is a warning, and a command of it that serves nothing is not taken for one', () => {
     const holder = (command: string) => ({ error: 'EADDRINUSE', holder: { pid: 7, command } })
-    expect(classifyFacts(holder('node src/main.ts serve'))).toEqual(['warning port_of_running_service'])
+    for (const command of ['node src/main.ts serve', 'node src/main.js serve', 'node bin/signalbox.mjs start'])
+      expect(classifyFacts(holder(command))).toEqual(['warning port_of_running_service'])
     expect(classifyFacts(holder('node src/main.ts server'))).toEqual(['failure port_in_use'])
     // A process of another user, which the system does not name.
     expect(classifyFacts({ error: 'EADDRINUSE', isOurs: true })).toEqual(['warning port_of_running_service'])

@@ -97,7 +97,7 @@ function classifyHolder({
   isOurs,
 }: Pick<PortFacts, 'setting' | 'port' | 'holder' | 'isOurs'>): Finding {
   const by = holder ? `process ${holder.pid} (${holder.command})` : 'another process'
-  if (isOurs || (holder && /(?:src\/main\.ts|signalbox\.mjs)["']? serve\b/.test(holder.command)))
+  if (isOurs || (holder && /(?:src\/main\.[jt]s|signalbox\.mjs)["']? (?:serve|start)\b/.test(holder.command)))
     return warn(
       'port_of_running_service',
       `A Signalbox runs on ${setting} ${port}: ${by}.`,
