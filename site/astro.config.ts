@@ -36,6 +36,15 @@ export default defineConfig({
         },
         // Calls, events, errors and decisions are listed by a page each: in the side bar they would make every page large.
         { label: 'API reference', items: ['reference', ...areas, 'events', 'errors'] },
+        {
+          label: 'Packages and examples',
+          collapsed: true,
+          items: [
+            { autogenerate: { directory: 'packages' } },
+            { autogenerate: { directory: 'sdk' } },
+            { autogenerate: { directory: 'examples' } },
+          ],
+        },
         { label: 'Contract', collapsed: true, items: [{ autogenerate: { directory: 'contract' } }] },
         {
           label: 'Project',

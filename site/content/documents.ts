@@ -14,7 +14,7 @@ const SPLIT = new Set(['docs/errors.md', 'docs/events.md'])
 /** The pages of documents, by the files of the repository. Pure. */
 export function listSources(files: readonly string[]): Source[] {
   const documents = files
-    .filter((file) => /^docs\/.*\.md$/.test(file) && !SPLIT.has(file))
+    .filter((file) => /^(?:docs|packages|examples|sdk)\/.*\.md$/.test(file) && !SPLIT.has(file))
     .map((file) => ({ file, page: pageOf(file) }))
   const others = Object.entries(OTHERS).map(([file, page]) => ({ file, page }))
   const split = [...SPLIT].map((file) => ({ file, page: pageOf(file) }))

@@ -52,6 +52,8 @@ export function buildStart({ base, tagline }: { base: string; tagline: string })
     '## Two commands',
     'In a checkout, with Node and npm only. The first installs what is missing, PostgreSQL included, and shows a delivery:',
     '```sh\nnpm start\nnpm test\n```',
+    '## A project of your own',
+    `[\`@signalbox/create\`](${base}/packages/create/) makes a receiver, an app whose users sign in, or a page with events. Users of your own app: [sign-in with a provider](${base}/guides/social-login/), [one sign-in for several domains](${base}/guides/sso/). Customers with a provider of their own: [enterprise sign-in](${base}/guides/enterprise-sign-in/).`,
     '## Beside others',
     `[Comparison](${base}/comparison/) · [Benchmarks](${base}/benchmarks/)`,
     '## In production',

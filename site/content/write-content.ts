@@ -1,10 +1,13 @@
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { renderPage } from './markdown.ts'
 import { buildSite, renderLlms, renderMarkdown } from './site.ts'
 
 const SITE = join(import.meta.dirname, '..')
 const ROOT = join(SITE, '..')
+
+/** What the pages are made of, beside generated files. */
+const DOCUMENTS = ['docs/**/*.md', '[A-Z]*.md', '{packages,examples,sdk}/*/README.md']
 
 /**
  * Writes the pages of the site from the documents of the repository, `openapi.json` and `catalogue.json`: what Astro builds
@@ -13,10 +16,7 @@ const ROOT = join(SITE, '..')
  */
 export async function writeContent(base: string): Promise<number> {
   const read = (file: string) => readFile(join(ROOT, file), 'utf8')
-  const below = (await readdir(join(ROOT, 'docs'), { recursive: true })).map(
-    (name) => `docs/${name.replaceAll('\\', '/')}`,
-  )
-  const files = [...below, ...(await readdir(ROOT))].filter((file) => /^(docs\/.*|[A-Z]+)\.md$/.test(file)).sort()
+  const files = (await Array.fromAsync(glob(DOCUMENTS, { cwd: ROOT }))).map((file) => file.replaceAll('\\', '/')).sort()
   const documents = new Map(await Promise.all(files.map(async (file) => [file, await read(file)] as const)))
   const { description: tagline } = JSON.parse(await read('package.json'))
   const { pages, pictures } = buildSite({

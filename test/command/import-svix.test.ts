@@ -173,7 +173,7 @@ test('what has no counterpart is skipped with its reason and remedy, and a map m
   await using source = await startSvix([app])
   const ended = await importSvix(source, ['--apply'])
   expect(ended.code).toBe(1)
-  expect(ended.stderr).toBe(`${cases.length} rows were not imported. The report has a remedy for each.\n`)
+  expect(ended.stderr).toBe(`Not imported: ${cases.length}. The report has a remedy for each.\n`)
   for (const [{ endpoint, key }, reason, says] of cases) {
     const [, why = ''] = new RegExp(`${endpoint.id}  .*\\n  (.*)`).exec(ended.stdout) ?? []
     expect(why).toMatch(new RegExp(`^${reason}: `))
