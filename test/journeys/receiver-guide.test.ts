@@ -11,7 +11,7 @@ import { waitFor } from '../harness/run/wait.ts'
 /** Expected output of a command in the guide, by a text that only its block has. */
 const OUTCOMES: readonly (readonly [block: string, printed: RegExp])[] = [
   ['node receiver.mjs', /^listening$/m],
-  ['signalbox listen', /Listening for events of .* signed with the given secret/],
+  ['listen --forward', /Listening for events of .* signed with the given secret/],
   ['signalbox trigger', /contract\.update +[0-9a-f-]{36} +204 +\d+ ms/],
   ['/test -H', /type: 'webhook\.test'/],
   ['/webhook/dispatch/$DISPATCH -H', /"status":"success"[^\n]*"last_status_code":204/],
@@ -28,7 +28,7 @@ test('the guide for receivers leads to verified deliveries, command by command',
   const ports = { service: await findFreePort(), receiver: await findFreePort() }
   const usePorts = (text: string) =>
     text.replaceAll('localhost:3000', `localhost:${ports.service}`).replaceAll(/\b4000\b/g, String(ports.receiver))
-  await using shell = await openGuideShell({ SIGNALBOX_URL: `http://localhost:${ports.service}` })
+  await using shell = await openGuideShell()
   const [start, ...blocks] = listBlocks(await readFile(join(PROJECT_ROOT, 'docs/guides/webhooks.md'), 'utf8'))
   const [, setting] = /^(WEBHOOK_ALLOWED_PRIVATE_TARGETS)=(\S+) npm start\n$/.exec(usePorts(start?.text ?? '')) ?? []
   expect(setting).toBe('WEBHOOK_ALLOWED_PRIVATE_TARGETS')
@@ -38,10 +38,12 @@ test('the guide for receivers leads to verified deliveries, command by command',
     WEBHOOK_ALLOWED_PRIVATE_TARGETS: target,
   })
   const left = new Map(OUTCOMES)
+  let all = ''
   for (const { language, text } of blocks) {
     if (language === 'js') await writeFile(join(shell.checkout, '.signalbox/receiver/receiver.mjs'), usePorts(text))
     if (language !== 'sh') continue
     const printed = await shell.run(usePorts(text))
+    all += printed
     const outcome = OUTCOMES.find(([block]) => text.includes(block) && left.has(block))
     if (!outcome) continue
     left.delete(outcome[0])
@@ -55,6 +57,6 @@ test('the guide for receivers leads to verified deliveries, command by command',
     })
   }
   expect([...left.keys()]).toEqual([])
-  // The receiver verified what it printed.
-  expect(await shell.run('true')).not.toContain('not genuine')
+  // The receiver verified what it printed, and nothing forwards to it any more with the secret before the webhook's.
+  expect(all + (await shell.run('true'))).not.toContain('not genuine')
 })
