@@ -1025,7 +1025,7 @@ create table "realtime_message_ended" (
 CREATE INDEX realtime_message_ended_account_idx ON public.realtime_message_ended USING btree (account, created_at, document_id);
 CREATE INDEX realtime_message_ended_contract_idx ON public.realtime_message_ended USING btree (contract, created_at) WHERE (contract IS NOT NULL);
 CREATE INDEX realtime_message_ended_created_idx ON public.realtime_message_ended USING btree (created_at, document_id);
-CREATE INDEX realtime_message_ended_late_end_idx ON public.realtime_message_ended USING btree (ended_at) WHERE ((ended_at - created_at) > '00:00:10'::interval);
+CREATE INDEX realtime_message_ended_late_end_idx ON public.realtime_message_ended USING btree (ended_at) WHERE ((ended_at - created_at) > '00:00:11'::interval);
 CREATE INDEX realtime_message_ended_late_idx ON public.realtime_message_ended USING btree (account, ended_at) WHERE ((ended_at - created_at) > '00:00:10'::interval);
 
 create table "realtime_message_open" (

@@ -66,9 +66,10 @@ create index realtime_message_ended_account_idx on realtime_message_ended (accou
 -- For pages that resume: the messages of a contract, and those of an account that were published late.
 create index realtime_message_ended_contract_idx on realtime_message_ended ("contract", created_at)
   where contract is not null;
--- The late ones by their end, for the sums of minutes; the others are found by their creation.
+-- The late ones by their end, for the sums of minutes; the others are found by their creation. A second more than
+-- the next index has, so that a page that resumes never reads the late ones of all accounts.
 create index realtime_message_ended_late_end_idx on realtime_message_ended (ended_at)
-  where ended_at - created_at > interval '10 s';
+  where ended_at - created_at > interval '11 s';
 create index realtime_message_ended_late_idx on realtime_message_ended (account, ended_at)
   where ended_at - created_at > interval '10 s';
 

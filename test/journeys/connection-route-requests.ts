@@ -1,5 +1,5 @@
 import type { TestApp } from '../harness/app/app.ts'
-import type { Request } from './route-requests.ts'
+import type { MakeRequest } from './route-requests.ts'
 
 /** A connection to a provider that nobody calls. */
 export const CONNECTION_BODY = {
@@ -14,8 +14,9 @@ export function buildConnectionRouteRequests(fixture: {
   // biome-ignore lint/suspicious/noExplicitAny: rows of every shape
   created: (path: string, body: object) => Promise<any>
   app: () => TestApp
-}): Record<string, () => Promise<Request>> {
-  const { created, app } = fixture
+  readMetadata: MakeRequest
+}): Record<string, MakeRequest> {
+  const { created, app, readMetadata } = fixture
   let made = 0
   const newAccount = async (): Promise<string> => {
     made += 1
@@ -45,6 +46,7 @@ export function buildConnectionRouteRequests(fixture: {
     'connection.find-one': async () => ({ params: await newConnection() }),
     'connection.update': async () => ({ params: await newConnection(), body: { name: 'Renamed' } }),
     'connection.delete': async () => ({ params: await newConnection() }),
+    'connection.read-metadata': readMetadata,
     'login.find-connection': async () => ({ body: { email: 'ada@corp.example' }, call: app().anonymous }),
     'connection-domain.create': async () => ({ params: await newConnection(), body: { domain: 'new.example' } }),
     'connection-domain.find-all': async () => {

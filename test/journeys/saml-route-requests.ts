@@ -3,10 +3,10 @@ import { buildFakeIdp, type FakeIdp } from '../harness/fakes/saml-idp/fake-idp.t
 import type { MakeRequest } from './route-requests.ts'
 
 /** Requests to the routes of SAML, at one connection of an account. */
-export function buildSamlRouteRequests(fixture: {
-  app: () => TestApp
-  account: () => string
-}): Record<string, MakeRequest> {
+export function buildSamlRouteRequests(fixture: { app: () => TestApp; account: () => string }): {
+  readMetadata: MakeRequest
+  signIn: Record<string, MakeRequest>
+} {
   let made: Promise<{ idp: FakeIdp; connection: string }> | undefined
   const connect = async () => {
     const app = fixture.app()
@@ -21,11 +21,11 @@ export function buildSamlRouteRequests(fixture: {
     made ??= connect()
     return made
   }
-  return {
-    'connection.read-metadata': async () => ({
-      params: { id: fixture.account() },
-      body: { metadata: (await find()).idp.metadata },
-    }),
+  const readMetadata = async () => ({
+    params: { id: fixture.account() },
+    body: { metadata: (await find()).idp.metadata },
+  })
+  const signIn: Record<string, MakeRequest> = {
     'login.saml-metadata': async () => ({
       params: { connection: (await find()).connection },
       call: fixture.app().anonymous,
@@ -40,4 +40,5 @@ export function buildSamlRouteRequests(fixture: {
       return { params: { connection }, body: form.toString(), headers, call, isKeyless: true, status: 303 }
     },
   }
+  return { readMetadata, signIn }
 }

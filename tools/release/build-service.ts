@@ -22,9 +22,14 @@ const LAUNCHER = ['find-node.mjs', 'node-arguments.json', 'run-to-end.mjs', 'sig
 )
 
 /** Documents that errors and log lines refer to. The service's pages of errors are made of the first. */
-const DOCUMENTS = ['errors', 'operations', 'configuration', 'guides/social-login', 'guides/tracing'].map(
-  (name) => `docs/${name}.md`,
-)
+const DOCUMENTS = [
+  'errors',
+  'operations',
+  'operations/event-log',
+  'configuration',
+  'guides/social-login',
+  'guides/tracing',
+].map((name) => `docs/${name}.md`)
 
 /** What the release has as it lies in the checkout. */
 const COPIED = [...LAUNCHER, ...DOCUMENTS, 'CHANGELOG.md', 'LICENSE', 'catalogue.json', 'migrations', 'openapi.json']

@@ -24,11 +24,13 @@ function listAllRoutes(): RouteDeclaration[] {
 
 /** A request to each declared route that names the provider `dev` and says nothing that is right. */
 export function listJunkRequests(): StrangerRequest[] {
-  return listAllRoutes().map(({ method, path, page }) => {
+  const ofRoutes = listAllRoutes().map(({ method, path, page }): StrangerRequest => {
     const target = path.replace(/\{\w+\}/g, 'dev')
     if (method === 'GET') return { method, path: target }
     return { method, path: target, ...(page ? { form: { a: 'b' } } : { json: {} }) }
   })
+  const acs = '/api/v3/auth/login/saml/01890000-0000-7000-8000-000000000001/acs'
+  return [...ofRoutes, { method: 'POST', path: acs, form: { SAMLResponse: 'junk' } }]
 }
 
 /** An authorization request of a client, as its parameters. */
@@ -64,7 +66,6 @@ export function listShapedRequests({ client, email }: { client: OauthClient; ema
     [`${auth}/sso/exchange`, { json: { token: 'junk' } }],
     [`${auth}/login/code`, { json: { code: 'junk' } }],
     [`${auth}/invitation/accept`, { json: { token: JUNK_TOKEN } }],
-    [`${auth}/login/saml/01890000-0000-7000-8000-000000000001/acs`, { form: { SAMLResponse: 'junk' } }],
     [`${oauth}/par`, { form: request }],
     [`${oauth}/device-authorization`, { form: { client_id: client.id } }],
     [`${oauth}/device`, { form: { user_code: 'BBBB-BBBB' } }],
