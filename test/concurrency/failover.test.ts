@@ -7,8 +7,8 @@ import type { LocalService } from '../harness/process/local-service.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 /** Limits from the promotion (docs/operations/failover.md#promised). */
-const GOES_ON_MS = 2_000
-const RETRIED_MS = 5_000
+const GOES_ON_MS = 15_000
+const RETRIED_MS = 20_000
 
 interface Load {
   /** The ids of the contracts whose creation was answered 201. */

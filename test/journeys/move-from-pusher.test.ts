@@ -21,11 +21,9 @@ const readSettings = (text: string) =>
       .split('\n')
       .map((line) => line.split('=')),
   )
+/** Both at once: the digits of one port may be part of the other. */
 const usePorts = (text: string) =>
-  text
-    .replaceAll('localhost:4200', `localhost:${authPort}`)
-    .replaceAll('4200', String(authPort))
-    .replaceAll('3000', String(port))
+  text.replaceAll(/\b(?:4200|3000)\b/g, (named) => String(named === '4200' ? authPort : port))
 
 beforeAll(async () => {
   port = await findFreePort()
