@@ -1180,13 +1180,14 @@ begin
   return cardinality(holders);
 end $$;
 
--- Ends what the users of every connection of an account opened, which is locked.
+-- Ends what the users of every connection of an account opened, which is locked, and frees their domains.
 create function end_account_connections(asked uuid, at timestamptz) returns void language plpgsql volatile as $$
 declare
   one uuid;
 begin
   foreach one in array array(
     select c.document_id from connection c where c.account = asked order by c.document_id for update) loop
+    delete from connection_domain where connection = one;
     perform end_connection_access(one, null, true, at);
   end loop;
 end $$;
