@@ -42,7 +42,7 @@ beforeEach(async () => {
 })
 afterEach(() => fixture.app.admin('DELETE', path))
 
-async function succeed(method: string, at: string, body?: object): Promise<TestAnswer> {
+async function succeed(method: 'DELETE' | 'PATCH' | 'POST', at: string, body?: object): Promise<TestAnswer> {
   const answer = await fixture.app.admin(method, at, body)
   expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
   return answer

@@ -115,11 +115,14 @@ describe('the key set', () => {
     expect(company().calls).not.toContain('/moved')
   })
 
-  test.each(['unsigned token', 'symmetric token'] as const)('that allows it signs nobody in by an %s', async (fault) => {
-    const answer = await finish(() => {
-      company().replies.set(KEYS, keys(none, secret))
-      company().fault = fault
-    })
-    expect([answer.status, answer.body.code]).toEqual([401, 'social_login_failed'])
-  })
+  test.each(['unsigned token', 'symmetric token'] as const)(
+    'that allows it signs nobody in by an %s',
+    async (fault) => {
+      const answer = await finish(() => {
+        company().replies.set(KEYS, keys(none, secret))
+        company().fault = fault
+      })
+      expect([answer.status, answer.body.code]).toEqual([401, 'social_login_failed'])
+    },
+  )
 })
