@@ -6,6 +6,7 @@ import { SILENT } from '../../../test/harness/fakes/provider/fake-provider.ts'
 import { startProviderFixture } from '../../../test/harness/fakes/provider/provider-fixture.ts'
 import { buildFakeIdp } from '../../../test/harness/fakes/saml-idp/fake-idp.ts'
 import { createSamlKey, type SamlKey } from '../../../test/harness/fakes/saml-idp/saml-key.ts'
+import { importMetadata } from './saml/settings/import-metadata.ts'
 
 /** The provider of the tests speaks plain HTTP on the loopback, which only development allows. */
 const DEVELOPMENT = { APP_ENV: 'development' }
@@ -134,9 +135,7 @@ describe('the metadata of a provider', () => {
 
   test('of a provider that never answers, or nests without end, ends by a limit', async () => {
     await using providers = await startProviderFixture(() => 0, { timeoutMs: 300 })
-    await using app = await createTestApp({ fetchProvider: providers.fetch })
-    const account = await makeAccount(app)
-    const url = 'https://login.company.example/metadata'
+    const metadata_url = 'https://login.company.example/metadata'
     for (const [code, reply] of [
       ['not_read', SILENT],
       ['not_read', { status: 302, body: '', headers: { location: `${providers.fakes.company.origin}/moved` } }],
@@ -144,9 +143,10 @@ describe('the metadata of a provider', () => {
       ['too_many_elements', { status: 200, body: `<a>${'<a/>'.repeat(30_000)}</a>` }],
     ] as const) {
       providers.fakes.company.replies.set('/metadata', reply)
-      const refused = await read(app, account, { metadata_url: url })
-      expect(refused).toMatchObject({ status: 422, body: { errors: [{ path: 'metadata_url', code }] } })
+      const refused = importMetadata({ fetch: providers.fetch }, { metadata_url, now: new Date() })
+      await expect(refused).rejects.toMatchObject({ errors: [{ path: 'metadata_url', code }] })
     }
+    expect(providers.fakes.company.calls).toHaveLength(4)
     expect(providers.fakes.company.calls).not.toContain('/moved')
   })
 
