@@ -1,5 +1,5 @@
 import type { TestApp } from '../harness/app/app.ts'
-import type { Request } from './route-requests.ts'
+import type { MakeRequest } from './route-requests.ts'
 
 /** A connection to a provider that nobody calls. */
 export const CONNECTION_BODY = {
@@ -14,7 +14,8 @@ export function buildConnectionRouteRequests(fixture: {
   // biome-ignore lint/suspicious/noExplicitAny: rows of every shape
   created: (path: string, body: object) => Promise<any>
   app: () => TestApp
-}): Record<string, () => Promise<Request>> {
+  readMetadata: MakeRequest | undefined
+}): Record<string, MakeRequest | undefined> {
   const { created, app } = fixture
   let made = 0
   const newAccount = async (): Promise<string> => {
@@ -45,6 +46,7 @@ export function buildConnectionRouteRequests(fixture: {
     'connection.find-one': async () => ({ params: await newConnection() }),
     'connection.update': async () => ({ params: await newConnection(), body: { name: 'Renamed' } }),
     'connection.delete': async () => ({ params: await newConnection() }),
+    'connection.read-metadata': fixture.readMetadata,
     'login.find-connection': async () => ({ body: { email: 'ada@corp.example' }, call: app().anonymous }),
     'connection-domain.create': async () => ({ params: await newConnection(), body: { domain: 'new.example' } }),
     'connection-domain.find-all': async () => {

@@ -178,11 +178,12 @@ const webhooks = buildWebhookRouteRequests({
   receiver: () => fixture.receiver.origin,
 })
 
+const saml = buildSamlRouteRequests({ app: () => fixture.app, account: () => account })
+
 /** Input of a successful request to each route; undefined for none. */
 export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'login.local': async () => ({ body: await newPasswordUser(), call: fixture.app.anonymous }),
   ...signUps.byMail,
-  ...buildSamlRouteRequests({ app: () => fixture.app, account: () => account }),
   ...buildFactorRouteRequests(factors, () => fixture.app.anonymous),
   'login.oauth-start': () => ({
     params: { provider: 'github' },
@@ -215,6 +216,8 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const code = new URL(String(answer.headers.location)).searchParams.get('code')
     return { body: { code, code_verifier: verifier }, call: fixture.app.anonymous }
   },
+  'login.saml-metadata': saml['login.saml-metadata'],
+  'login.saml-response': saml['login.saml-response'],
   'identity.find-all': undefined,
   'identity.link': () => ({ params: { provider: 'github' }, body: { redirect_url: WEB_APP } }),
   'identity.create': async () => {
@@ -296,7 +299,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
     const { token } = (await readMails(fixture.app, guest))[0] as { token: string }
     return { body: { token, password: PASSWORD }, call: fixture.app.anonymous }
   },
-  ...buildConnectionRouteRequests({ created, app: () => fixture.app }),
+  ...buildConnectionRouteRequests({ created, app: () => fixture.app, readMetadata: saml['connection.read-metadata'] }),
   ...buildPortalRouteRequests({ created, app: () => fixture.app }),
   'role.create': () => ({ body: { name: name(), permissions: ['contract:*'] } }),
   'role.find-all': undefined,
