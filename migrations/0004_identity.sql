@@ -1102,26 +1102,29 @@ begin
     and not is_operator(holder);
 end $$;
 
--- The connection by which alone a user signs in, because an account that it belongs to closed the other ways; null for
--- other users.
-create function required_connection_of(holder uuid) returns uuid language plpgsql volatile as $$
-declare
-  asked uuid;
+-- The connection by which an account of a user signs members with this address in alone; null where none does.
+create function closing_connection_of(holder uuid, address text) returns uuid language plpgsql volatile as $$
 begin
-  for asked in
-    select d.connection from connection_domain d
-      where d.domain = (select domain_of(u.email) from "user" u where u.document_id = holder) and d.verified_at is not null
-    union
-    select i.connection from connection_identity i where i."user" = holder
-  loop
-    if exists (select from connection c where c.document_id = asked and c.is_enabled and c.is_enforced
-        and (select a.deleted_at is null from account a where a.document_id = c.account)
-        and exists (select from account_member m where m.account = c.account and m."user" = holder))
-      and not is_operator(holder) then
-      return asked;
-    end if;
-  end loop;
-  return null;
+  return (select d.connection from connection_domain d
+    where d.domain = domain_of(address) and d.verified_at is not null
+      and (select c.is_enabled and c.is_enforced from connection c where c.document_id = d.connection)
+      and (select a.deleted_at is null from account a where a.document_id = d.account)
+      and exists (select from account_member m where m.account = d.account and m."user" = holder));
+end $$;
+
+-- The same for a user who keeps its ways in by a role beyond its accounts alone.
+create function is_exempt_by_role(holder uuid, address text) returns boolean language plpgsql volatile as $$
+begin
+  return closing_connection_of(holder, address) is not null and is_operator(holder);
+end $$;
+
+-- The connection by which alone a user with this address signs in, because an account that it belongs to closed the other
+-- ways; null for other users.
+create function required_connection_of(holder uuid, address text) returns uuid language plpgsql volatile as $$
+declare
+  closing uuid := closing_connection_of(holder, address);
+begin
+  return case when closing is not null and not is_operator(holder) then closing end;
 end $$;
 
 -- Whether another active member of a locked account has the role of this name there.
@@ -1177,13 +1180,14 @@ begin
   return cardinality(holders);
 end $$;
 
--- Ends what the users of every connection of an account opened, which is locked.
+-- Ends what the users of every connection of an account opened, which is locked, and frees their domains.
 create function end_account_connections(asked uuid, at timestamptz) returns void language plpgsql volatile as $$
 declare
   one uuid;
 begin
   foreach one in array array(
     select c.document_id from connection c where c.account = asked order by c.document_id for update) loop
+    delete from connection_domain where connection = one;
     perform end_connection_access(one, null, true, at);
   end loop;
 end $$;

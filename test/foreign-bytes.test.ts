@@ -9,6 +9,9 @@ import { parseFilters } from '../src/http/listing/filter.ts'
 import { findClientAddress } from '../src/http/request/client-address.ts'
 import { parseForm } from '../src/http/server/form-body.ts'
 import { REQUEST_FORMATS } from '../src/http/shape/formats.ts'
+import { readResponse } from '../src/identity/connection/saml/response/verify-response.ts'
+import { readCertificate } from '../src/identity/connection/saml/settings/idp-certificate.ts'
+import { readIdpMetadata } from '../src/identity/connection/saml/settings/idp-metadata.ts'
 import { cleanProfile } from '../src/identity/engine/embedded/clean-profile.ts'
 import { buildBrowserCookies } from '../src/identity/pages/browser/browser-cookie.ts'
 import { nameDevice } from '../src/identity/session/device.ts'
@@ -36,6 +39,7 @@ import { decode, readTarget } from '../src/realtime/embedded/publish/api-request
 import { readBatch, readEvent } from '../src/realtime/embedded/publish/publish-body.ts'
 import { parseTraceContext } from '../src/tracing/trace-context.ts'
 import { formatCell } from '../src/webhook/export/export-format.ts'
+import { DS, SAML, SAMLP } from './harness/fakes/saml-idp/signed-response.ts'
 import { expectLinear, listRepeatedTexts, pumpedText } from './harness/run/linear.ts'
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -47,6 +51,16 @@ const now = new Date('2026-01-01T00:00:00.000Z')
 
 /** Quotes what JSON needs quoted, so that a text becomes a member or a value. */
 const inJson = (text: string) => JSON.stringify(text)
+
+/** A SAML response with this inside its assertion. */
+const inResponse = (inner: string) =>
+  `<samlp:Response xmlns:samlp="${SAMLP}" ID="_1" InResponseTo="_2" Version="2.0"><saml:Assertion xmlns:saml="${SAML}" ID="_3">${inner}</saml:Assertion></samlp:Response>`
+
+const METADATA = 'urn:oasis:names:tc:SAML:2.0:metadata'
+
+/** SAML metadata with this as its certificate. */
+const inMetadata = (certificate: string) =>
+  `<EntityDescriptor xmlns="${METADATA}" entityID="a"><IDPSSODescriptor protocolSupportEnumeration="${SAMLP}"><KeyDescriptor><KeyInfo xmlns="${DS}"><X509Data><X509Certificate>${certificate}</X509Certificate></X509Data></KeyInfo></KeyDescriptor><SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://idp.example"/></IDPSSODescriptor></EntityDescriptor>`
 
 /** A SCIM service that gives this answer. */
 async function askScim(text: string): Promise<void> {
@@ -178,6 +192,25 @@ const PARSERS: readonly [name: string, words: readonly string[], parse: Parser][
           parse()
         } catch {}
       }
+    },
+  ],
+  [
+    'a SAML response',
+    ['<a>', '<a b="', '</a>', '&amp;', '&#x41;', 'xmlns:a="b" ', '<saml:Issuer>', '<!--', ']]>', '\u2028'],
+    (text) => {
+      // Its limit is that of a whole document, so that the largest text is read.
+      for (const xml of [text, inResponse(text), inResponse(`<a b="${text}"/>`), inResponse(`<saml:Audience>${text}`)])
+        readResponse(Buffer.from(xml).toString('base64'))
+      readResponse(text)
+    },
+  ],
+  [
+    'the metadata of a SAML provider',
+    ['<a>', '<a b="', '</a>', '<!--', '-->', 'xmlns:a="b" ', 'MIIC', '-----BEGIN CERTIFICATE-----', '\n'],
+    (text) => {
+      for (const xml of [text, inMetadata(text), inMetadata(`-----BEGIN CERTIFICATE-----${text}`)])
+        readIdpMetadata(Buffer.from(xml), now)
+      for (const pem of [text, `-----BEGIN CERTIFICATE-----${text}`]) readCertificate(pem)
     },
   ],
   ['a recovery code', ['abcd-', '- '], (text) => hashRecoveryCode(text)],

@@ -13,7 +13,7 @@ const KINDS = [
   ...['provisioningDelivery', 'provisioningJob', 'provisioningTarget'],
   ...['replayJob', 'role', 'session', 'subscription', 'user', 'webhook'],
 ]
-const ids = Object.fromEntries(KINDS.map((kind) => [kind, `id of ${kind}`]))
+const ids = Object.fromEntries([...KINDS, 'connection'].map((kind) => [kind, `id of ${kind}`]))
 const config = renderSchemathesisConfig(ids as Parameters<typeof renderSchemathesisConfig>[0], 'http://sink.test/')
 
 /**

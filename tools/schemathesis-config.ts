@@ -3,6 +3,7 @@ export type SeededIds = Readonly<
   Record<
     | 'account'
     | 'apiKey'
+    | 'connection'
     | 'contract'
     | 'dispatch'
     | 'event'
@@ -55,6 +56,9 @@ const PATHS: Readonly<Record<string, keyof SeededIds>> = {
 const PROVIDER_PATHS = ['/api/v3/auth/login/oauth', '/api/v3/identity/identity/link']
 const PROVIDER = 'dev'
 
+/** Paths with the id of a SAML connection. */
+const CONNECTION_PATHS = ['/api/v3/auth/login/saml']
+
 /** Members of bodies that name rows. */
 const BODIES: Readonly<Record<string, keyof SeededIds>> = {
   'body.account': 'account',
@@ -81,17 +85,16 @@ export function renderSchemathesisConfig(ids: SeededIds, sinkUrl: string): strin
     const scope = `include-path-regex = ${quote(pattern)}\nexclude-method = ["DELETE"]`
     return `[[operations]]\n${scope}\nparameters = { "path.id" = ${bind(dictionary)} }`
   })
-  const providers = PROVIDER_PATHS.map((path) => {
-    const pattern = `^${path.replaceAll('/', '\\/')}\\/\\{provider\\}`
-    return `[[operations]]\ninclude-path-regex = ${quote(pattern)}\nparameters = { "path.provider" = ${bind('provider')} }`
-  })
+  const bindNamed = (parameter: 'provider' | 'connection') => (path: string) => {
+    const pattern = `^${path.replaceAll('/', '\\/')}\\/\\{${parameter}\\}`
+    return `[[operations]]\ninclude-path-regex = ${quote(pattern)}\nparameters = { "path.${parameter}" = ${bind(parameter)} }`
+  }
+  const named = [...PROVIDER_PATHS.map(bindNamed('provider')), ...CONNECTION_PATHS.map(bindNamed('connection'))]
   // A body that fits its schema may still break a rule that no schema says: an unknown account, a name that is taken.
   // A request that breaks its schema is refused by the schema, or before it by its size, its media type or the state of its row.
   const checks = `[checks]\npositive_data_acceptance = { enabled = false }\nnegative_data_rejection = { expected-statuses = ${JSON.stringify(REFUSALS)} }`
   const phases = `[phases.stateful.generation]\nmax-examples = ${STATEFUL_EXAMPLES}`
-  return [checks, phases, ...dictionaries, `[parameters]\n${bodies.join('\n')}`, ...paths, ...providers, ''].join(
-    '\n\n',
-  )
+  return [checks, phases, ...dictionaries, `[parameters]\n${bodies.join('\n')}`, ...paths, ...named, ''].join('\n\n')
 }
 
 /** A basic string of TOML; its escapes are those of JSON. */

@@ -2,6 +2,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import 'reflect-metadata'
+import { X509CertificateGenerator } from '@peculiar/x509'
 import { type Call, withService } from './api-service.ts'
 import { limit } from './running-service.ts'
 import { renderSchemathesisConfig, type SeededIds } from './schemathesis-config.ts'
@@ -55,10 +57,23 @@ function installSchemathesis(): boolean {
   )
 }
 
+/** A certificate of a SAML provider, in PEM. */
+async function makeCertificate(): Promise<string> {
+  const algorithm = { name: 'RSASSA-PKCS1-v1_5', modulusLength: 2_048, publicExponent: Buffer.from([1, 0, 1]) }
+  const signingAlgorithm = { ...algorithm, hash: 'SHA-256' }
+  const keys = (await crypto.subtle.generateKey(signingAlgorithm, true, ['sign', 'verify'])) as CryptoKeyPair
+  return (await X509CertificateGenerator.createSelfSigned({ name: 'CN=Seed', keys, signingAlgorithm })).toString('pem')
+}
+
 /** Makes one row of each kind. Deliveries go to the service's own sink, so nothing leaves the machine. */
 async function seedRows(call: Call, sinkUrl: string): Promise<SeededIds> {
   const create = async (path: string, body: object) => String((await call('POST', path, body)).document_id)
   const account = await create('identity/account', { name: 'Seed' })
+  const saml = {
+    idp_entity_id: 'seed',
+    sso_url: 'https://idp.example.com/sso',
+    certificates: [await makeCertificate()],
+  }
   const webhook = await create('webhook/webhook', { url: sinkUrl, is_global: true })
   const eventType = await create('webhook/event', { internal: 'seed.made', account_scope: 'none' })
   const subscription = await create('webhook/webhook-event', { webhook, event: eventType })
@@ -79,6 +94,7 @@ async function seedRows(call: Call, sinkUrl: string): Promise<SeededIds> {
     subscription,
     dispatch: String(dispatch),
     event: String((events as { event_id: string }[])[0]?.event_id),
+    connection: await create(`identity/account/${account}/connection`, { kind: 'saml', name: 'Seed', saml }),
     contract: await create('contract/contract', { account, name: 'Seed' }),
     replayJob: await create('webhook/dispatch/replay', { filters, confirm_duplicate: true }),
     apiKey: await create('identity/api-key', { name: 'seed', permissions: ['contract:*'] }),

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { COMPANY_OIDC } from '../harness/app/connection-app.ts'
 import { callService } from '../harness/process/service-process.ts'
 import { nextEvent } from '../harness/realtime/realtime-server.ts'
 import { type RealtimeContext, startRealtimeFixture, type User } from '../harness/realtime/realtime-service.ts'
@@ -30,12 +32,43 @@ async function join(user: User, token: string) {
   return { client, channel, arrived }
 }
 
+/** A connection of the account, with the domain of its members. Returns its path. */
+async function makeConnection(): Promise<string> {
+  const connections = `/api/v3/identity/account/${fixture.account}/connection`
+  const body = { kind: 'oidc', name: 'Company login', oidc: COMPANY_OIDC }
+  const path = `${connections}/${(await fixture.call('POST', connections, body)).body.data.document_id}`
+  const claimed = await fixture.call('POST', `${path}/domain`, { domain: 'example.com' })
+  await fixture.call('POST', `${path}/domain/${claimed.body.data.document_id}/approve`)
+  return path
+}
+
 type End = (user: User, token: string) => Promise<{ status: number }>
 
 const ENDS: readonly (readonly [string, End])[] = [
   ['a sign-out', (_person, token) => callAs(token, 'POST', '/api/v3/auth/session/revoke', {})],
   ['a sign-out everywhere', ({ jwt }) => callAs(jwt, 'POST', '/api/v3/auth/session/revoke', { all: true })],
   ['revoke-sessions', ({ id }) => fixture.call('POST', `/api/v3/identity/user/${id}/revoke-sessions`)],
+  [
+    'a connection that closes other ways in',
+    async () => {
+      const path = await makeConnection()
+      const enforced = await fixture.call('PATCH', path, { is_enforced: true })
+      // Another member can sign in again.
+      await fixture.call('DELETE', path)
+      return enforced
+    },
+  ],
+  [
+    'the end of a connection that knows the user',
+    async ({ id }) => {
+      const path = await makeConnection()
+      const text = `insert into connection_identity
+          (document_id, connection, subject, "user", last_login_at, created_at, updated_at)
+        values ($1, $2, 'subject', $3, now(), now(), now())`
+      await fixture.database.pool.query(text, [randomUUID(), path.split('/').at(-1), id])
+      return fixture.call('DELETE', path)
+    },
+  ],
   [
     'the end of the device',
     async ({ jwt }, token) => {

@@ -4,6 +4,7 @@ import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import type { TestCall } from '../harness/app/app.ts'
 import { CONNECTION_BODY } from '../journeys/connection-route-requests.ts'
+import { buildSamlRouteRequests } from '../journeys/saml-route-requests.ts'
 import { type ContractFixture, type Json, readEnvelope, startContractFixture } from './contract-fixture.ts'
 
 /** The modules of which every route is called here; a new route of one of them needs a step below. */
@@ -264,7 +265,10 @@ async function walkCatalogue() {
 }
 
 beforeAll(async () => {
-  fixture = await startContractFixture({ resolveTxt: async (name) => walkRecords.get(name) ?? [] })
+  fixture = await startContractFixture({
+    resolveTxt: async (name) => walkRecords.get(name) ?? [],
+    env: { AUTH_REDIRECT_ALLOW_LIST: 'https://app.example.com' },
+  })
   call = fixture.app.admin
   const account = (await fixture.createAccount()).document_id
   const all = routes.map(eventNameOf)
@@ -283,6 +287,20 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 
 test('api#route-declaration: every declared route of the webhook, identity, contract, audit, health and provisioning modules answers', () => {
   expect([...answers.keys()].sort()).toEqual(routes.map(eventNameOf).sort())
+})
+
+test('api#route-declaration: the routes of SAML answer too', async () => {
+  const account = (await fixture.createAccount()).document_id
+  const requests = Object.entries(buildSamlRouteRequests({ app: () => fixture.app, account: () => account }))
+  expect(requests).toHaveLength(3)
+  for (const [name, make] of requests) {
+    const route = (ROUTE_TREE as readonly RouteDeclaration[]).find((one) => eventNameOf(one) === name)
+    if (!route) throw new Error(`no route is ${name}`)
+    const { params = {}, call = fixture.app.admin, body, headers, status = route.status ?? 200 } = await make()
+    const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] ?? '')
+    const answer = await call(route.method, path, body, headers)
+    expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).toBe(status)
+  }
 })
 
 test('events#emission, events#event-types: every route records the event named after its resource and action, also subscribed reads', () => {

@@ -196,8 +196,8 @@ const CLAIM: Step = [
   6,
   4,
 ]
-const PROVEN_DOMAIN: Step = ['begin; locks the connection; locks the domain; closes; commit', 5, 3]
-const PROOF: Step = ['begin; locks the connection and the domain; proves it; closes; commit', 6, 4]
+const PROVEN_DOMAIN: Step = ['begin; locks the account and the connection; locks the domain; closes; commit', 6, 3]
+const PROOF: Step = ['begin; locks the account and the connection; locks the domain; proves it; closes; commit', 7, 4]
 const DOMAIN_END: Step = [
   'begin; locks the connection; locks the domain; ends what was opened by it, and closes; commit',
   6,

@@ -46,7 +46,7 @@ describe('the path of the second call', () => {
     expect(find(route('delete'), changed(ID, '/api/v3/elsewhere'))).toBe('/api/v3/elsewhere')
   })
 
-  test('exists in the tree for every resource that a route creates, but for members, invitations and portal sessions, which are read in their lists, and factors, which only their owner reads', () => {
+  test('exists in the tree for every resource that a route creates, but for members, invitations, domains and portal sessions, which are read in their lists, and factors, which only their owner reads', () => {
     const findInTree = buildReadPathFinder(ROUTE_TREE)
     const creating = ROUTE_TREE.filter(({ action, status }) => action === 'create' && status === 201)
     const unreadable = creating.filter((item) => findInTree(item, changed(ID)) === null)
@@ -56,6 +56,7 @@ describe('the path of the second call', () => {
       'passkey',
       'account-member',
       'account-invitation',
+      'connection-domain',
       'portal-session',
     ])
   })

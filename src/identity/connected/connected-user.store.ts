@@ -2,6 +2,18 @@ import type { AccountId, ConnectionId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 
+const lockJoins = aheadStatement<{ account: AccountId }>(
+  'select from account where document_id = $account for no key update',
+)
+
+/**
+ * Locks an account against new members, with the next statement of the transaction: what closes the ways in of its members
+ * sees each of them, or is seen by who joins.
+ */
+export async function lockJoinsOf(db: Database, account: AccountId): Promise<void> {
+  await lockJoins(db, { account })
+}
+
 const lockUsers = aheadStatement<{ id: ConnectionId }>('select from lock_connection_users($id, null)')
 
 /** Locks the users of a locked connection, with the next statement of the transaction. */

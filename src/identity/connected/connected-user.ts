@@ -9,4 +9,5 @@ export {
   forgetConnectedUser,
   isClosedFor,
   lockConnectionUsers,
+  lockJoinsOf,
 } from './connected-user.store.ts'

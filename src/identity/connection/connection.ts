@@ -9,7 +9,7 @@ import type { RoleId } from '../access/role.store.ts'
 import { checkMemberRoles, lockMemberRoles } from '../access/role.ts'
 import { ADMIN_PATTERNS } from '../access/system-roles.ts'
 import type { AccountTarget } from '../account/account.store.ts'
-import { endClosedAccess, endConnectionAccess, lockConnectionUsers } from '../connected/connected-user.ts'
+import { endClosedAccess, endConnectionAccess, lockConnectionUsers, lockJoinsOf } from '../connected/connected-user.ts'
 import {
   type ConnectionChange,
   type ConnectionRecord,
@@ -51,15 +51,18 @@ interface SettingsInput extends KindInput {
   session_hours?: number
 }
 
-/** The connection of a path. Throws 404, also for one of another account. */
+/**
+ * The connection of a path. `closes` locks its account first, for a change that may close the ways in of members. Throws
+ * 404, also for one of another account.
+ */
 export async function loadConnection(
   db: Database,
   { target, id }: { target: AccountTarget; id: string },
-  options: { lock?: boolean } = {},
+  { lock, closes = false }: { lock?: boolean; closes?: boolean } = {},
 ): Promise<ConnectionRecord> {
-  const found = includesAccount(target.scope, target.id as AccountId)
-    ? await findConnection(db, id, options)
-    : undefined
+  const isInside = includesAccount(target.scope, target.id as AccountId)
+  if (isInside && closes) await lockJoinsOf(db, target.id as AccountId)
+  const found = isInside ? await findConnection(db, id, { lock: lock === true }) : undefined
   if (!found || found.account !== target.id) throw notFound('connection')
   return found
 }
@@ -128,7 +131,8 @@ export async function changeConnection(
   input: { target: AccountTarget; id: string; body: SettingsInput; caller: Caller; now: Date },
 ): Promise<{ connection: ConnectionRecord; before: ConnectionRecord; isChanged: boolean }> {
   const { body, caller, now } = input
-  const before = await loadConnection(db, input, { lock: true })
+  const closes = body.is_enforced === true || body.is_enabled === true
+  const before = await loadConnection(db, input, { lock: true, closes })
   checkMayConnect(caller, before.account)
   const groupRoles = body.group_roles && toGroupRoles(body.group_roles)
   const change = findChange(deps, before, body)

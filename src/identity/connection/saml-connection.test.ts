@@ -2,8 +2,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { SILENT } from '../../../test/harness/fakes/provider/fake-provider.ts'
+import { startProviderFixture } from '../../../test/harness/fakes/provider/provider-fixture.ts'
 import { buildFakeIdp } from '../../../test/harness/fakes/saml-idp/fake-idp.ts'
 import { createSamlKey, type SamlKey } from '../../../test/harness/fakes/saml-idp/saml-key.ts'
+import { importMetadata } from './saml/settings/import-metadata.ts'
 
 /** The provider of the tests speaks plain HTTP on the loopback, which only development allows. */
 const DEVELOPMENT = { APP_ENV: 'development' }
@@ -128,6 +131,23 @@ describe('the metadata of a provider', () => {
       expect(await read(app, account, body), code).toMatchObject({ status: 422, body: { errors: [{ code }] } })
     const large = await read(app, account, { metadata: 'x'.repeat(1_048_576) })
     expect([413, 422]).toContain(large.status)
+  })
+
+  test('of a provider that never answers, or nests without end, ends by a limit', async () => {
+    await using providers = await startProviderFixture(() => 0, { timeoutMs: 300 })
+    const metadata_url = 'https://login.company.example/metadata'
+    for (const [code, reply] of [
+      ['not_read', SILENT],
+      ['not_read', { status: 302, body: '', headers: { location: `${providers.fakes.company.origin}/moved` } }],
+      ['too_deep', { status: 200, body: '<a>'.repeat(40_000) }],
+      ['too_many_elements', { status: 200, body: `<a>${'<a/>'.repeat(30_000)}</a>` }],
+    ] as const) {
+      providers.fakes.company.replies.set('/metadata', reply)
+      const refused = importMetadata({ fetch: providers.fetch }, { metadata_url, now: new Date() })
+      await expect(refused).rejects.toMatchObject({ errors: [{ path: 'metadata_url', code }] })
+    }
+    expect(providers.fakes.company.calls).toHaveLength(4)
+    expect(providers.fakes.company.calls).not.toContain('/moved')
   })
 
   test('is fetched by the rules of callbacks, without redirects, up to a limit', async () => {

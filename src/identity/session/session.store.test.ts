@@ -59,7 +59,7 @@ const isRevoked = async (id: SessionId) => (await findSession(db, id))?.revokedA
 
 describe('a sign-in', () => {
   const lock = (more: Parameters<typeof lockActiveUser>[2] = {}) =>
-    inTransaction(db, (tx) => lockActiveUser(tx, user, more))
+    inTransaction(db, async (tx) => (await lockActiveUser(tx, user, more))?.accounts)
   const set = (assignment: string) =>
     database.pool.query(`update "user" set ${assignment} where document_id = $1`, [user])
 

@@ -121,13 +121,13 @@ export interface SigningIn {
 
 const lockSigningIn = statement<SigningIn, { userId: UserId; passwordHash: string | null; begunAt: Date | null }>(`
   with u as (
-    select document_id from "user"
+    select document_id, email from "user"
     where document_id = $userId and is_actived and deleted_at is null
       and ($passwordHash::text is null or password_hash = $passwordHash)
       and ($begunAt::timestamptz is null or access_ended_at is null or access_ended_at <= $begunAt)
     for no key update
   )
-  select accounts_of(u.document_id) as accounts, required_connection_of(u.document_id) as "requiredConnection" from u`)
+  select accounts_of(u.document_id) as accounts, required_connection_of(u.document_id, u.email) as "requiredConnection" from u`)
 
 /**
  * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,

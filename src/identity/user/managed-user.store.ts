@@ -13,6 +13,8 @@ export interface ManagedUser extends UserWithRoles {
   holdings: Holdings
   /** The account that the user belongs to alone, because a connection of it knows the user. */
   connectedAccount: AccountId | null
+  /** Whether an account closed its ways in to members with the address of this user, who keeps them by its roles alone. */
+  isExempt: boolean
   /** The existing requested roles, locked against changes. */
   asked: GivenRole[]
   /** The other active holders of the role to keep, locked; null where this user does not leave it. */
@@ -41,7 +43,7 @@ const selectManaged = statement<ManagedUser, { id: string; roles: readonly strin
     from asked r
   )
   select ${OF_USER}, h.roles, h.role_names as "roleNames", ${HOLDINGS}, g.roles as asked,
-    connected_account_of(u.document_id) as "connectedAccount",
+    connected_account_of(u.document_id) as "connectedAccount", is_exempt_by_role(u.document_id, u.email) as "isExempt",
     case when $keptRole = any(h.role_names) and not g.is_kept
       then other_holders(u.document_id, $keptRole) end as "otherHolders"
   from u, held h, given g`)

@@ -136,7 +136,8 @@ export interface ChangeUserInput {
 
 /**
  * Changes a locked user. A new password or address revokes all sessions of the user, a new password also its API keys,
- * because an attacker may have them. A new password clears the sign-in throttle. A new address counts as unverified.
+ * because an attacker may have them. So does the loss of the roles by which alone the user kept ways in that its account
+ * closed. A new password clears the sign-in throttle. A new address counts as unverified.
  * Returns undefined for an equal user. Throws 403 for a user or new role beyond the caller's permissions, 422 for an
  * unknown role, 409 for a taken address or the last administrator.
  */
@@ -152,11 +153,17 @@ export async function changeUser(
   const roles = input.roles && (await replaceRoles(db, user, { ids: input.roles, caller, now }))
   const change = { ...buildChange(user, input), now }
   if (!roles && Object.keys(change).length === 1) return undefined
-  if (change.emailVerifiedAt === null || change.passwordHash) await endUserAccess(db, { userId: user.id, now })
+  const isClosing = user.isExempt && roles !== undefined && !hasGlobalRole(user, roles)
+  if (change.emailVerifiedAt === null || change.passwordHash || isClosing)
+    await endUserAccess(db, { userId: user.id, now })
   if (change.passwordHash) await endOldPassword(db, user, input)
   await updateUser(db, user.id, change, toEmailConflict)
   return applyUserChange({ ...user, roles: roles ?? user.roles }, change)
 }
+
+/** Whether one of the requested roles holds in more than the accounts of the user. Pure. */
+const hasGlobalRole = (user: ManagedUser, roles: readonly RoleId[]) =>
+  user.asked.some(({ id, isAccountScoped }) => !isAccountScoped && roles.includes(id))
 
 /** The columns that an update writes: those that differ. */
 function buildChange(user: UserRecord, { email, name, passwordHash }: ChangeUserInput): Omit<UserChange, 'now'> {

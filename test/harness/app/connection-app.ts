@@ -1,7 +1,7 @@
 import type { AccountId } from '../../../src/base/id.ts'
 import { PERSONALITIES } from '../fakes/provider/personalities.ts'
-import type { TestAnswer, TestAppOptions, TestCall } from './app.ts'
-import { buildSocialUsers, createSocialApp, type SocialApp } from './social-app.ts'
+import type { TestAnswer, TestCall } from './app.ts'
+import { buildSocialUsers, createSocialApp, type SocialApp, type SocialAppOptions } from './social-app.ts'
 
 /** The issuer of the fake provider of a company. */
 const COMPANY_ISSUER = 'https://login.company.example/realms/staff'
@@ -32,7 +32,7 @@ export interface ConnectionApp extends SocialApp {
 export const PASSWORD = 'correct horse battery staple 7'
 
 /** Starts the service with the fake providers. */
-export async function createConnectionApp(options: TestAppOptions = {}): Promise<ConnectionApp> {
+export async function createConnectionApp(options: SocialAppOptions = {}): Promise<ConnectionApp> {
   const records = new Map<string, string[]>()
   const social = await createSocialApp({ resolveTxt: async (name) => records.get(name) ?? [], ...options })
   const { app } = social

@@ -93,10 +93,16 @@ export function buildTestBrowser(app: TestApp): TestBrowser {
   }
 }
 
+/** Options of the service with fake providers; `providerTimeoutMs` limits a request to one. */
+export type SocialAppOptions = TestAppOptions & { providerTimeoutMs?: number }
+
 /** Starts the service and the fake providers. */
-export async function createSocialApp(options: TestAppOptions = {}): Promise<SocialApp> {
+export async function createSocialApp({
+  providerTimeoutMs: timeoutMs,
+  ...options
+}: SocialAppOptions = {}): Promise<SocialApp> {
   const clock = options.clock ?? buildManualClock()
-  const fixture = await startProviderFixture(() => clock.now())
+  const fixture = await startProviderFixture(() => clock.now(), timeoutMs === undefined ? {} : { timeoutMs })
   const app = await createTestApp({
     ...options,
     clock,

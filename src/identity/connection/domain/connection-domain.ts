@@ -123,7 +123,7 @@ export async function verifyConnectionDomain(
   const { isEnabled, isEnforced } = await loadConnection(
     db,
     { target: input.target, id: input.connection },
-    { lock: true },
+    { lock: true, closes: true },
   )
   const domain = await loadConnectionDomain(db, input, { lock: true })
   if (proof.by === 'dns') checkMayConnect(caller, domain.account)

@@ -1,5 +1,6 @@
 import {
   allowInsecureRequests,
+  buildAuthorizationUrl,
   type ClientAuth,
   ClientSecretBasic,
   ClientSecretPost,
@@ -91,12 +92,15 @@ async function loadServer(
     chosen ??= chooseClientAuth(deps, provider, server)
     return chosen(server, ...rest)
   }
-  return discovery(issuer, client.id, metadata, auth, {
+  const found = await discovery(issuer, client.id, metadata, auth, {
     [customFetch]: fetch as never,
     timeout: REQUEST_LIMIT_SECONDS,
     // An ID token from the token endpoint is verified like any other: the channel is not its only proof.
     execute: [enableNonRepudiationChecks, ...(deps.isHttpAllowed ? [allowInsecureRequests] : [])],
   })
+  // A document that can start no sign-in is refused here, so that it is not kept.
+  buildAuthorizationUrl(found, {})
+  return found
 }
 
 function chooseClientAuth(

@@ -95,7 +95,8 @@ test('a change takes the place of the open one of its user', async () => {
 
 test('each link finds its change, and is used up alone', async () => {
   const [row, beside] = [await ask(), await ask(other)]
-  const facts = { id: row.id, userId: user, session: row.session, newEmail: row.newEmail, isTaken: false }
+  const { id, session, newEmail } = row
+  const facts = { id, userId: user, session, newEmail, isTaken: false, isClosedThere: false }
   expect(await find(row.newTokenHash)).toEqual({ ...facts, isNew: true, isOtherConfirmed: false })
   expect(await find(row.oldTokenHash)).toEqual({ ...facts, isNew: false, isOtherConfirmed: false })
   await confirm(row.id, true)

@@ -118,11 +118,11 @@ export async function confirmByLink(
 
 async function makeEmailChange(
   tx: Database,
-  { userId, session, newEmail }: ConfirmedEmailChange,
+  { userId, session, newEmail, isClosedThere }: ConfirmedEmailChange,
   now: Date,
 ): Promise<void> {
   // Ends the change too.
-  await endUserAccess(tx, { userId, kept: session, now })
+  await endUserAccess(tx, { userId, ...(!isClosedThere && { kept: session }), now })
   const explain = (error: unknown) =>
     isUniqueViolation(error, 'user_email_key') ? buildLinkInvalid('address_taken') : error
   await updateUser(tx, userId, { email: newEmail, emailVerifiedAt: now, now }, explain)

@@ -104,14 +104,17 @@ export interface FakeProvider extends AsyncDisposable {
   lastClaims: Record<string, unknown>
   /** Opens the authorization URL as the user's browser and answers the consent page. */
   authorize(redirectUrl: string): Promise<BrowserStep>
+  /** Answers in place of those of the personality, by path. */
+  replies: Map<string, Reply>
   /** The paths that were called, in order. */
   calls: string[]
   /** The connections over which the service called; the browser of a user has its own. */
   connections: Set<unknown>
 }
 
-const SILENT = Symbol('no answer')
-type Reply = { status: number; body: unknown; headers?: Record<string, string> } | typeof SILENT
+/** The reply of a provider that takes the request and never answers. */
+export const SILENT = Symbol('no answer')
+export type Reply = { status: number; body: unknown; headers?: Record<string, string> } | typeof SILENT
 
 /** Starts a fake provider with this personality. `now` is the time of its tokens. */
 export async function startFakeProvider(personality: Personality, now: () => number): Promise<FakeProvider> {
@@ -128,6 +131,7 @@ export async function startFakeProvider(personality: Personality, now: () => num
     fault: undefined,
     extraClaims: {},
     lastClaims: {},
+    replies: new Map(),
     calls: [],
     connections: new Set(),
     authorize: async (redirectUrl) => {
@@ -160,6 +164,8 @@ export async function startFakeProvider(personality: Personality, now: () => num
   function route(call: FakeCall): Reply {
     const { discovery, authorizePath, tokenPath, userinfoPath, api } = personality
     const path = call.url.pathname
+    const given = fake.replies.get(path)
+    if (given !== undefined) return given
     if (path === discovery?.path) return { status: 200, body: buildDiscovery() }
     if (path === '/jwks') return { status: 200, body: { keys: [findKey('current').jwk] } }
     if (path === authorizePath) return authorizeCall(call.url)
