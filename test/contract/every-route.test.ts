@@ -291,10 +291,11 @@ test('api#route-declaration: every declared route of the webhook, identity, cont
 
 test('api#route-declaration: the routes of SAML answer too', async () => {
   const account = (await fixture.createAccount()).document_id
-  const requests = Object.entries(buildSamlRouteRequests({ app: () => fixture.app, account: () => account }))
+  const { readMetadata, signIn } = buildSamlRouteRequests({ app: () => fixture.app, account: () => account })
+  const requests = Object.entries({ 'connection.read-metadata': readMetadata, ...signIn })
   expect(requests).toHaveLength(3)
   for (const [name, make] of requests) {
-    const route = (ROUTE_TREE as readonly RouteDeclaration[]).find((one) => eventNameOf(one) === name)
+    const route = (ROUTE_TREE as readonly RouteDeclaration[]).find((declared) => eventNameOf(declared) === name)
     if (!route) throw new Error(`no route is ${name}`)
     const { params = {}, call = fixture.app.admin, body, headers, status = route.status ?? 200 } = await make()
     const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] ?? '')
