@@ -39,7 +39,7 @@ export function AccountConnections({ account }: { account: string }) {
     {
       label: t('users.state'),
       cell: ({ is_enabled, saml }) => (
-        <Stack gap={2}>
+        <Stack gap={2} align="flex-start">
           <Status name={is_enabled ? 'active' : 'disabled'} />
           {saml && <DueCertificate certificates={saml.certificates} />}
         </Stack>
@@ -81,7 +81,7 @@ export function AccountConnections({ account }: { account: string }) {
   )
 }
 
-/** More domains than a connection has. */
+/** Most domains that a connection has. */
 const DOMAINS_PAGE = 50
 
 /** How many domains of a connection are proven, and how many are not. An account has few connections. */

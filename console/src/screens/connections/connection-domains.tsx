@@ -44,13 +44,6 @@ export function ConnectionDomains({ connection }: { connection: Connection }) {
     <Stack>
       <Text size="sm">{t('connections.domains-text')}</Text>
       {may('connection-domain:create') && <AddDomain path={path} touches={key} />}
-      <Group>
-        <ApiCall
-          operation="identity.connectionDomainFindAll"
-          method="GET"
-          path={`/api/v3/identity/account/${account}/connection/${id}/domain`}
-        />
-      </Group>
       {verify.isError && <ProblemCard error={verify.error} />}
       <List
         caption={t('connections.domains')}
@@ -78,13 +71,20 @@ function useColumns(act: (name: Act, domain: Domain) => void, verifying: string 
     ).flatMap(([name, isOffered]) => (isOffered ? [name] : []))
   }
   return [
-    { label: t('connections.domain'), cell: ({ domain }) => <CopyText text={domain} /> },
+    {
+      label: t('connections.domain'),
+      cell: ({ domain }) => (
+        <Text size="sm" fw={600} miw={140} className="wrap">
+          {domain}
+        </Text>
+      ),
+    },
     { label: t('users.state'), cell: (domain) => <Proof domain={domain} /> },
     {
       label: t('connections.record'),
       cell: ({ record_name, record_value, verified_by }) =>
         verified_by === null && (
-          <Stack gap={0} align="flex-start">
+          <Stack gap={0} align="flex-start" miw={280}>
             <CopyText text={record_name} />
             <CopyText text={record_value} />
           </Stack>
@@ -116,7 +116,7 @@ function Proof({ domain: { verified_at, verified_by, checked_at, expires_at } }:
   const { t } = useTranslation()
   if (verified_by !== null)
     return (
-      <Stack gap={0}>
+      <Stack gap={0} align="flex-start">
         <StatusBadge name="active" text={t(`connections.proven-${verified_by}`)} />
         <Text size="xs" c="dimmed" component="div">
           <Time at={verified_at} />
@@ -124,7 +124,7 @@ function Proof({ domain: { verified_at, verified_by, checked_at, expires_at } }:
       </Stack>
     )
   return (
-    <Stack gap={0}>
+    <Stack gap={0} align="flex-start">
       <StatusBadge name="pending" text={t('connections.unproven')} />
       <Text size="xs" c="dimmed" component="div">
         {t('connections.claim-ends')} <Time at={expires_at} />
@@ -158,6 +158,14 @@ function AddDomain({ path, touches }: OfConnection) {
       isDisabled={domain.trim() === ''}
       buttonAt="start"
       maxWidth={480}
+      actions={
+        <ApiCall
+          operation="identity.connectionDomainCreate"
+          method="POST"
+          path={`/api/v3/identity/account/${path.id}/connection/${path.connection}/domain`}
+          body={{ domain: domain.trim() }}
+        />
+      }
     >
       <TextInput
         field="domain"

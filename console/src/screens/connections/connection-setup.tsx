@@ -3,7 +3,6 @@ import { useTranslation } from 'react-i18next'
 import { Icon } from '../../frame/icons.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { Instant } from '../../parts/time.tsx'
 import { Certificates } from './certificates.tsx'
 import type { Connection } from './draft.ts'
 
@@ -33,7 +32,6 @@ export function ConnectionSetup({ connection }: { connection: Connection }) {
           [t('connections.enforced'), yesNo(connection.is_enforced)],
           [t('connections.jit'), yesNo(connection.is_jit)],
           [t('connections.session-hours'), connection.session_hours],
-          [t('deliveries.created'), <Instant key="created" at={connection.created_at} />],
         ]}
       />
       <Stack gap="xs">
