@@ -97,7 +97,7 @@ describe('an operator connects the provider of an account', () => {
     await page.getByText('domain_unproven').waitFor()
     await takePicture(page, 'connection-domain-unproven')
     const [domain] = (await d.call('GET', `${path}/domain`)).body.data
-    await page.getByText(domain.record_value).waitFor()
+    await page.getByText(domain.record_value, { exact: true }).waitFor()
     records.set(domain.record_name, [domain.record_value])
     d.t.clock.advance(LOOK_PAUSE_MS)
     await button(page, 'Verify now').click()

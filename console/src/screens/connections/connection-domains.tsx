@@ -38,8 +38,11 @@ export function ConnectionDomains({ connection }: { connection: Connection }) {
     make: (domain: string) => api.identity.connectionDomainVerify({ path: { ...path, domain } }),
     touches: [key],
   })
-  const act = (name: Act, domain: Domain) =>
-    name === 'verify' ? verify.mutate(domain.document_id) : setAsked({ act: name, domain })
+  const act = (name: Act, domain: Domain) => {
+    if (name === 'verify') return verify.mutate(domain.document_id)
+    verify.reset()
+    setAsked({ act: name, domain })
+  }
   return (
     <Stack>
       <Text size="sm">{t('connections.domains-text')}</Text>
