@@ -21,7 +21,35 @@ export function AccountConnections({ account }: { account: string }) {
     key: ['connections', account],
     load: (page, signal) => api.identity.connectionFindAll({ path: { id: account }, query: page, signal }),
   })
-  const columns: Column<Connection>[] = [
+  return (
+    <Stack>
+      <Group>
+        {may('connection:create') && (
+          <Button component={Link} to={`/accounts/${account}/sign-in/new`} size="compact-md" variant="default">
+            {t('connections.new')}
+          </Button>
+        )}
+        <ApiCall
+          operation="identity.connectionFindAll"
+          method="GET"
+          path={`/api/v3/identity/account/${account}/connection`}
+        />
+      </Group>
+      <List
+        caption={t('connections.title')}
+        columns={useColumns(account)}
+        rows={rows}
+        isFiltered={false}
+        empty={<Text>{t('connections.empty')}</Text>}
+      />
+    </Stack>
+  )
+}
+
+function useColumns(account: string): Column<Connection>[] {
+  const { t } = useTranslation()
+  const { may } = useAccess()
+  return [
     {
       label: t('connections.name'),
       cell: ({ document_id, name }) => (
@@ -56,29 +84,6 @@ export function AccountConnections({ account }: { account: string }) {
       : []),
     { label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
   ]
-  return (
-    <Stack>
-      <Group>
-        {may('connection:create') && (
-          <Button component={Link} to={`/accounts/${account}/sign-in/new`} size="compact-md" variant="default">
-            {t('connections.new')}
-          </Button>
-        )}
-        <ApiCall
-          operation="identity.connectionFindAll"
-          method="GET"
-          path={`/api/v3/identity/account/${account}/connection`}
-        />
-      </Group>
-      <List
-        caption={t('connections.title')}
-        columns={columns}
-        rows={rows}
-        isFiltered={false}
-        empty={<Text>{t('connections.empty')}</Text>}
-      />
-    </Stack>
-  )
 }
 
 /** Most domains that a connection has. */

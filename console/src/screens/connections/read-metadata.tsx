@@ -37,31 +37,12 @@ export function ReadMetadata({ account, onRead }: ReadMetadataProps) {
             <Text size="sm" c="dimmed">
               {t('connections.metadata-hint')}
             </Text>
-            <Textarea
-              field="metadata"
-              label={t('connections.metadata-xml')}
-              autosize
-              minRows={3}
-              maxRows={8}
-              spellCheck={false}
-              classNames={{ input: 'mono' }}
-              value={xml}
-              onChange={({ currentTarget: { value } }) => setXml(value)}
-            />
-            <TextInput
-              field="metadata_url"
-              label={t('connections.metadata-url')}
-              placeholder="https://login.example.com/metadata"
-              maxLength={2048}
-              spellCheck={false}
-              value={url}
-              onChange={({ currentTarget: { value } }) => setUrl(value)}
-              onKeyDown={(event) => {
-                if (event.key !== 'Enter') return
-                // The form around it is not submitted.
-                event.preventDefault()
-                if (!isEmpty) read.mutate(undefined)
-              }}
+            <Source
+              xml={xml}
+              onXml={setXml}
+              url={url}
+              onUrl={setUrl}
+              onEnter={() => !isEmpty && read.mutate(undefined)}
             />
             {read.isError && <SubmissionError error={read.error} unshown={unshown} isShown={isShown} />}
             <Group>
@@ -86,5 +67,48 @@ export function ReadMetadata({ account, onRead }: ReadMetadataProps) {
         )}
       </FieldErrors>
     </Fieldset>
+  )
+}
+
+interface SourceProps {
+  xml: string
+  onXml: (xml: string) => void
+  url: string
+  onUrl: (url: string) => void
+  onEnter: () => void
+}
+
+/** Where the metadata is: the text itself, or its URL. */
+function Source({ xml, onXml, url, onUrl, onEnter }: SourceProps) {
+  const { t } = useTranslation()
+  return (
+    <>
+      <Textarea
+        field="metadata"
+        label={t('connections.metadata-xml')}
+        autosize
+        minRows={3}
+        maxRows={8}
+        spellCheck={false}
+        classNames={{ input: 'mono' }}
+        value={xml}
+        onChange={({ currentTarget: { value } }) => onXml(value)}
+      />
+      <TextInput
+        field="metadata_url"
+        label={t('connections.metadata-url')}
+        placeholder="https://login.example.com/metadata"
+        maxLength={2048}
+        spellCheck={false}
+        value={url}
+        onChange={({ currentTarget: { value } }) => onUrl(value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return
+          // The form around it is not submitted.
+          event.preventDefault()
+          onEnter()
+        }}
+      />
+    </>
   )
 }
