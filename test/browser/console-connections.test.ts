@@ -12,6 +12,7 @@ import {
   takePicture,
   waitForHeading,
 } from './console-browser.ts'
+import { measureOverflow } from './page-browser.ts'
 
 const ACCOUNT = '/api/v3/identity/account'
 
@@ -253,4 +254,28 @@ test('the screens pass axe in both themes, fit a phone, and warn of a certificat
     [`${base}/sign-in/${old.id}?tab=settings`, 'Fill from the metadata'],
   ])
   expect(opened.complaints).toEqual([])
+})
+
+test('the screens are whole in German, and fit a phone there too', async () => {
+  const account = await makeAccount('Fink')
+  const { id, path } = await connect(account, { ...OIDC, name: 'Anmeldung bei Fink' })
+  await d.call('POST', `${path}/domain`, { domain: 'fink.example' })
+  await using opened = await c.open('/console/accounts')
+  const { page } = opened
+  await page.evaluate(() => localStorage.setItem('signalbox-console-language', 'de'))
+  await page.setViewportSize({ width: 320, height: 700 })
+  const base = `/console/accounts/${account}`
+  const screens = [
+    ['list', `${base}?tab=sign-in`, '0 belegt, 1 offen'],
+    ['new', `${base}/sign-in/new`, 'Verbindung anlegen'],
+    ['setup', `${base}/sign-in/${id}`, 'Für den Anbieter'],
+    ['domains', `${base}/sign-in/${id}?tab=domains`, 'Jetzt prüfen'],
+    ['settings', `${base}/sign-in/${id}?tab=settings`, 'Claim der Gruppen'],
+  ] as const
+  for (const [name, url, text] of screens) {
+    await page.goto(url)
+    await page.locator('#main').getByText(text).first().waitFor()
+    await takePicture(page, `connection-${name}-german`)
+    expect(await measureOverflow(page), name).toBe(0)
+  }
 })
