@@ -216,6 +216,28 @@ test('a domain is approved by an operator, and removed', async () => {
   expect(complaints).toEqual([])
 })
 
+test('an administrator of the account has the same screens, and approves no domain', async () => {
+  const account = await makeAccount('Owned')
+  const { id, path } = await connect(account, OIDC)
+  await d.call('POST', `${path}/domain`, { domain: 'owned.example' })
+  const owner = { email: 'owner@example.test', name: 'Otto Owner' }
+  const user = await c.addUser(owner)
+  const roles = (await d.call('GET', '/api/v3/identity/role?filters=name|eq|account-admin')).body.data
+  await d.call('POST', `${ACCOUNT}/${account}/member`, { user, roles: [roles[0].document_id] })
+  await using opened = await c.open(`/console/accounts/${account}/sign-in/${id}?tab=domains`, owner)
+  const { page, complaints } = opened
+  await button(page, 'Verify now').waitFor()
+  expect(await button(page, 'Approve').count()).toBe(0)
+  await tab(page, 'Settings').click()
+  await page.getByText('You may not see the roles').waitFor()
+  await page.getByLabel('Groups claim').fill('teams')
+  await button(page, 'Save').click()
+  await page.getByText('Saved').waitFor()
+  expect((await d.call('GET', path)).body.data.oidc.groups_claim).toBe('teams')
+  await takePicture(page, 'connection-of-account-admin')
+  expect(complaints).toEqual([])
+})
+
 test('who may not see connections is offered none', async () => {
   const account = await makeAccount('Hidden')
   const { id } = await connect(account, OIDC)

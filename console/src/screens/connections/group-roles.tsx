@@ -29,7 +29,7 @@ export function GroupRoles({ rows, onChange }: GroupRolesProps) {
   return (
     <Stack gap="xs">
       <div>
-        <Text size="sm" fw={500}>
+        <Text size="sm" fw={600}>
           {t('connections.group-roles')}
         </Text>
         <Text size="xs" c="dimmed">
@@ -73,11 +73,12 @@ export function GroupRoles({ rows, onChange }: GroupRolesProps) {
         )
       })}
       <GroupError field="group_roles" />
+      {roles.length === 0 && <Text size="sm">{t('connections.roles-hidden')}</Text>}
       <Group>
         <Button
           variant="default"
           size="compact-md"
-          disabled={rows.length >= GROUP_ROLES_LIMIT}
+          disabled={roles.length === 0 || rows.length >= GROUP_ROLES_LIMIT}
           onClick={() => onChange([...rows, { group: '', role: '' }])}
         >
           {t('connections.group-add')}
