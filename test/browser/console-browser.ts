@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Cookie, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
+import type { TestAppOptions } from '../harness/app/app.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
@@ -41,10 +42,14 @@ export interface ConsoleBrowser extends AsyncDisposable {
   open(path: string, user?: ConsoleUser): Promise<OpenScreen>
 }
 
-/** Builds the console, starts the service with these variables, and a browser. */
-export async function startConsoleBrowser(env: Record<string, string> = {}): Promise<ConsoleBrowser> {
+/** Builds the console, starts the service with these variables and what it finds in the network, and a browser. */
+export async function startConsoleBrowser(
+  env: Record<string, string> = {},
+  network: Pick<TestAppOptions, 'fetchProvider' | 'resolveTxt'> = {},
+): Promise<ConsoleBrowser> {
   await buildConsole()
   const d = await openDelivery({
+    ...network,
     env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', RATE_LIMIT_PER_MINUTE: '100000', ...env },
   })
   const addUser = async (user: ConsoleUser, role?: string) => {

@@ -46,6 +46,16 @@ const ROWS: Readonly<Record<string, readonly [make: () => Promise<string>, first
     { webhooks: 5 },
     { webhooks: 6 },
   ],
+  '/api/v3/identity/account/{id}/connection/{connection}': [
+    async () =>
+      make(`${await make('/api/v3/identity/account', { name: 'Acme' })}/connection`, {
+        kind: 'oidc',
+        name: 'Acme login',
+        oidc: { issuer: 'https://login.acme.example', client_id: 'signalbox', client_secret: 'secret' },
+      }),
+    { name: 'Acme staff' },
+    { oidc: { groups_claim: 'groups' } },
+  ],
   '/api/v3/identity/role/{id}': [
     () => make('/api/v3/identity/role', { name: unique(), permissions: [] }),
     { permissions: ['contract:*', 'webhook:find-all'] },

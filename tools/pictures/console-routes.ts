@@ -3,9 +3,17 @@ import { join } from 'node:path'
 
 const ROUTER = join(import.meta.dirname, '..', '..', 'console', 'src', 'frame', 'router.tsx')
 
-/** The row that a route with an id shows: a list of the API whose first row it is. */
-export const ROWS: Readonly<Record<string, string>> = {
+/**
+ * The row that a route with an id shows: a list of the API whose first row it is. A route with several ids has a list for
+ * each, in which `{id}` is the id of the list before.
+ */
+export const ROWS: Readonly<Record<string, string | readonly string[]>> = {
   'accounts/$id': '/api/v3/identity/account?sort=created_at',
+  'accounts/$id/sign-in/$connection': [
+    '/api/v3/identity/account?sort=created_at',
+    '/api/v3/identity/account/{id}/connection?sort=created_at',
+  ],
+  'accounts/$id/sign-in/new': '/api/v3/identity/account?sort=created_at',
   'apps/$id': '/api/v3/oauth/client?sort=created_at',
   'catalogue/$id': '/api/v3/webhook/event?filters=internal|eq|contract.update',
   'deliveries/$id': '/api/v3/webhook/dispatch?filters=status|eq|exhausted',

@@ -106,6 +106,7 @@ async function takeAll(browser: Browser, service: Service, folder: string): Prom
   const page = await context.newPage()
   page.setDefaultTimeout(SCREEN_LIMIT_MS)
   await signIn(page, service)
+  await addConnection(service)
   for (const route of listConsoleRoutes()) {
     const path = await fillPath(service, route)
     await takeViews(page, { folder, name: route.replaceAll('$', '').replaceAll('/', '-') }, () =>
@@ -177,17 +178,40 @@ async function waitUntilShown(page: Page): Promise<void> {
 }
 
 /** Puts the id of a row in the place of `$id`. */
-async function fillPath({ origin, token }: Service, route: string): Promise<string> {
+async function fillPath(service: Service, route: string): Promise<string> {
   if (!route.includes('$')) return route
-  const list = ROWS[route]
-  if (list === undefined) throw new Error(`the route ${route} has no row to show: add it to ROWS`)
+  const lists = ROWS[route]
+  if (lists === undefined) throw new Error(`the route ${route} has no row to show: add it to ROWS`)
+  let [path, id] = [route, '']
+  for (const list of [lists].flat()) {
+    id = await findFirst(service, list.replace('{id}', id))
+    path = path.replace(/\$\w+/, id)
+  }
+  return path
+}
+
+/** The id of the first row of a list of the API. */
+async function findFirst({ origin, token }: Service, list: string): Promise<string> {
   const url = new URL(list, origin)
   url.searchParams.set('page_size', '1')
   const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
   const { data } = (await answer.json()) as { data?: { document_id: string }[] }
   const id = data?.[0]?.document_id
   if (id === undefined) throw new Error(`${list} answered ${answer.status} without a row`)
-  return route.replace(/\$\w+/, id)
+  return id
+}
+
+/** Gives the account of the pictures a connection, which the sample has none of: it has a provider that answers. */
+async function addConnection(service: Service): Promise<void> {
+  const account = await findFirst(service, '/api/v3/identity/account?sort=created_at')
+  const url = new URL(`/api/v3/identity/account/${account}/connection`, service.origin)
+  const oidc = { issuer: 'https://login.finch.example', client_id: 'signalbox', client_secret: 'of the pictures' }
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ kind: 'oidc', name: 'Finch login', is_jit: true, oidc }),
+  })
+  if (answer.status !== 201) throw new Error(`the connection was answered ${answer.status}`)
 }
 
 async function replaceDocumented(folder: string): Promise<void> {

@@ -98,6 +98,18 @@ const account = createTabbed(
   'accounts/$id',
   lazyRouteComponent(() => import('../screens/accounts/account-screen.tsx'), 'AccountScreen'),
 )
+const createConnection = createRoute({
+  getParentRoute: () => root,
+  path: 'accounts/$id/sign-in/new',
+  component: lazyRouteComponent(
+    () => import('../screens/connections/create-connection-screen.tsx'),
+    'CreateConnectionScreen',
+  ),
+})
+const connection = createTabbed(
+  'accounts/$id/sign-in/$connection',
+  lazyRouteComponent(() => import('../screens/connections/connection-screen.tsx'), 'ConnectionScreen'),
+)
 const roles = createRoute({
   getParentRoute: () => root,
   path: 'roles',
@@ -232,6 +244,8 @@ const routes = root.addChildren([
   user,
   accounts,
   account,
+  createConnection,
+  connection,
   roles,
   sessions,
   keys,

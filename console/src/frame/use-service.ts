@@ -32,11 +32,11 @@ export function useService() {
 
 /** The event catalogue against the code, for those who may know. */
 export function useCatalogueStatus() {
-  const { may } = useAccess()
+  const { mayEverywhere } = useAccess()
   return useQuery({
     queryKey: ['catalogue-status'],
     queryFn: ({ signal }) => api.webhook.webhookCatalogueStatus({ signal }),
-    enabled: may('webhook:catalogue-status'),
+    enabled: mayEverywhere('webhook:catalogue-status'),
     refetchInterval: SERVICE_MS,
   })
 }

@@ -31,6 +31,12 @@ const changedOf = ({ id, account }: ConnectionRecord) => [
   { id, account, url: `${PATH.replace('{id}', account)}/${id}` },
 ]
 
+/** What a change can set. The secret of a client is not shown, so that it is no part of a tag. */
+const SETTABLE = [
+  ...(['name', 'is_enabled', 'is_enforced', 'is_jit', 'default_role', 'group_roles', 'session_hours'] as const),
+  ...(['oidc', 'saml'] as const),
+] as const
+
 const OF_CONNECTION = {
   resource: 'connection',
   accountScope: 'account',
@@ -90,6 +96,7 @@ export const connectionRoutes: Routes<ConnectionDeps> = [
     {
       ...OF_CONNECTION,
       path: `${PATH}/{connection}`,
+      rowTag: SETTABLE,
       summary: 'Read a connection of an account',
       params: ConnectionParams,
     },
@@ -107,6 +114,7 @@ export const connectionRoutes: Routes<ConnectionDeps> = [
       path: `${PATH}/{connection}`,
       action: 'update',
       fresh: 'factor',
+      rowTag: SETTABLE,
       summary: 'Change a connection',
       description:
         'Another issuer or client forgets the people whom the connection knows. That, and disabling, end what they opened.',

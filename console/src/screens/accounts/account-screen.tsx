@@ -15,6 +15,7 @@ import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { withTag } from '../../parts/row-edit.ts'
 import { Sections } from '../../parts/sections.tsx'
+import { AccountConnections } from '../connections/account-connections.tsx'
 import { AccountEvents, AccountWebhooks } from './account-activity.tsx'
 import { RenameAccountForm } from './account-form.tsx'
 import { AccountInvitations } from './account-invitations.tsx'
@@ -51,6 +52,11 @@ export function AccountScreen() {
                 name: 'invitations',
                 label: t('accounts.invitations'),
                 content: () => <AccountInvitations account={id} />,
+              },
+              may('connection:find-all') && {
+                name: 'sign-in',
+                label: t('connections.title'),
+                content: () => <AccountConnections account={id} />,
               },
               may('account-limit:find-one') && {
                 name: 'limits',
