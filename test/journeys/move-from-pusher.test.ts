@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GuideShell, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
 import type { LocalStart } from '../harness/process/local-start.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 /** The blocks of the guide as they stand but for the ports, with the official libraries and an empty environment. */
 
@@ -42,6 +44,14 @@ test('programs and clients of Pusher work with the settings of the guide', { tim
   const [publisher, client, ...more] = blocks.filter(({ language }) => language === 'sh')
   expect(more).toEqual([])
   await shell.run(usePorts(publisher?.text ?? ''))
+  // A reader is slower than the start of a program; pusher-js asks to authorize a channel once.
+  const isThere = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect({ host: '127.0.0.1', port: authPort })
+      socket.once('error', () => resolve(false))
+      socket.once('connect', () => resolve(socket.destroy().destroyed))
+    })
+  await waitFor('the endpoint that authorizes channels', isThere)
   const printed = await shell.run(usePorts(client?.text ?? ''))
   expect(printed).toContain('in the room: 1\npaid 7\n')
 })

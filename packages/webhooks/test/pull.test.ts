@@ -133,6 +133,8 @@ test('no more deliveries than the concurrency are in hand, and no pull asks for 
     },
   })
   let [atOnce, most, handled] = [0, 0, 0]
+  // The first waits for the second: how long each is verified decides nothing.
+  const both = Promise.withResolvers<void>()
   let stop: AbortController | undefined
   await run(service, {
     concurrency: 2,
@@ -142,6 +144,8 @@ test('no more deliveries than the concurrency are in hand, and no pull asks for 
     onDelivery: async () => {
       atOnce += 1
       most = Math.max(most, atOnce)
+      if (atOnce === 2) both.resolve()
+      await both.promise
       await new Promise((resolve) => setImmediate(resolve))
       atOnce -= 1
       handled += 1

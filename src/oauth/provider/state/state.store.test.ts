@@ -168,7 +168,9 @@ describe('a family', () => {
 test('a device polls at its interval, each for itself', async () => {
   for (const model of ['DeviceCode', 'Other']) for (const id of ['one', 'two']) await keep(id, { model })
   const poll = (id: string, spacingMs: number, model = 'DeviceCode') => notePoll(db, keyOf(id, model), spacingMs)
-  expect([await poll('one', 60_000), await poll('one', 60_000), await poll('one', 0)]).toEqual([true, false, true])
+  expect([await poll('one', 60_000), await poll('one', 60_000)]).toEqual([true, false])
+  // The column has milliseconds, so the instant of the poll may have been rounded up.
+  expect(await poll('one', -1)).toBe(true)
   expect([await poll('two', 60_000), await poll('one', 60_000, 'Other'), await poll('none', 0)]).toEqual([
     ...[true, true, false],
   ])
