@@ -114,7 +114,7 @@ test('realtime shows an event as it happens, and builds', async () => {
   const project = await ground.make('realtime')
   await project.checkTypes()
   const port = String(await findFreePort())
-  await start(project, 'start', { SIGNALBOX_URL: url, PORT: port }).waitForOutput(/Local: +http/)
+  await start(project, 'start', { SIGNALBOX_URL: url, PORT: port, NO_COLOR: '1' }).waitForOutput(/Local: +http/)
   const page = await browser.newPage()
   await page.goto(`http://127.0.0.1:${port}/`)
   await page.getByLabel('E-mail').fill(administrator.email)

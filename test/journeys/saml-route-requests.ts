@@ -7,7 +7,8 @@ export function buildSamlRouteRequests(fixture: { app: () => TestApp; account: (
   readMetadata: MakeRequest
   signIn: Record<string, MakeRequest>
 } {
-  let made: Promise<{ idp: FakeIdp; connection: string }> | undefined
+  /** One for each service: files of tests that share a process share this module too. */
+  const made = new WeakMap<TestApp, Promise<{ idp: FakeIdp; connection: string }>>()
   const connect = async () => {
     const app = fixture.app()
     const idp = await buildFakeIdp({ origin: 'https://idp.example', now: () => new Date(app.clock.now()) })
@@ -18,8 +19,9 @@ export function buildSamlRouteRequests(fixture: { app: () => TestApp; account: (
     return { idp, connection: body.data.document_id as string }
   }
   const find = () => {
-    made ??= connect()
-    return made
+    const found = made.get(fixture.app()) ?? connect()
+    made.set(fixture.app(), found)
+    return found
   }
   const readMetadata = async () => ({
     params: { id: fixture.account() },
