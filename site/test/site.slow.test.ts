@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { brotliDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SITE_PATH } from '../../src/http/reference/docs-page.ts'
@@ -33,7 +34,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'signalbox site '))
   const { PATH, HOME } = process.env
   const command = [join(SITE, 'build.ts'), '--service', '--out', folder]
-  execFileSync(process.execPath, command, { cwd: SITE, stdio: 'pipe', env: { PATH, HOME } })
+  // Not at a standstill: connections of this process would be taken for dead.
+  await promisify(execFile)(process.execPath, command, { cwd: SITE, maxBuffer: 64 * 1024 * 1024, env: { PATH, HOME } })
   manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'))
   elsewhere = createServer(async (request, response) => {
     const path = new URL(request.url ?? '/', 'http://site').pathname.slice(`${SITE_PATH}/`.length)
