@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
+import { runRounds } from '../base/rounds.ts'
 import type { WorkerLease } from './worker-lease.ts'
 
 /** Interval between renewals of the lease. */
@@ -46,12 +47,10 @@ export function keepRenewed(lease: WorkerLease, { clock, logger }: { clock: Cloc
     },
     run: async () => {
       isRunning = true
-      while (!stopping.signal.aborted) {
-        await renewNow().catch((error: unknown) => {
-          logger.warn({ err: error }, 'lease not renewed: see docs/operations.md, database')
-        })
-        await clock.sleep(RENEW_EVERY_MS, stopping.signal)
-      }
+      await runRounds({
+        ...{ clock, periodMs: RENEW_EVERY_MS, stop: stopping.signal, work: renewNow },
+        onError: (err) => logger.warn({ err }, 'lease not renewed: see docs/operations.md, database'),
+      })
       isRunning = false
     },
     stop: () => stopping.abort(),

@@ -13,8 +13,8 @@ interface ConflictProps {
   isRunning?: boolean
 }
 
-/** Says that somebody else changed what is being edited, and asks which of the two holds. */
-export function Conflict({ children, onReload, onOverwrite, isRunning = false }: ConflictProps) {
+/** Says that somebody else changed what is being edited, with what follows from that. */
+export function ConflictNotice({ children }: { children: ReactNode }) {
   const { t } = useTranslation()
   return (
     <Alert
@@ -25,6 +25,16 @@ export function Conflict({ children, onReload, onOverwrite, isRunning = false }:
       title={t('conflict.title')}
       data-testid="conflict"
     >
+      {children}
+    </Alert>
+  )
+}
+
+/** Says that somebody else changed what is being edited, and asks which of the two holds. */
+export function Conflict({ children, onReload, onOverwrite, isRunning = false }: ConflictProps) {
+  const { t } = useTranslation()
+  return (
+    <ConflictNotice>
       <Stack gap="xs">
         <Text size="sm">{t('conflict.text')}</Text>
         {children}
@@ -37,6 +47,6 @@ export function Conflict({ children, onReload, onOverwrite, isRunning = false }:
           </Button>
         </Group>
       </Stack>
-    </Alert>
+    </ConflictNotice>
   )
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import { type Keyring, KeyringError } from '../../base/keyring.ts'
+import { runRounds } from '../../base/rounds.ts'
 import type { OwnFault } from '../../outbound/own-fault/own-fault.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type MailContent, MailError, type MailTransport } from './mail.ts'
@@ -80,12 +81,10 @@ export function buildMailWorker(deps: MailWorkerDeps): MailWorker {
   }
 
   async function loop(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await drain().catch((error: unknown) =>
-        logger.warn({ err: error }, 'outbox of mails not read: see docs/operations.md, mail'),
-      )
-      await clock.sleep(POLL_MS, stopping.signal)
-    }
+    await runRounds({
+      ...{ clock, periodMs: POLL_MS, stop: stopping.signal, work: drain },
+      onError: (err) => logger.warn({ err }, 'outbox of mails not read: see docs/operations.md, mail'),
+    })
     transport?.close()
   }
 

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
+import { runRounds } from '../../base/rounds.ts'
 import { countSignIns } from '../../event/recording/sign-in-count.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { countEndedMessages } from '../../realtime/delivery/message-count.ts'
@@ -63,12 +64,11 @@ export function buildActivityCounter({
   }
   return {
     count,
-    run: async () => {
-      while (!stopping.signal.aborted) {
-        await count().catch((err) => logger.warn({ err }, 'activity not counted: see docs/operations.md, maintenance'))
-        await clock.sleep(PERIOD_MS, stopping.signal)
-      }
-    },
+    run: () =>
+      runRounds({
+        ...{ clock, periodMs: PERIOD_MS, stop: stopping.signal, work: count },
+        onError: (err) => logger.warn({ err }, 'activity not counted: see docs/operations.md, maintenance'),
+      }),
     stop: () => stopping.abort(),
   }
 }

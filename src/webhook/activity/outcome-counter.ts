@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
+import { runRounds } from '../../base/rounds.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { foldOutcomes } from './outcome.store.ts'
 
@@ -33,12 +34,11 @@ export function buildOutcomeCounter({
   }
   return {
     count,
-    run: async () => {
-      while (!stopping.signal.aborted) {
-        await count().catch((err) => logger.warn({ err }, 'outcomes not counted: see docs/operations.md, maintenance'))
-        await clock.sleep(PERIOD_MS, stopping.signal)
-      }
-    },
+    run: () =>
+      runRounds({
+        ...{ clock, periodMs: PERIOD_MS, stop: stopping.signal, work: count },
+        onError: (err) => logger.warn({ err }, 'outcomes not counted: see docs/operations.md, maintenance'),
+      }),
     stop: () => stopping.abort(),
   }
 }

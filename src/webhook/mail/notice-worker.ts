@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { ENGLISH, findLanguage } from '../../base/language/texts.ts'
+import { runRounds } from '../../base/rounds.ts'
 import { ACCOUNT_ADMIN_ROLE } from '../../identity/access/system-roles.ts'
 import type { MailChecks } from '../../identity/mail/mail-worker.ts'
 import { writeMails } from '../../identity/mail/outbox.ts'
@@ -83,14 +84,11 @@ export function buildNoticeWorker(deps: NoticeWorkerDeps): NoticeWorker {
 
   return {
     drain,
-    run: async () => {
-      while (!stopping.signal.aborted) {
-        await drain().catch((error: unknown) =>
-          logger.warn({ err: error }, 'mails about webhooks not written: see docs/operations.md, mail'),
-        )
-        await clock.sleep(POLL_MS, stopping.signal)
-      }
-    },
+    run: () =>
+      runRounds({
+        ...{ clock, periodMs: POLL_MS, stop: stopping.signal, work: drain },
+        onError: (err) => logger.warn({ err }, 'mails about webhooks not written: see docs/operations.md, mail'),
+      }),
     stop: () => stopping.abort(),
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
+import { runRounds } from '../../base/rounds.ts'
 import { withoutPost } from '../../delivery/post/signed-post.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { EndedAttempt } from '../delivery/outcome.ts'
@@ -53,12 +54,11 @@ export function buildLeaseEnder(deps: LeaseEnderDeps): LeaseEnder {
 
   return {
     endLapsed,
-    run: async () => {
-      while (!stopping.signal.aborted) {
-        await endLapsed().catch((err) => logger.warn({ err }, 'leases not ended: see docs/operations.md, maintenance'))
-        await clock.sleep(PERIOD_MS, stopping.signal)
-      }
-    },
+    run: () =>
+      runRounds({
+        ...{ clock, periodMs: PERIOD_MS, stop: stopping.signal, work: endLapsed },
+        onError: (err) => logger.warn({ err }, 'leases not ended: see docs/operations.md, maintenance'),
+      }),
     stop: () => stopping.abort(),
   }
 }

@@ -6,6 +6,7 @@ import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
+import { ConflictNotice } from '../../parts/conflict.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { withTag } from '../../parts/row-edit.ts'
 import { type Drafts, listOwnLosses, type RoleDiff } from './role-matrix.ts'
@@ -62,7 +63,11 @@ export function SaveRoles({
       error={save.error}
     >
       <Stack gap="sm">
-        {save.data === false && <StaleNotice />}
+        {save.data === false && (
+          <ConflictNotice>
+            <Text size="sm">{t('roles.stale')}</Text>
+          </ConflictNotice>
+        )}
         <Diffs diffs={diffs} />
         {lost.length > 0 && (
           <Alert color="red" variant="outline" icon={<Icon name="warn" />} title={t('roles.own-loss')}>
@@ -74,23 +79,6 @@ export function SaveRoles({
         <Text size="sm">{t('roles.save-text')}</Text>
       </Stack>
     </ConfirmDialog>
-  )
-}
-
-/** Says that somebody else changed a role after it was reviewed. */
-function StaleNotice() {
-  const { t } = useTranslation()
-  return (
-    <Alert
-      color="yellow"
-      variant="outline"
-      role="alert"
-      icon={<Icon name="warn" />}
-      title={t('conflict.title')}
-      data-testid="conflict"
-    >
-      <Text size="sm">{t('roles.stale')}</Text>
-    </Alert>
   )
 }
 

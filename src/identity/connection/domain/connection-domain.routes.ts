@@ -32,6 +32,13 @@ const PATH = '/api/v3/identity/account/{id}/connection/{connection}/domain'
 
 const changedOf = ({ id, account }: ConnectionDomainRecord) => [{ id, account, url: null }]
 
+/** The outcome of a proof, by whichever way. */
+const toProofOutcome = ({ domain, isChanged }: { domain: ConnectionDomainRecord; isChanged: boolean }) => ({
+  data: toConnectionDomainRow(domain),
+  message: isChanged ? 'Domain proven.' : 'Domain unchanged.',
+  changed: isChanged ? changedOf(domain) : [],
+})
+
 interface DomainPath {
   id: string
   connection: string
@@ -126,11 +133,7 @@ export const connectionDomainRoutes: Routes<ConnectionDomainDeps> = [
       handle: async (_deps, { db, params, scope, prepared, caller, now }) => {
         const proof = { by: 'dns' as const, isFound: prepared.isFound }
         const verified = await verifyConnectionDomain(db, { ...targetOf({ params, scope }), proof, caller, now })
-        return {
-          data: toConnectionDomainRow(verified.domain),
-          message: verified.isChanged ? 'Domain proven.' : 'Domain unchanged.',
-          changed: verified.isChanged ? changedOf(verified.domain) : [],
-        }
+        return toProofOutcome(verified)
       },
     },
   ),
@@ -150,11 +153,7 @@ export const connectionDomainRoutes: Routes<ConnectionDomainDeps> = [
       handle: async (_deps: ConnectionDomainDeps, { db, params, scope, caller, now }) => {
         const proof = { by: 'operator' as const }
         const verified = await verifyConnectionDomain(db, { ...targetOf({ params, scope }), proof, caller, now })
-        return {
-          data: toConnectionDomainRow(verified.domain),
-          message: verified.isChanged ? 'Domain proven.' : 'Domain unchanged.',
-          changed: verified.isChanged ? changedOf(verified.domain) : [],
-        }
+        return toProofOutcome(verified)
       },
     },
   ),
