@@ -17,6 +17,23 @@ CREATE INDEX account_name_idx ON public.account USING btree (name);
 CREATE INDEX account_name_parts_idx ON public.account USING gin (name gin_trgm_ops);
 CREATE INDEX account_updated_idx ON public.account USING btree (updated_at);
 
+create table "account_cell" (
+  account uuid not null,
+  cell text,
+  version bigint not null,
+  constraint account_cell_cell_fkey FOREIGN KEY (cell) REFERENCES cell(name),
+  constraint account_cell_pkey PRIMARY KEY (account)
+);
+CREATE INDEX account_cell_cell_idx ON public.account_cell USING btree (cell) WHERE (cell IS NOT NULL);
+
+create table "account_fence" (
+  account uuid not null,
+  version bigint not null,
+  state text not null,
+  constraint account_fence_pkey PRIMARY KEY (account),
+  constraint account_fence_state_check CHECK ((state = ANY (ARRAY['open'::text, 'held'::text, 'gone'::text])))
+);
+
 create table "account_invitation" (
   document_id uuid not null,
   account uuid not null,
@@ -82,6 +99,25 @@ create table "account_member_role" (
   constraint account_member_role_role_fkey FOREIGN KEY (role) REFERENCES role(document_id) ON DELETE CASCADE
 );
 CREATE INDEX account_member_role_role_idx ON public.account_member_role USING btree (role, created_at);
+
+create table "account_move" (
+  account uuid not null,
+  source text,
+  target text,
+  version bigint not null,
+  step text not null,
+  copied jsonb,
+  reason text,
+  runner text,
+  lease_until timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint account_move_check CHECK ((source IS DISTINCT FROM target)),
+  constraint account_move_pkey PRIMARY KEY (account),
+  constraint account_move_source_fkey FOREIGN KEY (source) REFERENCES cell(name),
+  constraint account_move_step_check CHECK ((step = ANY (ARRAY['hold'::text, 'drain'::text, 'copy'::text, 'switch'::text, 'release'::text, 'back'::text]))),
+  constraint account_move_target_fkey FOREIGN KEY (target) REFERENCES cell(name)
+);
 
 create table "activity_counted" (
   kind text not null,
@@ -208,6 +244,17 @@ create table "catalogue_sync" (
   constraint catalogue_sync_pkey PRIMARY KEY (catalogue)
 );
 
+create table "cell" (
+  name text not null,
+  database_url bytea not null,
+  state text not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  constraint cell_name_check CHECK ((name ~ '^[a-z][a-z0-9-]{0,30}$'::text)),
+  constraint cell_pkey PRIMARY KEY (name),
+  constraint cell_state_check CHECK ((state = ANY (ARRAY['joining'::text, 'active'::text, 'draining'::text])))
+);
+
 create table "connection" (
   document_id uuid not null,
   account uuid not null,
@@ -311,6 +358,14 @@ create table "contract" (
 );
 CREATE INDEX contract_account_idx ON public.contract USING btree (account, created_at DESC) WHERE ((deleted_at IS NULL) AND (account IS NOT NULL));
 CREATE INDEX contract_created_idx ON public.contract USING btree (created_at DESC, document_id DESC) WHERE (deleted_at IS NULL);
+
+create table "database_identity" (
+  is_only boolean not null default true,
+  home uuid not null,
+  cell text,
+  constraint database_identity_is_only_check CHECK (is_only),
+  constraint database_identity_pkey PRIMARY KEY (is_only)
+);
 
 create table "delivery_worker" (
   worker_id text not null,
@@ -424,6 +479,7 @@ create table "event_occurrence" (
   publish_client text,
   publish_address text,
   publish_detail jsonb,
+  origin text,
   constraint event_occurrence_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX event_occurrence_account_idx ON public.event_occurrence USING btree (account, created_at) WHERE (account IS NOT NULL);
@@ -505,6 +561,17 @@ create table "kept_mail" (
   text text not null,
   created_at timestamp(3) with time zone not null,
   constraint kept_mail_pkey PRIMARY KEY (document_id)
+);
+
+create table "log_intake" (
+  name text not null,
+  incarnation text not null,
+  sequence bigint not null,
+  runner text,
+  lease_until timestamp(3) with time zone,
+  taken_at timestamp(3) with time zone not null,
+  constraint log_intake_name_check CHECK ((name = 'events'::text)),
+  constraint log_intake_pkey PRIMARY KEY (name)
 );
 
 create table "login_code" (

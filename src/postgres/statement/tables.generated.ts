@@ -42,6 +42,18 @@ export interface Account {
   updated_by: string | null;
 }
 
+export interface AccountCell {
+  account: string;
+  cell: string | null;
+  version: number;
+}
+
+export interface AccountFence {
+  account: string;
+  state: string;
+  version: number;
+}
+
 export interface AccountInvitation {
   accepted_at: Timestamp | null;
   accepted_by: string | null;
@@ -81,6 +93,20 @@ export interface AccountMemberRole {
   created_at: Timestamp;
   member: string;
   role: string;
+}
+
+export interface AccountMove {
+  account: string;
+  copied: Json | null;
+  created_at: Timestamp;
+  lease_until: Timestamp | null;
+  reason: string | null;
+  runner: string | null;
+  source: string | null;
+  step: string;
+  target: string | null;
+  updated_at: Timestamp;
+  version: number;
 }
 
 export interface ActivityCounted {
@@ -208,6 +234,14 @@ export interface CatalogueSync {
   written: number;
 }
 
+export interface Cell {
+  created_at: Timestamp;
+  database_url: Buffer;
+  name: string;
+  state: string;
+  updated_at: Timestamp;
+}
+
 export interface Connection {
   account: string;
   certificates: string[] | null;
@@ -274,6 +308,12 @@ export interface Contract {
   status: string;
   updated_at: Timestamp;
   updated_by: string | null;
+}
+
+export interface DatabaseIdentity {
+  cell: string | null;
+  home: string;
+  is_only: Generated<boolean>;
 }
 
 export interface DeliveryWorker {
@@ -355,6 +395,7 @@ export interface EventOccurrence {
   excluded_webhook: string | null;
   is_purge: Generated<boolean>;
   ordinal: Generated<number | null>;
+  origin: string | null;
   publish_address: string | null;
   publish_api_key: string | null;
   publish_client: string | null;
@@ -454,6 +495,15 @@ export interface LoginFlow {
   secret: string;
   state_hash: Buffer;
   user: string | null;
+}
+
+export interface LogIntake {
+  incarnation: string;
+  lease_until: Timestamp | null;
+  name: string;
+  runner: string | null;
+  sequence: number;
+  taken_at: Timestamp;
 }
 
 export interface LoginThrottle {
@@ -1266,10 +1316,13 @@ export interface WebhookThrottle {
 
 export interface DB {
   account: Account;
+  account_cell: AccountCell;
+  account_fence: AccountFence;
   account_invitation: AccountInvitation;
   account_limit: AccountLimit;
   account_member: AccountMember;
   account_member_role: AccountMemberRole;
+  account_move: AccountMove;
   activity_counted: ActivityCounted;
   activity_sum: ActivitySum;
   address_proof: AddressProof;
@@ -1279,11 +1332,13 @@ export interface DB {
   audit_log: AuditLog;
   audit_publication: AuditPublication;
   catalogue_sync: CatalogueSync;
+  cell: Cell;
   connection: Connection;
   connection_domain: ConnectionDomain;
   connection_group_role: ConnectionGroupRole;
   connection_identity: ConnectionIdentity;
   contract: Contract;
+  database_identity: DatabaseIdentity;
   delivery_worker: DeliveryWorker;
   email_change: EmailChange;
   engine_grant: EngineGrant;
@@ -1297,6 +1352,7 @@ export interface DB {
   idempotency_key: IdempotencyKey;
   identity: Identity;
   kept_mail: KeptMail;
+  log_intake: LogIntake;
   login_code: LoginCode;
   login_flow: LoginFlow;
   login_throttle: LoginThrottle;
@@ -1379,6 +1435,9 @@ export interface Narrowed {
     document_id: Id<"account">;
     updated_by: Id<"user">;
   };
+  account_fence: {
+    state: "open" | "held" | "gone";
+  };
   account_invitation: {
     accepted_by: Id<"user">;
     account: Id<"account">;
@@ -1396,6 +1455,9 @@ export interface Narrowed {
   account_member_role: {
     member: Id<"account member">;
     role: Id<"role">;
+  };
+  account_move: {
+    step: "hold" | "drain" | "copy" | "switch" | "release" | "back";
   };
   activity_sum: {
     kind: "sign-in" | "realtime";
@@ -1415,6 +1477,9 @@ export interface Narrowed {
   };
   audit_log: {
     document_id: Id<"audit entry">;
+  };
+  cell: {
+    state: "joining" | "active" | "draining";
   };
   connection: {
     account: Id<"account">;
