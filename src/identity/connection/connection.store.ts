@@ -135,27 +135,27 @@ export async function insertConnection(db: Database, row: NewConnection): Promis
   return { ...kept, groupRoles, createdBy: by, updatedBy: by, createdAt: now, updatedAt: now }
 }
 
+/** The columns that one kind has, and the others leave null. */
+export type KindColumns = Pick<
+  NewConnection,
+  | 'issuer'
+  | 'clientId'
+  | 'scopes'
+  | 'groupsClaim'
+  | 'isEmailTrusted'
+  | 'ssoUrl'
+  | 'certificates'
+  | 'emailAttribute'
+  | 'nameAttribute'
+>
+
 /** Changes of a connection. Omitted members stay. */
 export type ConnectionChange = Partial<
-  Pick<
-    NewConnection,
-    | 'name'
-    | 'isEnabled'
-    | 'isEnforced'
-    | 'isJit'
-    | 'defaultRole'
-    | 'sessionHours'
-    | 'issuer'
-    | 'clientId'
-    | 'scopes'
-    | 'groupsClaim'
-    | 'isEmailTrusted'
-    | 'ssoUrl'
-    | 'certificates'
-    | 'emailAttribute'
-    | 'nameAttribute'
-    | 'secretEncrypted'
-  >
+  KindColumns &
+    Pick<
+      NewConnection,
+      'name' | 'isEnabled' | 'isEnforced' | 'isJit' | 'defaultRole' | 'sessionHours' | 'secretEncrypted'
+    >
 >
 
 const changeColumns = columnChange<ConnectionChange & { by: UserId; now: Date }>('connection', {

@@ -68,12 +68,10 @@ export function UserActions({ user }: { user: Schemas['User'] }) {
       {asked !== undefined && (
         <ConfirmDialog
           title={t(`users.${asked}`)}
-          label={t(`users.${asked}`)}
           isOpen
           onClose={close}
           onConfirm={() => act.mutate(asked)}
-          isRunning={act.isPending}
-          error={act.error}
+          change={act}
           {...(asked === 'delete' && { typed: user.email })}
         >
           <Text size="sm">{t(`users.${asked}-text`)}</Text>
