@@ -4,7 +4,7 @@ import { isObject } from './source/foreign.ts'
 /** The name in a map that stands for an endpoint without a filter. */
 const ALL = '*'
 
-/** What `--events` says, by the names of the source: event types here; none for one that is left out on purpose. */
+/** The map of `--events`: event types of this service by those of the source; none for one left out on purpose. */
 export type EventMap = ReadonlyMap<string, readonly string[]>
 
 /** The event types of a webhook, or the names of the source that nothing stands for. */

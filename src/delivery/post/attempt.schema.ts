@@ -19,7 +19,7 @@ export interface LoggedAttempt {
 
 const Milliseconds = nullable(Type.Number())
 
-/** Why an attempt did not succeed. */
+/** Class of a failed attempt. */
 const ErrorClassSchema = named(
   'AttemptErrorClass',
   enumSchema(ERROR_CLASSES, {

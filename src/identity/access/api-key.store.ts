@@ -104,7 +104,7 @@ export function endAccountApiKeyRows(
 export interface KeyMakerFacts {
   /** Whether the session or key of the token is unrevoked and unexpired, and its user active. */
   isTokenLive: boolean
-  /** When the key of the token expires; null for a session and for a key that does not expire. */
+  /** Expiry of the key of the token; null for a session and for a key that does not expire. */
   tokenExpiresAt: Date | null
   /** The number of the user's keys that are unrevoked and unexpired. */
   liveKeys: number

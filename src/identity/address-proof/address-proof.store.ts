@@ -42,7 +42,7 @@ export interface NewAddressProof
 /** The limit that refuses a proof; null when it is kept. */
 export type ProofRefusal = 'address' | 'network' | 'total' | null
 
-/** What is known about the address of a sign-up. */
+/** Facts about the address of a sign-up. */
 export interface SignUpAddress {
   /** Whether a user has it. */
   isKnown: boolean
@@ -92,14 +92,14 @@ export const admitSignUp = defineAdmission<SignUpAddress>('open sign-ups of an a
 
 const describe = statement<SignUpAddress, { email: string; now: Date }>(`select ${OF_SIGN_UP}`)
 
-/** What is known about an address. */
+/** Facts about an address. */
 export async function findSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
   const [row] = await describe(db, { email, now })
   return row ?? { isKnown: true, isInvited: false }
 }
 
 /**
- * Whoever created a user may have given it a password, and wait for the owner of an address that nobody proved: such a user
+ * The creator of a user may have set a password and wait for the owner of the address to prove it: such a user
  * gets no mail (docs/contract/sessions.md#sign-in-by-mail).
  */
 const ofMailedUser = (column: string) => `

@@ -42,13 +42,13 @@ export interface ProofBrowser {
   next: string | undefined
 }
 
-/** Where a request for a proof comes from: `browser` only for a page. */
+/** Origin of a request for a proof: `browser` only for a page. */
 export interface ProofOrigin {
   address: string
   browser?: ProofBrowser | undefined
 }
 
-/** Where the browser that asked for a proof continues; nowhere in another browser. */
+/** Target of the browser that asked for a proof; another browser has none. */
 export type ProofGoal = Partial<Pick<AddressProof, 'redirectUrl' | 'next'>>
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest()
@@ -81,7 +81,7 @@ type OriginColumns =
   | 'wideNetworkLimit'
   | 'totalLimit'
 
-/** What a proof keeps of its request, and its limits. A longer goal is not kept. */
+/** Parts of its request that a proof keeps, with their limits. A longer goal is not kept. */
 function describeOrigin({ address, browser }: ProofOrigin): Pick<NewAddressProof, OriginColumns> {
   const networks = listNetworks(address)
   const isKept = (browser?.redirectUrl?.length ?? 0) + (browser?.next?.length ?? 0) <= GOAL_LIMIT
@@ -153,7 +153,7 @@ export async function keepMailLogin(
   return { ...user, isKept: refusal === null }
 }
 
-/** What is known about the address of a sign-up. */
+/** Facts about the address of a sign-up. */
 export function describeSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
   return findSignUpAddress(db, email, now)
 }

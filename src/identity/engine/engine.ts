@@ -34,7 +34,7 @@ export interface EngineStart {
 
 /** A started sign-in. */
 export interface StartedFlow {
-  /** Where the browser continues. */
+  /** URL at which the browser continues. */
   redirectUrl: string
   /** State that `complete` needs and the browser must not see: the PKCE verifier, the nonce. Stored encrypted. */
   secret: Record<string, string>
@@ -64,7 +64,7 @@ export interface EngineCompletion {
   callback: CallbackParameters
   /** The name that the provider posted beside its answer; it does so at the first sign-in only. */
   postedName: string | null
-  /** What the provider posted instead of an answer in the query, verified where it was posted. */
+  /** Answer that the provider posted instead of one in the query; verified at the route that received it. */
   postedAnswer?: string | null
   /** Whether the caller needs the session of the user at a managed engine; otherwise it is revoked. Default false. */
   keepsSession?: boolean

@@ -29,7 +29,7 @@ export interface ImportedUser {
 }
 
 /**
- * What became of a user. `already`: its id is there, of an earlier import, deleted ones among them. `email_taken`: another
+ * Outcome for a user. `already`: its id exists, also deleted, from an earlier import. `email_taken`: another
  * user has its address, and nothing was made. Of a `created` one, `left` has the identities and passkeys that another
  * user has.
  */
@@ -42,7 +42,7 @@ interface ImportDeps {
   keyring: Keyring
 }
 
-/** What an import of these users would make of each, in their order, but for passkeys. Changes nothing. */
+/** Outcome of an import for each of these users, in their order, but for passkeys. Changes nothing. */
 export async function previewImport(db: Database, users: readonly ImportedUser[]): Promise<ImportOutcome[]> {
   const rows = users.map(toPreview)
   return decideImport(rows, await findKnownOfImport(db, rows)).map(({ kind, left }) =>

@@ -29,7 +29,7 @@ export interface LinkMailFacts {
   link: string
   /** `BRAND_NAME`, which users know the service by. */
   serviceName: string
-  /** What another user chose and the recipient may not know: `account` of an invitation, the new `email`. */
+  /** Texts chosen by another user: `account` of an invitation, the new `email`. */
   named?: Readonly<Record<string, string>>
 }
 

@@ -53,7 +53,7 @@ const PBKDF2 = new RegExp(`^\\$pbkdf2-(sha1|sha224|sha256|sha384|sha512)\\$i=(\\
 /** The last character has four bits of the 23 bytes and two that are 0. */
 const BCRYPT = /^\$2[aby]\$(\d\d)\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{30}[.CGKOSWaeimquy26])$/
 
-/** Why a hash is not kept. `unknown`: it has no form that is read here. */
+/** Reasons for which a hash is not kept. `unknown`: its form is not supported. */
 export type ForeignFault = 'unknown' | 'too_weak' | 'too_costly'
 
 /** Reads a hash of another system by its text; undefined for another form. In linear time. Pure. */
@@ -96,7 +96,7 @@ function readBcrypt(text: string): ForeignHash | undefined {
   return { kind: 'bcrypt', cost: Number(cost), salt, tag }
 }
 
-/** Why this hash is not kept; undefined when it is. Pure. */
+/** Reason for which this hash is not kept; undefined when it is. Pure. */
 export function findForeignFault(hash: ForeignHash): ForeignFault | undefined {
   if (hash.kind !== 'bcrypt' && !hasUsableBytes(hash)) return 'unknown'
   switch (hash.kind) {

@@ -28,7 +28,7 @@ export const SIGN_UP_LIFETIME_MS = 3_600_000
 /** The page of the link of a sign-up. */
 export const SIGN_UP_CONFIRM = '/auth/sign-up/confirm'
 
-/** Who may sign up with e-mail and password: `SIGN_UP` and `SIGN_UP_EMAIL_DOMAINS`. */
+/** Rule for sign-ups with e-mail and password: `SIGN_UP` and `SIGN_UP_EMAIL_DOMAINS`. */
 export interface SignUpRules {
   mode: 'closed' | 'invited' | 'open'
   /** Domains of the allowed addresses, in lower case; none for all. */

@@ -24,7 +24,7 @@ export const StartHandshakeBody = named(
   ),
 )
 
-/** Where the browser continues (docs/contract/sso.md#handshake). */
+/** URL at which the browser continues (docs/contract/sso.md#handshake). */
 export const HandshakeRow = named(
   'Handshake',
   Type.Object({

@@ -18,7 +18,7 @@ export interface Interaction {
   lastAnswers: Record<string, unknown>
   /** The family of tokens that the browser has already. */
   tokenFamilyId: string | null
-  /** Where the browser continues after the answer. */
+  /** URL at which the browser continues after the answer. */
   returnTo: string
   createdAt: Date
   isAnswered: boolean

@@ -33,7 +33,7 @@ export interface EngineUser {
 
 /** A decision as the engine took it. */
 export interface DecidedConsent {
-  /** Where the browser continues. */
+  /** URL at which the browser continues. */
   authorizeUrl: string
   /** The app; null if an earlier consent covers the request, because the engine then names none. */
   clientId: string | null

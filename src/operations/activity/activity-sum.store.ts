@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
-/** What is counted: sign-ins, or realtime messages. */
+/** Kinds of counted activity. */
 export type ActivityKind = 'sign-in' | 'realtime'
 
 /** A sum of one bucket. */
@@ -89,10 +89,10 @@ const deleteOld = statement<
   select greatest((select count(*) from minutes), (select count(*) from hours), (select count(*) from quarters),
     (select count(*) from days))::int as deleted`)
 
-/** Ages at which the sums of each width end, in hours: the range that it serves, and some more. */
+/** Retention of the sums of each width, in hours: the range that it serves, and some more. */
 const KEPT_HOURS = { minutes: 2, hours: 25, quarters: 8 * 24, days: 31 * 24 }
 
-/** Deletes sums that no range has any more, up to `limit` of a width. Returns the number of the width with the most. */
+/** Deletes sums outside every range, up to `limit` of a width. Returns the number of the width with the most. */
 export async function deleteOldSums(db: Database, now: Date, limit: number): Promise<number> {
   const before = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
   const { minutes, hours, quarters, days } = KEPT_HOURS

@@ -38,7 +38,7 @@ export function listProcessSkews(
   return list(db, { since, until, limit })
 }
 
-/** Deletes up to `limit` processes that last reported themselves before `before`. Returns how many went. */
+/** Deletes up to `limit` processes that last reported themselves before `before`. Returns their number. */
 const deleteOldSkews = deletionOfOld('process_skew', { key: 'process', time: 'seen_at' })
 
 /** Retention of the skew of a process after its last report. */

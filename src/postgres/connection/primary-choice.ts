@@ -7,7 +7,7 @@ const LOOK_AGAIN_MS = 200
 /** Wait for the other servers once the primary, or another one, has answered. */
 const OTHERS_LIMIT_MS = 300
 
-/** What a server that takes changes, or could, says of itself. */
+/** Answer of a server that takes changes, or could. */
 export interface PrimaryAnswer {
   /** Its sessions begin read-only (`default_transaction_read_only`). */
   isReadOnly: boolean
@@ -39,7 +39,7 @@ export interface PrimaryChoice {
   distrust(host: string): void
   /** Registers a connection, which is ended when another server is the primary. Returns its removal. */
   enter(connection: ServerConnection): () => void
-  /** How often another server became the primary. */
+  /** Number of changes of the primary. */
   countSwitches(): number
   /** Calls `listen` when another server is the primary. Returns the removal. */
   onSwitch(listen: () => void): () => void

@@ -11,7 +11,7 @@ const RETRY_WAIT_MS = 50
 /** Limit of the question what a replica has: one that hangs must not hold its readers. */
 const ANSWER_LIMIT_MS = 1_000
 
-/** What the primary has flushed, and so every change that was committed before. */
+/** Flushed position of the primary; it covers every change committed before. */
 export interface PrimaryPosition {
   /** Of the write-ahead log, as PostgreSQL writes it: `16/B374D848`. */
   lsn: string
@@ -46,7 +46,7 @@ export interface ReplicaDeps {
   readPosition(): Promise<PrimaryPosition>
   connectReplica(): Promise<pg.PoolClient>
   connectPrimary(): Promise<pg.PoolClient>
-  /** How long a read waits for the replica (`DATABASE_READ_LAG_MS`). */
+  /** Time for which a read waits for the replica (`DATABASE_READ_LAG_MS`). */
   lagLimitMs: number
   monotonicMs(): number
   sleep(ms: number): Promise<void>

@@ -18,7 +18,7 @@ const note = statement<never, { now: Date }>(`
   select note_webhook_mail(x.a, x.b, x.c, x.d, x.e, x.f, $now)
   from unnest(${listArrays(NOTICE_COLUMNS)}) with ordinality as x (a, b, c, d, e, f, n) order by x.n`)
 
-/** Notes what mails are to tell, in this order, in the transaction that changes the locked webhooks. */
+/** Stores notices for mails, in this order, in the transaction that changes the locked webhooks. */
 export async function noteMails(db: Database, notices: readonly MailNotice[], now: Date): Promise<void> {
   if (notices.length === 0) return
   const rows = notices.map((notice) => [
@@ -36,7 +36,7 @@ export async function noteMails(db: Database, notices: readonly MailNotice[], no
 interface Pace {
   /** Delay between the first notice and the mails, in seconds. Notices within it share a mail. */
   collectS: number
-  /** From the mails of an account to its next ones, in seconds. */
+  /** Minimum interval between mails of an account, in seconds. */
   paceS: number
   limit: number
 }
@@ -76,7 +76,7 @@ export async function lockDueTurn(db: Database, now: Date): Promise<MailTurn | u
   return row
 }
 
-/** A notice with what its webhook is now. */
+/** A notice with the present state of its webhook. */
 export interface DueNotice {
   webhook: WebhookId
   kind: MailKind
@@ -86,7 +86,7 @@ export interface DueNotice {
   name: string | null
   url: string
   contacts: UserId[]
-  /** Whether it still holds: the webhook exists in the living account, and is active or disabled as it says. */
+  /** Whether it still holds: webhook and account exist, and the webhook is active or disabled as noticed. */
   holds: boolean
 }
 
@@ -104,7 +104,7 @@ const selectDue = statement<DueNotice, { account: AccountId; limit: number }>(`
   from due d cross join lateral (select * from webhook x where x.document_id = d.webhook offset 0) w
   order by d.created_at, d.webhook`)
 
-/** The notices of an account that are to be told, the oldest first, locked until the transaction ends. */
+/** The open notices of an account, oldest first, locked until the transaction ends. */
 export function listDueNotices(db: Database, due: { account: AccountId; limit: number }): Promise<DueNotice[]> {
   return selectDue(db, due)
 }
@@ -179,7 +179,7 @@ const insertRecipients = statement<never, { webhooks: readonly string[] }>(`
   select x.a, x.b, x.c, string_to_array(x.d, ',')::uuid[]
   from unnest(${listArrays(RECIPIENT_COLUMNS)}, $webhooks::text[]) as x (a, b, c, d)`)
 
-/** To whom a mail goes, and what it is about. */
+/** Recipient and webhooks of a mail. */
 export interface MailRecipient {
   mail: MailId
   user: UserId
@@ -187,7 +187,7 @@ export interface MailRecipient {
   webhooks: readonly WebhookId[]
 }
 
-/** Stores to whom mails of the outbox go. */
+/** Stores the recipients of mails in the outbox. */
 export async function insertMailRecipients(db: Database, recipients: readonly MailRecipient[]): Promise<void> {
   const rows = recipients.map(({ mail, user, account }) => [mail, user, account])
   const webhooks = recipients.map((recipient) => recipient.webhooks.join(','))

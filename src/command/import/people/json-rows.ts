@@ -7,7 +7,7 @@ export interface JsonRow {
   value: unknown
 }
 
-/** How an export file is made: rows one after the other or in one list, or one document whose lists have the rows. */
+/** Form of an export file: rows one after the other or in one list, or one document whose lists have the rows. */
 export type ExportForm = 'rows' | 'document'
 
 /** Longest row, in characters. A user has some 2 KB; a page of an API comes as one row. */

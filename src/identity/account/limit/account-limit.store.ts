@@ -35,7 +35,7 @@ export interface AccountWithUse {
   account: AccountId
   own: LimitOverrides
   use: AccountUse
-  /** When the account was created. */
+  /** Creation of the account. */
   createdAt: Date
   /** Time of the last change of its own limits; without any, its creation. */
   updatedAt: Date

@@ -92,7 +92,7 @@ interface Entrant {
 }
 
 async function findEntrant(tx: Database, place: EntryPlace, person: ProvenPerson): Promise<Entrant | undefined> {
-  // What the provider may not assert leads to no user.
+  // An address that the provider may not assert leads to no user.
   if (!place.isInside || person.email === null || !person.isEmailVerified) return undefined
   const isLinked = place.isKnownLiving && place.knownUser !== null
   const userId = isLinked ? place.knownUser : (await findUserOfAddress(tx, person.email))?.id
@@ -104,7 +104,7 @@ async function findEntrant(tx: Database, place: EntryPlace, person: ProvenPerson
   const asked = { userId, connection, account, subject: person.subject, role: ACCOUNT_ADMIN_ROLE }
   const { isOtherAdmin, ...known } = await findEntryFacts(tx, asked)
   const user = await loadUser(tx, userId)
-  // It was found before it was locked.
+  // The address may have changed between look-up and lock.
   if (!isLinked && foldEmail(user.email) !== foldEmail(person.email)) return undefined
   const facts: EntryUser = {
     ...known,

@@ -93,7 +93,7 @@ export function buildSupabaseClient(options: {
     },
     readSettings: () => call('/settings', { method: 'GET' }),
     hasOAuth: async () => {
-      // Where it is off, there is no such path.
+      // The path exists only while the server is on.
       const answer = await call('/oauth/authorizations/none', { method: 'GET' })
       return !answer.ok && answer.code === 'no_authorization'
     },

@@ -28,7 +28,7 @@ const NOTICES = {
   'email-cancelled': 'profile.email-cancelled',
 } as const
 
-/** What a form of the page says about a problem of its operation, by the code or the reason of the problem. */
+/** Messages of the forms of the page, by the code or the reason of the problem of their operation. */
 const MESSAGES: Readonly<Record<string, TextKey>> = {
   unsafe_character: 'profile.name-unsafe',
   blank: 'profile.name-blank',

@@ -9,13 +9,13 @@ import { CLEAN_ADDRESS } from './clean-address.ts'
 import { findErrorMessage } from './error-message.ts'
 import { buildPage } from './page.ts'
 
-/** Where a user continues after an error. */
+/** Link that follows an error. */
 export interface Continuation {
   href: string
   label: TextKey
 }
 
-/** Where a user continues after a problem with a cause of its own. */
+/** Links that follow a problem, by its cause. */
 const WAYS: Readonly<Record<string, Continuation>> = {
   'link_invalid.answered': { href: '/auth/apps', label: 'problem.to-apps' },
   'link_invalid.other_browser': { href: '/auth/', label: 'problem.to-home' },

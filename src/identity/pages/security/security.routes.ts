@@ -36,7 +36,7 @@ import { buildAppPage, buildRecoveryCodesPage, buildSecurityPage, SECURITY } fro
 /** Dependencies of the pages of second factors. */
 export interface SecurityPageDeps extends PageDeps, FactorDeps {}
 
-/** Where the browser continues after a fresh proof. */
+/** Page at which the browser continues after a fresh proof. */
 export const RETURN = `${SECURITY}?notice=confirmed`
 
 /** The messages of the page, by their name in a redirect. */

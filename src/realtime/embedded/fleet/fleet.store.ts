@@ -91,7 +91,7 @@ const sweep = statement<never, { messages: Date; processes: Date }>(`
   with messages as (delete from realtime_relay where created_at < $messages)
   delete from realtime_process where seen_at < $processes`)
 
-/** Deletes old messages, and processes that ended without saying so. */
+/** Deletes old messages, and processes that ended without an announcement. */
 export async function sweepFleet(db: Database, before: { messages: Date; processes: Date }): Promise<void> {
   await sweep(db, before)
 }

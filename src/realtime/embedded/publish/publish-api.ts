@@ -114,7 +114,9 @@ async function publishBatch(context: RealtimeContext, { application, body }: Sig
   return { status: 200, body: { batch } }
 }
 
-/** Passes events to the other processes first: a publisher that reads a refusal publishes again, and nothing arrives twice. */
+/**
+ * Passes events to the other processes first: if that fails, the publisher can repeat the request without duplicates.
+ */
 async function publish(
   context: RealtimeContext,
   application: Application,

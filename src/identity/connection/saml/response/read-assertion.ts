@@ -1,7 +1,7 @@
 import { childrenOf, isElement, textOf, type XmlElement } from '../xml/xml-document.ts'
 import { refuse, type SamlRefused } from './saml-refusal.ts'
 
-/** What a response is checked against. */
+/** Expected values of a response. */
 export interface Expected {
   /** Entity id of the identity provider. */
   issuer: string
@@ -23,7 +23,7 @@ export interface CheckedAssertion {
   statements: readonly XmlElement[]
 }
 
-/** How far the clock of an identity provider may be off. */
+/** Tolerance for the clock of an identity provider. */
 const CLOCK_SKEW_MS = 60_000
 
 /** Longest lifetime of an assertion: its id is kept until then. */

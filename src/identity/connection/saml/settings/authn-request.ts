@@ -1,7 +1,7 @@
 import { deflateRawSync } from 'node:zlib'
 import { escapeXml } from '../xml/escape-xml.ts'
 
-/** What a request says of us, and to whom. */
+/** Sender and recipient of a request. */
 export interface AuthnRequestFacts {
   /** Id of the request, an XML name: `InResponseTo` of the answer. */
   id: string

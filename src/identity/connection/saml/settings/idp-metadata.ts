@@ -13,7 +13,7 @@ export interface IdpMetadata {
   wantsSignedRequests: boolean
 }
 
-/** Why metadata is refused: a code, and a sentence with the remedy. */
+/** Refusal of metadata: a code, and a sentence with the remedy. */
 export interface MetadataFault {
   code:
     | XmlFault
