@@ -43,7 +43,7 @@ export async function findApiKeyWithHoldings(
   return row
 }
 
-/** A key that is to be. */
+/** A new key. */
 type NewApiKey = Pick<ApiKeyRecord, 'id' | 'userId' | 'account' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
   tokenHash: Buffer
   now: Date
@@ -114,7 +114,7 @@ export interface KeyMakerFacts {
   holdings: Holdings
 }
 
-/** The token by which a key is to be created, and the account of the key. */
+/** The token that creates a key, and the account of the key. */
 interface KeyMaker {
   userId: UserId
   sessionId: SessionId | null

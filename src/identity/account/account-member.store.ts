@@ -57,7 +57,7 @@ export function selectAccountMembers(db: Database, account: string) {
 const selectAmong = statement<{ user: UserId }, { account: string; users: readonly string[] }>(`
   select m."user" from account_member m where m.account = $account and m."user" = any($users::uuid[])`)
 
-/** Those of the users who are members of the account. */
+/** The users among these who are members of the account. */
 export async function findMembersAmong(db: Database, account: string, users: readonly string[]): Promise<UserId[]> {
   return (await selectAmong(db, { account, users })).map(({ user }) => user)
 }
@@ -71,7 +71,7 @@ export interface Candidate {
   email: string | null
   name: string | null
   holdings: Holdings
-  /** The account that the user belongs to alone, because a connection of it knows the user. */
+  /** The only account that the user may belong to, because a connection of it knows the user. */
   connectedAccount: AccountId | null
   /** Whether the account signs members with the address of this user in by a connection alone. */
   isClosedThere: boolean
@@ -120,7 +120,7 @@ export async function lockCandidate(
   return { ...candidate, member: id === null ? undefined : (found as AccountMemberRecord) }
 }
 
-/** A membership that is to be. */
+/** A new membership. */
 interface NewMember {
   id: AccountMemberId
   account: AccountId
@@ -143,7 +143,9 @@ export async function insertFirstMember(db: Database, row: NewMember): Promise<v
   await insert(db, row)
 }
 
-/** Adds a user who is no member to an account, with these locked roles, with the last statement of the transaction. */
+/**
+ * Adds a user who is not a member to an account, with these locked roles, with the last statement of the transaction.
+ */
 export async function insertAccountMember(
   db: Database,
   row: NewMember & { roles: RoleId[] },

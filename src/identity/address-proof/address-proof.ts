@@ -100,8 +100,8 @@ function describeOrigin({ address, browser }: ProofOrigin): Pick<NewAddressProof
 }
 
 /**
- * Throws 429 or 503 for a request beyond the limit of its network or of everybody. The limit of an address is not shown:
- * it would reveal that somebody else asks for this address.
+ * Throws 429 or 503 for a request beyond the limit of its network or the total limit. The limit of an address is not
+ * shown: it would reveal requests of others for this address.
  */
 function checkAdmitted(refusal: ProofRefusal): void {
   if (refusal === 'network')
@@ -126,8 +126,8 @@ interface AskedProof {
 }
 
 /**
- * Keeps a sign-up until its link is used, and reads what its address is, in the caller's transaction. `isKept` is false
- * beyond the limit of the address. Throws 429 or 503 beyond the other limits.
+ * Keeps a sign-up until its link is used, and reads the facts about its address, in the caller's transaction. `isKept`
+ * is false beyond the limit of the address. Throws 429 or 503 beyond the other limits.
  */
 export async function keepSignUp(
   db: Database,
@@ -166,7 +166,7 @@ export function findProof(
   return findAddressProof(db, { tokenHash: hashProofToken(token), purpose, now })
 }
 
-/** Uses the sign-up of a link up, with every other one of its address. Of two concurrent uses one succeeds. */
+/** Spends the sign-up of a link, with every other one of its address. Of two concurrent uses one succeeds. */
 export function takeSignUp(
   db: Database,
   { token, now }: { token: string; now: Date },

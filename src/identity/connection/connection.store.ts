@@ -87,7 +87,7 @@ export async function findSignInConnection(db: Database, id: string): Promise<Si
   return found
 }
 
-/** Creations in one account follow each other, so that they count each other. */
+/** Creations in one account are serialized, so that they count each other. */
 const countConnections = countBehindLock<{ id: AccountId; connections: number }, { account: string }>({
   counts: 'connections of an account',
   lock: 'account',
@@ -95,12 +95,12 @@ const countConnections = countBehindLock<{ id: AccountId; connections: number },
   read: 'select a.document_id as id, count_connections(a.document_id) as connections from locked a',
 })
 
-/** Locks an account until the transaction ends, and counts its connections. Undefined when there is no such account. */
+/** Locks an account until the transaction ends, and counts its connections. Undefined for an unknown account. */
 export async function countConnectionsOf(db: Database, account: string): Promise<number | undefined> {
   return (await countConnections(db, { account }))[0]?.connections
 }
 
-/** A connection that is to be. */
+/** A new connection. */
 export type NewConnection = Omit<ConnectionRecord, 'createdBy' | 'updatedBy' | 'createdAt' | 'updatedAt'> & {
   secretEncrypted: string | null
   by: UserId

@@ -94,7 +94,7 @@ export type EngineRefusal =
   | 'callback_incomplete'
   /** The answer is not from the requested provider (RFC 9207, RFC 9700 section 4.4). */
   | 'issuer_mismatch'
-  /** The answer that the provider posted proves nobody (docs/contract/saml.md#refusals). */
+  /** The posted answer of the provider is not a valid proof (docs/contract/saml.md#refusals). */
   | 'answer_refused'
   /** The provider refused the code. */
   | 'code_refused'
@@ -110,7 +110,7 @@ export type EngineRefusal =
   | 'email_unverified'
   /** The provider did not answer, or not in its protocol. */
   | 'provider_fault'
-  /** This process could not ask the provider, for want of something of its own (docs/contract/delivery.md#whose-fault). */
+  /** This process could not ask the provider, for a fault of its own (docs/contract/delivery.md#whose-fault). */
   | 'own_fault'
 
 /** The result of a completed sign-in. `detail` names the broken rule, without tokens or personal data. */

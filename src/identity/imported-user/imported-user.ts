@@ -13,7 +13,7 @@ import {
   type NewImportedUser,
 } from './imported-user.store.ts'
 
-/** A user of another system, as it is to be here (docs/contract/identity.md#imported-users). */
+/** A user of another system to create here (docs/contract/identity.md#imported-users). */
 export interface ImportedUser {
   id: UserId
   email: string
@@ -51,8 +51,8 @@ export async function previewImport(db: Database, users: readonly ImportedUser[]
 }
 
 /**
- * Imports users, in the caller's transaction, with the role `member`. A user of an earlier import is left as it is. Nobody
- * is mailed. Returns what became of each, in their order.
+ * Imports users, in the caller's transaction, with the role `member`. A user of an earlier import is unchanged. No
+ * mail is sent. Returns the outcome for each, in their order.
  */
 export async function importUsers(
   deps: ImportDeps,
@@ -66,7 +66,7 @@ export async function importUsers(
   const inserted = fresh.length > 0 ? await insertImportedUsers(tx, fresh, now) : undefined
   return decisions.map(({ kind, row, left }, at) => {
     if (kind !== 'create') return { kind }
-    // Somebody signed up with the address since it was looked up.
+    // A user has signed up with the address since the look-up.
     if (!inserted?.ids.has(row.id)) return { kind: 'email_taken' }
     const kept = row.passkeys.filter(({ credentialId }) => inserted.credentialIds.has(credentialId))
     const asked = rows[at]?.passkeys.length ?? 0

@@ -33,7 +33,7 @@ export interface LinkMailFacts {
   named?: Readonly<Record<string, string>>
 }
 
-/** The mail `name`. What others chose is quoted. Pure. */
+/** The mail `name`. Texts chosen by others are quoted. Pure. */
 export function buildLinkMail(name: keyof typeof CLOSINGS, facts: LinkMailFacts): MailContent {
   const { texts, link, serviceName: service, named = {} } = facts
   const quoted = Object.fromEntries(Object.entries(named).map(([key, value]) => [key, quoteName(value)]))

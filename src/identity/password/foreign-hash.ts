@@ -2,8 +2,8 @@ import type { ForeignWork } from './foreign-work.ts'
 import { HASH_MEMORY_LIMIT } from './hash-cost.ts'
 
 /**
- * Hashes that another system has made (docs/contract/sessions.md#imported-passwords). They are stored as `imported` and
- * a PHC string, or bcrypt's own form: a hash of this service never begins so, and has other rules for the text of the
+ * Hashes of other systems (docs/contract/sessions.md#imported-passwords). They are stored as `imported` and a PHC
+ * string, or bcrypt's own form: a hash of this service never begins so, and has other rules for the text of the
  * password.
  */
 const TAG = 'imported'
@@ -29,14 +29,14 @@ export type Pbkdf2Digest = keyof typeof DIGEST_BYTES
 
 export const isPbkdf2Digest = (text: string): text is Pbkdf2Digest => Object.hasOwn(DIGEST_BYTES, text)
 
-/** The most that a stored hash may ask of a sign-in: one to two seconds of a core each. */
+/** Maximum cost of a stored hash: one to two seconds of a core each. */
 const ARGON2_PASSES_LIMIT = 1024
 /** Memory in KiB times passes: a quarter more than Logto needs. */
 const ARGON2_WORK_LIMIT = 5 * HASH_MEMORY_LIMIT
 const PBKDF2_ITERATIONS_LIMIT = 1_500_000
 const BCRYPT_COST_LIMIT = 14
 
-/** The least that is kept: a hash below is found by guessing at the rate of a plain digest. */
+/** Minimum cost of a stored hash: below it, guessing is as fast as for a plain digest. */
 const ARGON2_WORK_MIN = 4096
 const PBKDF2_ITERATIONS_MIN = 1000
 const BCRYPT_COST_MIN = 8
@@ -147,7 +147,7 @@ export function readStoredForeignHash(stored: string): ForeignHash | undefined {
 
 /** The work that computes the tag of a password under this hash, and the tag that it must give. Pure. */
 export function planForeignCheck(hash: ForeignHash, password: string): { work: ForeignWork; expected: Buffer } {
-  // As it was typed: other systems do not normalize.
+  // As typed: other systems do not normalize.
   const message = Buffer.from(password)
   switch (hash.kind) {
     case 'argon2': {

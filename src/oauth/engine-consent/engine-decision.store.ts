@@ -83,7 +83,7 @@ const release = statement<never, { authorizationId: string }>(
   'delete from oauth_engine_decision where authorization_id = $authorizationId and authorize_url is null',
 )
 
-/** Gives a claim up whose question the engine refused. */
+/** Releases a claim whose authorization the engine refused. */
 export async function releaseDecision(db: Database, authorizationId: string): Promise<void> {
   await release(db, { authorizationId })
 }
@@ -100,8 +100,8 @@ const removeOld = statement<{ authorization_id: string }, { before: Date; limit:
   returning authorization_id`)
 
 /**
- * Deletes decisions from before `before`, `limit` at most, except the last approval of each user and app: the hook reads
- * its scopes. Returns how many.
+ * Deletes decisions from before `before`, `limit` at most, except the last approval of each user and app: the hook
+ * reads its scopes. Returns their number.
  */
 export async function deleteOldDecisions(db: Database, before: Date, limit: number): Promise<number> {
   return (await removeOld(db, { before, limit })).length

@@ -83,8 +83,8 @@ export function compileFragment<Row>({ text, values }: Fragment): CompiledQuery<
 type Join = <Row>(parts: readonly Fragment[], write: (texts: readonly string[]) => string) => CompiledQuery<Row>
 
 /**
- * Builds what joins parts in one place of the program, where the same parts make the same text: it is written once. Another
- * place makes another text of them.
+ * Builds the join of parts at one place of the program, where the same parts make the same text, which is composed
+ * once. Another place makes another text of them.
  */
 export function buildJoin(): Join {
   const texts = new Map<string, string>()

@@ -70,7 +70,7 @@ const revokeOlder = aheadStatement<{ account: AccountId; email: string; now: Dat
   update account_invitation set revoked_at = $now, updated_at = $now
   where account = $account and email_key(email) = email_key($email) and accepted_at is null and revoked_at is null`)
 
-/** An invitation that is to be. */
+/** A new invitation. */
 type NewInvitation = Pick<InvitationRecord, 'id' | 'account' | 'email' | 'roles' | 'invitedBy' | 'expiresAt'> & {
   tokenHash: Buffer
   /** Permissions that the token of the inviter holds in the account. */

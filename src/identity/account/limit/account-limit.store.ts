@@ -30,7 +30,7 @@ export interface AccountUse {
   subscriptions: number
 }
 
-/** An account with its own limits and what it has. */
+/** An account with its own limits and its use. */
 export interface AccountWithUse {
   account: AccountId
   own: LimitOverrides

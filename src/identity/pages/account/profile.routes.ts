@@ -62,7 +62,7 @@ function checkTypedEmail(email: string): void {
   throw new Problem('validation_failed', 'The e-mail address is not valid.', { reason: 'format' })
 }
 
-/** Shows the page again with what is wrong. Throws a problem that none of its texts describes. */
+/** Shows the page again with the fault. Throws a problem without a text. */
 async function refuseForm(
   deps: ProfilePageDeps,
   db: Database,

@@ -73,7 +73,7 @@ export function answerNewFactor(
   return buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) })
 }
 
-/** Shows the app that is being set up again, with its key and with what is wrong. */
+/** Shows the page that sets up an app again, with its key and the fault. */
 async function refuseCode(
   deps: SecurityPageDeps,
   db: Database,

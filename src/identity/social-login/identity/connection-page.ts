@@ -21,7 +21,7 @@ export interface ConnectionsView {
   isLastWay: boolean
   browserId: string
   texts: Texts
-  /** Result of a provider: the code, which serves for a minute, once, and whom it connects. */
+  /** Result of a provider: the code, valid once within a minute, and the user that it connects. */
   asked: { linkCode: string; identity: ProviderIdentity } | undefined
   notice: string | undefined
   problem: string | undefined

@@ -52,7 +52,7 @@ export function peekLink(
 /** Reason of a refused connection, for the log and the audit log. */
 export type LinkRefusalReason = 'code_unknown' | 'code_expired' | 'foreign_code' | 'identity_of_another'
 
-/** A connection that was made, or why not. The caller commits both: a code is spent. */
+/** A connected identity, or the refusal. The caller commits both: a code is spent. */
 export type LinkResult = { kind: 'linked'; identity: IdentityRecord } | { kind: 'refused'; reason: LinkRefusalReason }
 
 /**
@@ -154,7 +154,7 @@ export async function unlinkIdentityOfUser(
   return identity
 }
 
-/** The identity that is to go, of the locked ways in. Pure. Throws 404 and 409. */
+/** The identity to remove, of the locked ways in. Pure. Throws 404 and 409. */
 function chooseUnlinked(engine: Engine, ways: WaysIn, { id, last }: { id: string; last: string }): IdentityRecord {
   const identity = ways.identities.find((identity) => identity.id === id)
   if (!identity) throw notFound('identity')

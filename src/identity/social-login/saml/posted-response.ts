@@ -16,7 +16,7 @@ import { answerContextOf, buildCallbackUrl, type FlowDeps } from '../social-logi
 /** Random bytes of the code that the browser brings after its post. */
 const CODE_BYTES = 32
 
-/** A response that proves a person, or why it does not. */
+/** A response that proves a person, or the reason of its refusal. */
 export type JudgedResponse =
   | { kind: 'proven'; connection: ConnectionId; issuer: string; state: string; stateHash: Buffer; proof: SamlProof }
   | { kind: 'refused'; reason: Refusal; detail: string | null }

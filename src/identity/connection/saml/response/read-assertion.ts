@@ -5,11 +5,11 @@ import { refuse, type SamlRefused } from './saml-refusal.ts'
 export interface Expected {
   /** Entity id of the identity provider. */
   issuer: string
-  /** Our entity id for the connection. */
+  /** Entity id of the service for the connection. */
   audience: string
-  /** URL of our assertion consumer service. */
+  /** URL of the assertion consumer service. */
   recipient: string
-  /** Id of our request. */
+  /** Id of the request. */
   requestId: string
   now: Date
 }
@@ -18,7 +18,7 @@ export interface Expected {
 export interface CheckedAssertion {
   id: string
   nameId: { value: string; format: string | null }
-  /** From here on the assertion is expired. */
+  /** Expiry of the assertion. */
   endsAt: Date
   statements: readonly XmlElement[]
 }
