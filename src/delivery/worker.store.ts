@@ -7,7 +7,7 @@ export interface OtherWorker {
   workerId: string
   /** Its lease has expired. */
   isExpired: boolean
-  /** Its connection ended, and with it its lock. */
+  /** Its connection has ended, and so its lock. */
   isLockLost: boolean
 }
 

@@ -43,7 +43,7 @@ export interface SignUpDeps extends LinkDeps, PasswordDeps, SessionDeps, Registr
 /** Outcome of a request. For the audit log only: the caller gets one answer for all of them. */
 export type SignUpResult = 'sent' | 'known' | 'not_invited' | 'too_many'
 
-/** Checks that somebody may sign up. Throws 403 `sign_up_closed`. */
+/** Checks that sign-up is open. Throws 403 `sign_up_closed`. */
 export function checkSignUpOpen({ signUp }: Pick<SignUpDeps, 'signUp'>): void {
   if (signUp.mode !== 'closed') return
   throw new Problem('sign_up_closed', 'Nobody can sign up here. Ask an administrator for an invitation.', {
@@ -152,7 +152,7 @@ export interface CompletedSignUp {
 
 /**
  * Registers the user of a sign-up whose link proved the address, and opens its first session, in the caller's
- * transaction. Every link of the address is used up. Of two concurrent confirmations one succeeds. Throws 409 when the
+ * transaction. Every link of the address is spent. Of two concurrent confirmations one succeeds. Throws 409 when the
  * address is taken by a concurrent request.
  */
 export async function completeSignUp(

@@ -186,7 +186,7 @@ export interface Callback {
 /** A flow, or the reason for none. `flow` is set where the refusal may be reported to its `redirect_url`. */
 export type FoundFlow = { flow: LoginFlow } | { reason: FlowRefusal; flow?: LoginFlow }
 
-/** Looks at the flow of a callback without consuming it. */
+/** Reads the flow of a callback without consuming it. */
 export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callback): Promise<FoundFlow> {
   const { provider, now } = callback
   const state = readState(deps.keyring, callback.state, { provider, now })

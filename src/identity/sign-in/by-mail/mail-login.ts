@@ -169,9 +169,9 @@ export async function checkMailLogin(
 }
 
 /**
- * Signs in by a link or a code, in the caller's transaction: opens the session and uses every open mail of the user up, or
- * returns the refusal, which the caller commits. For a user with a second factor the refusal holds the second step. The lock
- * of the user serializes concurrent uses.
+ * Signs in by a link or a code, in the caller's transaction: opens the session and spends every open mail of the user,
+ * or returns the refusal, which the caller commits. For a user with a second factor the refusal holds the second step.
+ * The lock of the user serializes concurrent uses.
  */
 export async function logInByMail(
   deps: MailLoginDeps,

@@ -62,7 +62,7 @@ export async function replaceRecoveryCodes(
 const takeCode = changeStatement<{ userId: UserId; hash: Buffer; now: Date }>(`
   update recovery_code set used_at = $now where "user" = $userId and code_hash = $hash and used_at is null`)
 
-/** Uses a recovery code up. False when it is unknown or used: of two concurrent uses one succeeds. */
+/** Spends a recovery code. False when it is unknown or used: of two concurrent uses one succeeds. */
 export async function takeRecoveryCode(
   db: Database,
   { userId, hash, now }: { userId: UserId; hash: Buffer; now: Date },

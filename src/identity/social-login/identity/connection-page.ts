@@ -92,7 +92,7 @@ ${renderDisconnect(deps, id, view)}
 `
 }
 
-/** The button that disconnects; for the only way in it does nothing. */
+/** The button that disconnects, disabled for the only sign-in method. */
 function renderDisconnect(deps: Deps, id: string, { isLastWay, browserId, texts }: ConnectionsView): Html {
   const label = texts.say('connections.disconnect')
   if (isLastWay)

@@ -24,8 +24,9 @@ export type JudgedResponse =
 const refuse = (reason: Refusal, detail: string | null = null): JudgedResponse => ({ kind: 'refused', reason, detail })
 
 /**
- * Judges the response that a provider had a browser post (docs/contract/saml.md#checks), outside any transaction. The post
- * has no cookie, so that the request alone finds the flow. Throws 404 for a connection that does not exist or is disabled.
+ * Checks the response that a browser posted for a provider (docs/contract/saml.md#checks), outside any transaction. The
+ * post has no cookie, so that the request alone finds the flow. Throws 404 for a connection that does not exist or is
+ * disabled.
  */
 export async function judgeResponse(
   deps: FlowDeps,

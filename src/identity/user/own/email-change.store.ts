@@ -4,11 +4,11 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { changeStatement, closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 import { OF_USER, rolesOfUser, type UserWithRoles } from '../../user-record/user.store.ts'
 
-/** A change of the own address that is to be. */
+/** A new change of the own address. */
 export interface NewEmailChange {
   id: string
   userId: UserId
-  /** The session that asks. */
+  /** The requesting session. */
   session: SessionId
   newEmail: string
   oldEmail: string
@@ -145,7 +145,7 @@ const confirm = closingStatement<{ id: string; isNew: boolean }>(`
       old_token_hash = case when $isNew then old_token_hash else null end
     where document_id = $id)`)
 
-/** Uses up one link of a change, whose user is locked, with the last statement of the transaction. */
+/** Spends one link of a change, whose user is locked, with the last statement of the transaction. */
 export async function confirmEmailChange(
   db: Database,
   { id, isNew }: Pick<ConfirmedEmailChange, 'id' | 'isNew'>,

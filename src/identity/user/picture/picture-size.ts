@@ -1,4 +1,4 @@
-/** Scans of a JPEG at most. Each is a pass over all pixels; a progressive photograph has about ten, its thumbnail too. */
+/** Maximum number of scans of a JPEG. Each is a pass over all pixels; a progressive photograph has about ten. */
 const SCANS_LIMIT = 40
 
 const ascii = (text: string) => Buffer.from(text, 'latin1')
