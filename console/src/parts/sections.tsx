@@ -12,8 +12,13 @@ interface Section {
   permission?: string
 }
 
-/** A section that needs a permission. */
-export function guardSection(permission: string, name: string, label: string, content: ReactNode): Section {
+/** A section that needs a permission. `heading`: its name in the URL, and its label. */
+export function guardSection(
+  permission: string,
+  heading: readonly [name: string, label: string],
+  content: ReactNode,
+): Section {
+  const [name, label] = heading
   return { name, label, content, permission }
 }
 

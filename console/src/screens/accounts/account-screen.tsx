@@ -32,17 +32,16 @@ export function AccountScreen() {
   })
   const row = account.data?.data
   const sections = [
-    guardSection('account-member:find-all', 'members', t('accounts.members'), <AccountMembers account={id} />),
+    guardSection('account-member:find-all', ['members', t('accounts.members')], <AccountMembers account={id} />),
     guardSection(
       'account-member:invite',
-      'invitations',
-      t('accounts.invitations'),
+      ['invitations', t('accounts.invitations')],
       <AccountInvitations account={id} />,
     ),
-    guardSection('connection:find-all', 'sign-in', t('connections.title'), <AccountConnections account={id} />),
-    guardSection('account-limit:find-one', 'limits', t('accounts.limits'), <AccountLimits account={id} />),
-    guardSection('webhook:find-all', 'webhooks', t('webhooks.title'), <AccountWebhooks account={id} />),
-    guardSection('event-occurrence:find-all', 'events', t('event.title'), <AccountEvents account={id} />),
+    guardSection('connection:find-all', ['sign-in', t('connections.title')], <AccountConnections account={id} />),
+    guardSection('account-limit:find-one', ['limits', t('accounts.limits')], <AccountLimits account={id} />),
+    guardSection('webhook:find-all', ['webhooks', t('webhooks.title')], <AccountWebhooks account={id} />),
+    guardSection('event-occurrence:find-all', ['events', t('event.title')], <AccountEvents account={id} />),
   ]
   return (
     <Page

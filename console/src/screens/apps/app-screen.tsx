@@ -53,13 +53,17 @@ function AppSections({ app }: { app: App }) {
     <Sections
       sections={[
         { name: 'overview', label: t('apps.tab.overview'), content: <AppEndpoints app={app} /> },
-        guardSection('oauth-client:update', 'settings', t('webhooks.tab.settings'), <AppSettings app={app} />),
+        guardSection('oauth-client:update', ['settings', t('webhooks.tab.settings')], <AppSettings app={app} />),
         app.type === 'confidential' &&
           app.token_endpoint_auth_method !== 'private_key_jwt' &&
-          guardSection('oauth-client:find-secrets', 'secrets', t('secrets.title'), <AppSecrets app={app} />),
+          guardSection('oauth-client:find-secrets', ['secrets', t('secrets.title')], <AppSecrets app={app} />),
         { name: 'preview', label: t('apps.tab.preview'), content: <ConsentPreview app={app} /> },
-        guardSection('oauth-grant:find-all', 'consents', t('consents.title'), <ConsentList client={app.document_id} />),
-        guardSection('audit-log:find-all', 'log', t('audit.title'), <TargetLog target={app.document_id} />),
+        guardSection(
+          'oauth-grant:find-all',
+          ['consents', t('consents.title')],
+          <ConsentList client={app.document_id} />,
+        ),
+        guardSection('audit-log:find-all', ['log', t('audit.title')], <TargetLog target={app.document_id} />),
       ]}
     />
   )

@@ -50,14 +50,12 @@ function Detail() {
               { name: 'setup', label: t('connections.setup'), content: <ConnectionSetup connection={data} /> },
               guardSection(
                 'connection-domain:find-all',
-                'domains',
-                t('connections.domains'),
+                ['domains', t('connections.domains')],
                 <ConnectionDomains connection={data} />,
               ),
               guardSection(
                 'connection:update',
-                'settings',
-                t('connections.settings'),
+                ['settings', t('connections.settings')],
                 <ConnectionSettings connection={data} />,
               ),
             ]}

@@ -84,14 +84,12 @@ function Detail({ target }: { target: Target }) {
         sections={[
           guardSection(
             'provisioning-delivery:find-all',
-            'deliveries',
-            t('deliveries.title'),
+            ['deliveries', t('deliveries.title')],
             <Deliveries target={document_id} />,
           ),
           guardSection(
             'provisioning-target:find-streams',
-            'streams',
-            t('streams.title'),
+            ['streams', t('streams.title')],
             <TargetStreams target={document_id} />,
           ),
         ]}

@@ -65,15 +65,14 @@ function UserSections({ user }: { user: User }) {
     <Sections
       sections={[
         { name: 'profile', label: t('users.tab.profile'), content: <Profile user={user} /> },
-        guardSection('user:find-access', 'access', t('users.tab.access'), <UserAccess user={id} />),
-        guardSection('session:find-all', 'sessions', t('sessions.title'), <SessionList user={id} />),
-        guardSection('user:find-sign-ins', 'sign-ins', t('users.tab.sign-ins'), <UserSignIns user={id} />),
-        guardSection('user-identity:find-all', 'identities', t('users.tab.identities'), <UserIdentities user={id} />),
-        guardSection('api-key:find-all', 'keys', t('keys.title'), <KeyList user={id} />),
+        guardSection('user:find-access', ['access', t('users.tab.access')], <UserAccess user={id} />),
+        guardSection('session:find-all', ['sessions', t('sessions.title')], <SessionList user={id} />),
+        guardSection('user:find-sign-ins', ['sign-ins', t('users.tab.sign-ins')], <UserSignIns user={id} />),
+        guardSection('user-identity:find-all', ['identities', t('users.tab.identities')], <UserIdentities user={id} />),
+        guardSection('api-key:find-all', ['keys', t('keys.title')], <KeyList user={id} />),
         guardSection(
           'oauth-grant:find-all',
-          'apps',
-          t('consents.title'),
+          ['apps', t('consents.title')],
           <Stack gap="lg">
             <ConsentList user={id} />
             {may('audit-log:find-all') && <DecisionList user={id} />}
@@ -82,8 +81,7 @@ function UserSections({ user }: { user: User }) {
         may('provisioning-delivery:find-all') &&
           guardSection(
             'provisioning-target:find-all',
-            'provisioning',
-            t('users.tab.provisioning'),
+            ['provisioning', t('users.tab.provisioning')],
             <UserProvisioning user={id} />,
           ),
         {
