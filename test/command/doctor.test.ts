@@ -58,7 +58,7 @@ test('doctor finds a prepared database in order, and exits 1 for the server of t
   expect(listOwn(answer)).toEqual([])
   expect(answer.areas.find(({ area }) => area === 'disk')!.notes).toEqual([
     expect.stringMatching(
-      /^the database takes \d+\.\d MB, what is left on its disk is not known \(DATABASE_DISK_BYTES\)/,
+      /^the database takes \d+\.\d MB, free disk space unknown \(DATABASE_DISK_BYTES\)/,
     ),
   ])
   const failures = answer.areas.flatMap(({ findings }) => findings).filter(({ severity }) => severity === 'failure')

@@ -376,9 +376,9 @@ test('an export file is imported as the API is, and known again when the API is 
   expect(await readReport(source)).toMatchObject({ report: { counts: { already: 2 } } })
   for (const [text, says] of [
     ['{', /is not JSON/],
-    ['[]', /The export file is no object/],
+    ['[]', /The export file is not an object/],
     [{ source: 'hook0', tenants: [] }, /must have "source": "svix"/],
-    [{ source: 'svix', tenants: {} }, /tenants of the export file is no list/],
+    [{ source: 'svix', tenants: {} }, /tenants of the export file is not a list/],
     [{ source: 'svix', tenants: [{ name: 'a' }] }, /no usable id: id must be a text/],
     [{ source: 'svix', tenants: [app.app, app.app] }, /two entries of tenants with one id/],
   ] as const) {

@@ -172,7 +172,7 @@ describe('signalbox verify', () => {
     {
       name: 'no headers at all in the file',
       change: { headers: 'nonsense' },
-      says: /"nonsense" is no header; write name: value/,
+      says: /"nonsense" is not a header; write name: value/,
     },
     {
       name: 'a time that is none',

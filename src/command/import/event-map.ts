@@ -39,7 +39,7 @@ function readTypes(name: string, value: unknown, known: ReadonlySet<string>): re
       throw new FatalError(`--events: ${name} must name an event type, a list of them, or null to leave it out.`)
     if (known.has(type)) return type
     throw new FatalError(
-      `--events: ${name} names ${type}, which is no active event type here. GET /api/v3/webhook/event lists them.`,
+      `--events: ${name} names ${type}, which is not an active event type here. GET /api/v3/webhook/event lists them.`,
     )
   })
 }

@@ -81,7 +81,7 @@ export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: Is
 /** The ES256 keys of a JWK set by their ids. Others are omitted, and so are all keys of a repeated id. */
 function readKeySet(value: unknown): Map<string, KeyObject> {
   const set = asObject(value).keys
-  if (!Array.isArray(set)) throw new Error('the answer is no JWK set')
+  if (!Array.isArray(set)) throw new Error('the answer is not a JWK set')
   const found = new Map<string, KeyObject>()
   const repeated = new Set<string>()
   for (const jwk of set.slice(0, KEYS_LIMIT).map(asObject)) {

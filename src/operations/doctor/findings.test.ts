@@ -384,7 +384,7 @@ describe('the disk of the database', () => {
   test('that nobody knows, and events that are too few, are said', () => {
     const unknown = { freeBytes: undefined, bytesPerEvent: undefined, growthPerDay: undefined, fullInDays: undefined }
     expect(describeStorage({ databaseBytes: 12_345_678, ...unknown }, now)).toBe(
-      'the database takes 12.3 MB, what is left on its disk is not known (DATABASE_DISK_BYTES), too few events for a forecast',
+      'the database takes 12.3 MB, free disk space unknown (DATABASE_DISK_BYTES), too few events for a forecast',
     )
   })
 })

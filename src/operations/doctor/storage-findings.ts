@@ -19,7 +19,7 @@ export function describeStorage(forecast: StorageForecast, now: number): string 
   const parts = [
     `the database takes ${formatBytes(databaseBytes)}`,
     freeBytes === undefined
-      ? 'what is left on its disk is not known (DATABASE_DISK_BYTES)'
+      ? 'free disk space unknown (DATABASE_DISK_BYTES)'
       : `${formatBytes(freeBytes)} are left`,
   ]
   if (bytesPerEvent === undefined || growthPerDay === undefined)

@@ -167,7 +167,7 @@ describe('a signature', () => {
 })
 
 describe('a frame of a client', () => {
-  test('that is no JSON object with an event is a fault, and nothing throws', () => {
+  test('that is not a JSON object with an event is a fault, and nothing throws', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
         expect(['fault', 'ping', 'pong']).toContain(parseClientFrame(text).kind)

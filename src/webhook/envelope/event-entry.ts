@@ -3,7 +3,7 @@ import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
 import { type FieldError, Problem } from '../../http/problem/problem.ts'
 
 /** The error of a type that the caller cannot see. */
-export const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
+export const UNKNOWN = { code: 'unknown_event', message: 'is not an event type; GET /api/v3/webhook/event lists them' }
 
 /** The error of a new link to an inactive type. */
 export function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>) {

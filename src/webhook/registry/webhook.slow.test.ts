@@ -174,7 +174,7 @@ describe('creating a webhook', () => {
     expect((await expectRefusal(withoutAccount, 422, 'validation_failed')).errors).toMatchObject([{ path: 'account' }])
   })
 
-  test('refuses what is no JSON object', async () => {
+  test('refuses what is not a JSON object', async () => {
     await expectRefusal(() => app.admin('POST', PATH, '{"url":'), 400, 'malformed_request')
     await expectRefusal(() => app.admin('POST', PATH, '[]'), 422, 'validation_failed')
   })

@@ -21,13 +21,13 @@ export const isObject = (value: unknown): value is Foreign =>
 /** The value as an object. Throws a `FatalError` that names the place. */
 export function readObject(value: unknown, place: string): Foreign {
   if (isObject(value)) return value
-  throw new FatalError(`${place} is no object. Check that --from is the address, or an export, of the source named.`)
+  throw new FatalError(`${place} is not an object. Check that --from is the address, or an export, of the source named.`)
 }
 
 /** The value as a list. Throws a `FatalError` that names the place. */
 export function readList(value: unknown, place: string): readonly unknown[] {
   if (Array.isArray(value)) return value
-  throw new FatalError(`${place} is no list. Check that --from is the address, or an export, of the source named.`)
+  throw new FatalError(`${place} is not a list. Check that --from is the address, or an export, of the source named.`)
 }
 
 /** The id of a row, by which a later run recognizes it. Throws a `FatalError` without one. */

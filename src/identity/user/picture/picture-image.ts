@@ -35,7 +35,7 @@ export async function makePicture(bytes: Buffer): Promise<Buffer> {
   if (bytes.length > PICTURE_LIMIT_BYTES)
     throw refuse('too_large', `is over ${PICTURE_LIMIT_BYTES / 1024} KiB. Shrink it`)
   const pixels = readPixels(bytes)
-  if (!pixels) throw refuse('not_an_image', 'is no PNG, JPEG or WebP')
+  if (!pixels) throw refuse('not_an_image', 'is not a PNG, JPEG or WebP')
   if (pixels > PIXELS_LIMIT) throw refuse('too_many_pixels', 'has over 16 million pixels. Shrink it')
   if (mutex.waiting() >= WAITING_LIMIT)
     throw new Problem('overloaded', 'Too many pictures wait. Try again in a moment.', {
