@@ -211,7 +211,8 @@ export function deleteConnectionRow(db: Database, id: ConnectionId): Promise<voi
   return remove(db, { id })
 }
 
-const selectStale = statement<
+/** The stale secrets of connections, as `reencryptSecrets` reads them. */
+export const listStaleConnectionSecrets = statement<
   { id: ConnectionId; secretEncrypted: string },
   { prefix: string; after: string | null; limit: number }
 >(`
@@ -219,14 +220,6 @@ const selectStale = statement<
   where secret_encrypted is not null and not starts_with(secret_encrypted, $prefix)
     and ($after::uuid is null or document_id > $after::uuid)
   order by document_id limit $limit for update`)
-
-/** The stale secrets of connections, as `reencryptSecrets` reads them. */
-export function listStaleConnectionSecrets(
-  db: Database,
-  input: { prefix: string; after: string | null; limit: number },
-): Promise<{ id: string; secretEncrypted: string }[]> {
-  return selectStale(db, input)
-}
 
 /** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
 export async function replaceConnectionSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {

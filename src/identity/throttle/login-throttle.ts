@@ -63,11 +63,6 @@ export type AttemptDecision =
   | { kind: 'made'; states: ThrottleStates }
   | { kind: 'waits'; until: Date; states: Partial<ThrottleStates> }
 
-/** The state of a subject without failures. */
-export function buildFreshState(now: Date): ThrottleState {
-  return { failures: 0, lastFailureAt: now, waitUntil: null, turnAt: null }
-}
-
 /** The end of a subject's wait; undefined when there is none. */
 export function findWait(state: ThrottleState, now: Date): Date | undefined {
   return state.waitUntil && state.waitUntil > now ? state.waitUntil : undefined

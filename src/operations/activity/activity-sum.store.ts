@@ -61,16 +61,9 @@ export async function addSums(
   })
 }
 
-const select = statement<ActivitySum, { kind: ActivityKind; width: string; start: Date }>(`
-  select at, measure, count::float8 as count from activity_sum where kind = $kind and width = $width and at >= $start`)
-
 /** The sums of a width since `start`. */
-export function readSums(
-  db: Database,
-  input: { kind: ActivityKind; width: string; start: Date },
-): Promise<ActivitySum[]> {
-  return select(db, input)
-}
+export const readSums = statement<ActivitySum, { kind: ActivityKind; width: string; start: Date }>(`
+  select at, measure, count::float8 as count from activity_sum where kind = $kind and width = $width and at >= $start`)
 
 const deleteOf = (width: string, before: string) => `
     delete from activity_sum where ctid = any(array(

@@ -18,9 +18,7 @@ export function describeStorage(forecast: StorageForecast, now: number): string 
   const { databaseBytes, freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   const parts = [
     `the database takes ${formatBytes(databaseBytes)}`,
-    freeBytes === undefined
-      ? 'free disk space unknown (DATABASE_DISK_BYTES)'
-      : `${formatBytes(freeBytes)} are left`,
+    freeBytes === undefined ? 'free disk space unknown (DATABASE_DISK_BYTES)' : `${formatBytes(freeBytes)} are left`,
   ]
   if (bytesPerEvent === undefined || growthPerDay === undefined)
     return [...parts, 'too few events for a forecast'].join(', ')

@@ -3,7 +3,7 @@ import Pusher from 'pusher'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/harness/run/any-text.ts'
 import { systemRandom } from '../../base/random.ts'
-import { CHANNEL_NAME_LIMIT, nameUserChannel, parseChannelName } from './frame/channel-name.ts'
+import { CHANNEL_NAME_LIMIT, parseChannelName } from './frame/channel-name.ts'
 import { parseClientFrame, readChannelData, readUserData } from './frame/client-frame.ts'
 import { CLOSE_REASONS, classifyVersion } from './frame/close-reason.ts'
 import { encodeTextFrame, writeEvent, writeHello, writeSubscribed } from './frame/server-frame.ts'
@@ -59,7 +59,7 @@ describe('a channel name', () => {
   })
 
   test('of a user names the user', () => {
-    expect(parseChannelName(nameUserChannel('a b/c'))).toMatchObject({ kind: 'user', userId: 'a b/c' })
+    expect(parseChannelName('#server-to-user-a b/c')).toMatchObject({ kind: 'user', userId: 'a b/c' })
   })
 
   test('is valid exactly when the official library accepts it, up to the length of the protocol', () => {

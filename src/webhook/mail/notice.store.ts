@@ -41,7 +41,8 @@ interface Pace {
   limit: number
 }
 
-const queue = changeStatement<Pace>(`
+/** Gives the accounts of up to `limit` new notices a turn. Returns the number of accounts. */
+export const queueTurns = changeStatement<Pace>(`
   with fresh as (
     select webhook, kind, account, created_at from webhook_mail_notice where not is_queued
     order by created_at limit $limit for update skip locked
@@ -52,11 +53,6 @@ const queue = changeStatement<Pace>(`
   select account, min(created_at) + make_interval(secs => $collectS) from fresh group by account order by account
   on conflict (account) do update
   set due_at = least(t.due_at, greatest(excluded.due_at, t.mailed_at + make_interval(secs => $paceS)))`)
-
-/** Gives the accounts of up to `limit` new notices a turn. Returns the number of accounts. */
-export function queueTurns(db: Database, pace: Pace): Promise<number> {
-  return queue(db, pace)
-}
 
 /** The account of a turn. */
 interface MailTurn {
@@ -90,7 +86,8 @@ export interface DueNotice {
   holds: boolean
 }
 
-const selectDue = statement<DueNotice, { account: AccountId; limit: number }>(`
+/** The open notices of an account, oldest first, locked until the transaction ends. */
+export const listDueNotices = statement<DueNotice, { account: AccountId; limit: number }>(`
   with due as (
     select webhook, kind, dispatch, last_error, last_status_code, created_at from webhook_mail_notice
     where account = $account and is_queued and mailed_at is null order by created_at limit $limit
@@ -104,11 +101,6 @@ const selectDue = statement<DueNotice, { account: AccountId; limit: number }>(`
   from due d cross join lateral (select * from webhook x where x.document_id = d.webhook offset 0) w
   order by d.created_at, d.webhook`)
 
-/** The open notices of an account, oldest first, locked until the transaction ends. */
-export function listDueNotices(db: Database, due: { account: AccountId; limit: number }): Promise<DueNotice[]> {
-  return selectDue(db, due)
-}
-
 /** A user who may get a mail about webhooks of an account. */
 export interface MailReader {
   user: UserId
@@ -118,20 +110,13 @@ export interface MailReader {
   language: string
 }
 
-const selectReaders = statement<
+/** The users who may get mails, administrators first. */
+export const listReaders = statement<
   MailReader,
   { account: AccountId; contacts: readonly UserId[]; administrator: string; limit: number }
 >(`
   select r."user", r.email, r.is_administrator as "isAdministrator", r.stopped_webhooks as "stoppedWebhooks", r.language
   from webhook_mail_readers($account, $contacts::uuid[], $administrator, $limit) r`)
-
-/** The users who may get mails, administrators first. */
-export function listReaders(
-  db: Database,
-  asked: { account: AccountId; contacts: readonly UserId[]; administrator: string; limit: number },
-): Promise<MailReader[]> {
-  return selectReaders(db, asked)
-}
 
 const endTurn = changeStatement<{
   account: AccountId

@@ -21,7 +21,9 @@ export const isObject = (value: unknown): value is Foreign =>
 /** The value as an object. Throws a `FatalError` that names the place. */
 export function readObject(value: unknown, place: string): Foreign {
   if (isObject(value)) return value
-  throw new FatalError(`${place} is not an object. Check that --from is the address, or an export, of the source named.`)
+  throw new FatalError(
+    `${place} is not an object. Check that --from is the address, or an export, of the source named.`,
+  )
 }
 
 /** The value as a list. Throws a `FatalError` that names the place. */

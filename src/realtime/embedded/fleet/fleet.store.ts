@@ -40,17 +40,13 @@ export async function sendMessages(
   await send(db, { ...from, numbers, payloads, notes: messages.map((message) => message.note) })
 }
 
-const read = statement<{ number: number; payload: string }, { process: string; after: number; upTo: number }>(`
+/** The messages of a process after one number, up to another. */
+export const readMessages = statement<
+  { number: number; payload: string },
+  { process: string; after: number; upTo: number }
+>(`
   select number, payload from realtime_relay where process = $process and number > $after and number <= $upTo
   order by number`)
-
-/** The messages of a process after one number, up to another. */
-export function readMessages(
-  db: Database,
-  range: { process: string; after: number; upTo: number },
-): Promise<{ number: number; payload: string }[]> {
-  return read(db, range)
-}
 
 /** Another process, as the database knows it. */
 export interface OtherProcess {
