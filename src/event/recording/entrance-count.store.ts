@@ -1,4 +1,3 @@
-
 import { statement } from '../../postgres/statement/statement.ts'
 import type { AuditOutcome } from './audit.store.ts'
 

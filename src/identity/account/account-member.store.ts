@@ -131,17 +131,13 @@ interface NewMember {
 const INSERT = `
   insert into account_member (document_id, account, "user", created_at, updated_at)
   values ($id, $account, $userId, $now, $now)`
-const insert = aheadStatement<NewMember>(INSERT)
+/** Adds the first member to a new account; sent with the next statement of the transaction. */
+export const insertFirstMember = aheadStatement<NewMember>(INSERT)
 const insertAtEnd = closingStatement<NewMember & { roles: readonly RoleId[] }>(`
   new_member as (${INSERT} returning document_id),
   new_member_roles as (
     insert into account_member_role (member, role, created_at)
     select m.document_id, x.role, $now from new_member m, unnest($roles::uuid[]) as x (role))`)
-
-/** Adds the first member to a new account; sent with the next statement of the transaction. */
-export async function insertFirstMember(db: Database, row: NewMember): Promise<void> {
-  await insert(db, row)
-}
 
 /**
  * Adds a user who is not a member to an account, with these locked roles, with the last statement of the transaction.

@@ -150,14 +150,10 @@ export async function findPortalCaller(
   return { ...caller, ...holdings, portal: { id: sessionId, externalUser } }
 }
 
-const touch = statement<never, { id: SessionId; before: Date; now: Date }>(
+/** Updates the last use of a session, unless it was updated after `before`. */
+export const touchSession = statement<never, { id: SessionId; before: Date; now: Date }>(
   `update session set last_used_at = $now where document_id = $id and last_used_at <= $before`,
 )
-
-/** Updates the last use of a session, unless it was updated after `before`. */
-export async function touchSession(db: Database, input: { id: SessionId; before: Date; now: Date }): Promise<void> {
-  await touch(db, input)
-}
 
 /** Updates the last use of a key, unless it was updated after `before`: at most once a minute. */
 export async function touchApiKey(db: Database, input: { id: string; before: Date; now: Date }): Promise<void> {

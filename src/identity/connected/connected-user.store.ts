@@ -36,14 +36,10 @@ export async function endConnectionAccess(
   await endAccess(db, { id, domain, forgets, now })
 }
 
-const endOfAccount = aheadStatement<{ account: AccountId; now: Date }>(
+/** Ends the access that users of every connection of an account opened, with the next statement of the transaction. */
+export const endAccessOfAccount = aheadStatement<{ account: AccountId; now: Date }>(
   'select from end_account_connections($account, $now)',
 )
-
-/** Ends the access that users of every connection of an account opened, with the next statement of the transaction. */
-export async function endAccessOfAccount(db: Database, input: { account: AccountId; now: Date }): Promise<void> {
-  await endOfAccount(db, input)
-}
 
 const endClosed = aheadStatement<{ id: ConnectionId; domain: string | null; spared: UserId; now: Date }>(
   'select from end_closed_access($id, $domain, $spared, $now)',
@@ -60,20 +56,13 @@ export async function endClosedAccess(
   await endClosed(db, { id, domain, spared, now })
 }
 
-const forget = aheadStatement<{ userId: UserId; account: AccountId; now: Date }>(
-  'select from forget_connected_user($userId, $account, $now)',
-)
-
 /**
  * Removes a locked user whom a connection of an account knows from the account, and ends its access, with the next
  * statement of the transaction. The connections no longer know it.
  */
-export async function forgetConnectedUser(
-  db: Database,
-  input: { userId: UserId; account: AccountId; now: Date },
-): Promise<void> {
-  await forget(db, input)
-}
+export const forgetConnectedUser = aheadStatement<{ userId: UserId; account: AccountId; now: Date }>(
+  'select from forget_connected_user($userId, $account, $now)',
+)
 
 const selectClosed = statement<{ isClosed: boolean }, { account: AccountId; email: string }>(`
   select exists (select from connection_domain d

@@ -67,17 +67,13 @@ export async function claimDecision(db: Database, row: DecisionClaim): Promise<E
   )
 }
 
-const keep = statement<never, { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date }>(`
+/** Stores the answer of the engine. */
+export const keepDecision = statement<
+  never,
+  { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date }
+>(`
   update oauth_engine_decision set client_id = $clientId, authorize_url = $authorizeUrl, decided_at = $now
   where authorization_id = $authorizationId`)
-
-/** Stores the answer of the engine. */
-export async function keepDecision(
-  db: Database,
-  row: { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date },
-): Promise<void> {
-  await keep(db, row)
-}
 
 const release = statement<never, { authorizationId: string }>(
   'delete from oauth_engine_decision where authorization_id = $authorizationId and authorize_url is null',

@@ -27,12 +27,10 @@ export async function listSigningKeys(db: Database, now: Date): Promise<SigningK
   return selectLive(db, { now })
 }
 
-const lock = statement<object>(`select pg_advisory_xact_lock(hashtext('${ADVISORY_LOCKS.signingKeys.key}'))`)
-
 /** Serializes transactions that create keys. */
-export async function lockSigningKeys(tx: Database): Promise<void> {
-  await lock(tx)
-}
+export const lockSigningKeys = statement<object>(
+  `select pg_advisory_xact_lock(hashtext('${ADVISORY_LOCKS.signingKeys.key}'))`,
+)
 
 const insert = statement<object, Omit<SigningKeyRecord, 'expiresAt'> & { now: Date }>(`
   insert into oauth_signing_key (kid, alg, private_key, active_at, created_at)

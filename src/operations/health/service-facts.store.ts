@@ -1,4 +1,3 @@
-
 import { statement } from '../../postgres/statement/statement.ts'
 
 /** A migration that ran. */

@@ -91,17 +91,10 @@ export async function noteCheck(db: Database, input: { id: string; before: Date;
   return (await beginCheck(db, input)).length > 0
 }
 
-const verify = statement<{ id: ConnectionDomainId }, { id: string; by: 'dns' | 'operator'; now: Date }>(`
+/** Marks a locked domain as proven. Rejects by `connection_domain_verified_key` when it is proven elsewhere. */
+export const markVerified = statement<{ id: ConnectionDomainId }, { id: string; by: 'dns' | 'operator'; now: Date }>(`
   update connection_domain set verified_at = $now, verified_by = $by, expires_at = null, updated_at = $now
   where document_id = $id returning document_id as id`)
-
-/** Marks a locked domain as proven. Rejects by `connection_domain_verified_key` when it is proven elsewhere. */
-export async function markVerified(
-  db: Database,
-  input: { id: ConnectionDomainId; by: 'dns' | 'operator'; now: Date },
-): Promise<void> {
-  await verify(db, input)
-}
 
 const remove = closingStatement<{ id: ConnectionDomainId }>(
   'removed_domain as (delete from connection_domain where document_id = $id)',

@@ -83,11 +83,7 @@ export async function removeProcess(db: Database, process: string): Promise<void
   await remove(db, { process })
 }
 
-const sweep = statement<never, { messages: Date; processes: Date }>(`
+/** Deletes old messages, and processes that ended without an announcement. */
+export const sweepFleet = statement<never, { messages: Date; processes: Date }>(`
   with messages as (delete from realtime_relay where created_at < $messages)
   delete from realtime_process where seen_at < $processes`)
-
-/** Deletes old messages, and processes that ended without an announcement. */
-export async function sweepFleet(db: Database, before: { messages: Date; processes: Date }): Promise<void> {
-  await sweep(db, before)
-}
