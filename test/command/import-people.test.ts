@@ -24,7 +24,7 @@ describe('an import of people', () => {
     )
     expect(broken.code).toBe(1)
     expect(broken.stderr).toMatch(/ends in the middle after 229 rows/)
-    const made = await fixture.one(
+    const made = await fixture.readRow(
       'select count(*)::int from "user" where document_id = any($1)',
       rows.map(({ id }) => id),
     )

@@ -181,7 +181,7 @@ async function buildOperationRecord(
 }
 
 function findRoute(routes: Routes<OperationDeps>, action: string): Route<OperationDeps> {
-  const route = routes.find((one) => one.action === action)
+  const route = routes.find((candidate) => candidate.action === action)
   if (!route) throw new Error(`there is no route with the action ${action}`)
   return route
 }

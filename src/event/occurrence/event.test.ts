@@ -160,8 +160,8 @@ describe('the queue of the router', () => {
       t.ledger.now(),
     )
     const ids = events.map((event) => event.id)
-    await inTransaction(t.db, async (one) => {
-      expect(await takeEvents(one, 4)).toEqual(ids.slice(0, 4))
+    await inTransaction(t.db, async (tx) => {
+      expect(await takeEvents(tx, 4)).toEqual(ids.slice(0, 4))
       await inTransaction(t.db, async (other) => expect(await takeEvents(other, 4)).toEqual(ids.slice(4)))
     })
     expect(await takeEvents(t.db, 4)).toEqual([])

@@ -218,11 +218,11 @@ describe('the keys', () => {
   })
 
   test('a secret that two settings share is a warning, and one that a setting repeats is not', () => {
-    const [one, two] = ['Xk29vQbT7mZp4RwL1', 'Hd83nYcJ6sFg5TqM2']
-    expect(list(classifySecrets({ SECRET_KEY: [one], OAUTH_HOOK_SECRET: [two, one] }))).toEqual([
+    const [first, second] = ['Xk29vQbT7mZp4RwL1', 'Hd83nYcJ6sFg5TqM2']
+    expect(list(classifySecrets({ SECRET_KEY: [first], OAUTH_HOOK_SECRET: [second, first] }))).toEqual([
       'warning secret_shared',
     ])
-    expect(classifySecrets({ SECRET_KEY: [one, one], OAUTH_HOOK_SECRET: [two] })).toEqual([])
+    expect(classifySecrets({ SECRET_KEY: [first, first], OAUTH_HOOK_SECRET: [second] })).toEqual([])
   })
 })
 

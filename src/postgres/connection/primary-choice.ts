@@ -57,7 +57,7 @@ export interface Candidate extends PrimaryAnswer {
 export function choosePrimary(candidates: readonly Candidate[], known: number): Candidate | undefined {
   return candidates
     .filter(({ timeline }) => timeline >= known)
-    .toSorted((one, two) => two.timeline - one.timeline || Number(one.isReadOnly) - Number(two.isReadOnly))[0]
+    .toSorted((left, two) => two.timeline - left.timeline || Number(left.isReadOnly) - Number(two.isReadOnly))[0]
 }
 
 /**

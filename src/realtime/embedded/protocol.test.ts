@@ -22,7 +22,7 @@ const app = { id: '3', key: '278d425bdf160c739803', secret: '7ad3773142a6692b25b
 const official = new Pusher({ appId: app.id, key: app.key, secret: app.secret, host: '127.0.0.1', useTLS: false })
 const nameUnit = fc.constantFrom(...'ABCxyz019_-=@,.;'.split(''))
 const channelNames = fc.string({ unit: nameUnit, minLength: 1, maxLength: CHANNEL_NAME_LIMIT })
-const socketIds = fc.tuple(fc.nat(), fc.nat()).map(([one, other]) => `${one}.${other}`)
+const socketIds = fc.tuple(fc.nat(), fc.nat()).map(([first, other]) => `${first}.${other}`)
 
 describe('a channel name', () => {
   test.each([

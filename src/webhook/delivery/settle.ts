@@ -183,7 +183,7 @@ function listMails(
   if (account === null || isGlobal) return []
   return kinds.map((kind) => {
     const wanted = kind === 'recovered' ? 'reset' : 'add'
-    const { attempt, decision } = ended.findLast((one) => one.decision.failureCount === wanted) as Decided
+    const { attempt, decision } = ended.findLast((settled) => settled.decision.failureCount === wanted) as Decided
     const lastStatusCode = 'statusCode' in attempt.result ? attempt.result.statusCode : null
     return { webhook, kind, account, dispatch: attempt.id, lastError: decision.lastError, lastStatusCode }
   })

@@ -37,7 +37,7 @@ export function readHeaders(given: OwnHeaders): OwnHeaders {
     if (headers.has(known)) throw invalidField(path, 'duplicate', 'is there twice; the case of a name does not count')
     headers.set(known, value)
   }
-  return Object.fromEntries([...headers].sort(([one], [other]) => (one < other ? -1 : 1)))
+  return Object.fromEntries([...headers].sort(([name], [other]) => (name < other ? -1 : 1)))
 }
 
 /** The context under which the headers of a webhook are sealed: another one than that of its secret. */

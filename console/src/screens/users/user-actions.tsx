@@ -82,7 +82,7 @@ export function UserActions({ user }: { user: Schemas['User'] }) {
 }
 
 /** Rare actions on a user, and its deletion. */
-function More({ onAsk }: { onAsk: (one: 'remove-factors' | 'delete') => void }) {
+function More({ onAsk }: { onAsk: (question: 'remove-factors' | 'delete') => void }) {
   const { t } = useTranslation()
   const { may } = useAccess()
   if (!may('user:remove-factors') && !may('user:delete')) return null

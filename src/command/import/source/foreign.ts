@@ -79,6 +79,7 @@ export function findTextMap(value: unknown): Map<string, string> | undefined {
 export function isFilled(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
   return (
-    isObject(value) && Object.values(value).some((one) => one !== null && (typeof one !== 'object' || isFilled(one)))
+    isObject(value) &&
+    Object.values(value).some((member) => member !== null && (typeof member !== 'object' || isFilled(member)))
   )
 }
