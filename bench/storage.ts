@@ -41,8 +41,8 @@ export async function measureStorage(count: number, rate?: number): Promise<void
 }
 
 function listLines(before: Sizes, after: Sizes, count: number): string[][] {
-  const grown = [...after].map(([name, { bytes, ...one }]) => {
-    return { name, ...one, each: (bytes - (before.get(name)?.bytes ?? 0)) / count }
+  const grown = [...after].map(([name, { bytes, ...row }]) => {
+    return { name, ...row, each: (bytes - (before.get(name)?.bytes ?? 0)) / count }
   })
   const sum = (ofTable: string | undefined, isIndex?: boolean) =>
     grown

@@ -366,7 +366,7 @@ describe('docs/decisions', () => {
     pages.forEach(({ path, text }, at) => {
       const number = at + 1
       expect(posix.basename(path).slice(0, 4)).toBe(String(number).padStart(4, '0'))
-      const [, title] = /^# \d+\. (.+)$/m.exec(text) ?? []
+      const [, title] = new RegExp(`^# ${number}\\. (.+)$`, 'm').exec(text) ?? []
       expect(index).toContain(`| ${number} | [${title}](${posix.basename(path)}) |`)
     })
     expect(pages.length).toBeGreaterThan(10)

@@ -47,7 +47,7 @@ describe('openapi.json', () => {
 
   test('uses enum for fixed words and types for null, with no alternatives but a named schema or null', () => {
     for (const { anyOf = [] } of listNodes(DOCUMENT) as JsonSchema[])
-      for (const one of anyOf) expect([{ $ref: one.$ref }, { type: 'null' }]).toContainEqual(one)
+      for (const schema of anyOf) expect([{ $ref: schema.$ref }, { type: 'null' }]).toContainEqual(schema)
     for (const node of listNodes(DOCUMENT) as JsonSchema[]) {
       if (!Array.isArray(node.enum)) continue
       expect(node.type).toEqual(node.enum.includes(null) ? ['string', 'null'] : 'string')

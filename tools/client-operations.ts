@@ -25,6 +25,6 @@ export function renderClientOperations(openApi: string): string {
   return `${head}\n\n${title}\nexport const OPERATIONS = {\n${lines.join('\n')}\n} as const\n`
 }
 
-function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
-  return one < other ? -1 : 1
+function byName([name]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return name < other ? -1 : 1
 }

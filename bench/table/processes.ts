@@ -18,7 +18,7 @@ export const processes: TableRow = {
   measure: async (testbed, stack) => {
     const measure = (options: DrainOptions) => measureDrain(testbed, stack, options)
     const quick = { count: COUNT, batchCount: BATCH_COUNT, behaviour: 'ok' } as const
-    const [one, two] = [await measure({ ...quick, processes: 1 }), await measure({ ...quick, processes: 2 })]
+    const [single, double] = [await measure({ ...quick, processes: 1 }), await measure({ ...quick, processes: 2 })]
     const slow = {
       count: WAIT_COUNT,
       batchCount: 500,
@@ -27,14 +27,14 @@ export const processes: TableRow = {
     } as const
     const slowOne = await measure({ ...slow, processes: 1 })
     const slowTwo = await measure({ ...slow, processes: 2, count: 2 * WAIT_COUNT })
-    const all = [one, two, slowOne, slowTwo]
+    const all = [single, double, slowOne, slowTwo]
     const total = (member: 'lost' | 'duplicates') => all.reduce((sum, drain) => sum + drain[member], 0)
     return {
       figures: [
         {
           what: 'deliveries/s of two processes',
-          value: two.perSecond,
-          baseline: { what: 'one process', value: one.perSecond },
+          value: double.perSecond,
+          baseline: { what: 'one process', value: single.perSecond },
           goal: { ratio: { atLeast: 1 } },
         },
         {
@@ -51,7 +51,7 @@ export const processes: TableRow = {
       ],
       reasons: [
         'With two processes on quick receivers, CPU of the service being that of the first:',
-        ...explainCost(two),
+        ...explainCost(double),
       ],
     }
   },

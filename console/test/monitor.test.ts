@@ -50,13 +50,7 @@ describe('a ledger that follows', () => {
 
   test('has a line before the first delivery of each day', () => {
     const lines = groupByDay(rows('12', '12', '11'), (at) => at)
-    expect(lines.map(({ day, row: one }) => day ?? one?.document_id)).toEqual([
-      '2026-09-12',
-      '12',
-      '12',
-      '2026-09-11',
-      '11',
-    ])
+    expect(lines.map(({ day, row }) => day ?? row?.document_id)).toEqual(['2026-09-12', '12', '12', '2026-09-11', '11'])
   })
 
   test('knows the deliveries before and after one', () => {

@@ -156,7 +156,7 @@ async function buildAppServer(
   return { server, baseUrl }
 }
 
-/** Mounts what a process with the role `api` serves. */
+/** Mounts the routes of a process with the role `api`. */
 async function mountApi(
   server: FastifyInstance,
   options: AppOptions,

@@ -32,7 +32,7 @@ export interface RunningParts {
   upgrades: UpgradeRouter
   sender: Pick<HttpSender, 'close'>
   tracing: { stop(): Promise<void> }
-  /** Looks at the identity engine, and logs what is wrong with it. */
+  /** Checks the identity engine, and logs its faults. */
   checkEngine: (() => Promise<void>) | undefined
   announceStop: () => void
 }

@@ -95,7 +95,8 @@ async function runUntilStop(
   const startedAt = readMonotonicMs()
   const { time } = options
   const fixture = { config, clock: time, time, random: systemRandom, logger, stop: stop.signal }
-  // While the embedded PostgreSQL starts. A given one is reached first: what it refuses needs none of this.
+  // Concurrently with the start of the embedded PostgreSQL. An external one is connected first: a refusal makes this
+  // needless.
   if (config.databaseUrl === undefined) loadApp().catch(() => {})
   const resources = await openResources(fixture).catch((error: unknown) => {
     // The stop aborted the start of the embedded PostgreSQL, which cleaned up.
@@ -129,7 +130,7 @@ function checkDevelopment({ config: { appEnv }, prepareDemonstration, fillDataba
   if (fillDatabase) throw new FatalError(`--sample adds users and deliveries that never were, ${needs}`)
 }
 
-/** Loads all that serves, which takes most of the processor time of a start. */
+/** Loads the modules of the service, which takes most of the processor time of a start. */
 const loadApp = () => import('./app.ts')
 
 /** The results of a start so far. */
@@ -179,7 +180,7 @@ async function startInSteps(start: {
   // Before readiness: who waits for it may read the sample, and use the token.
   if (!stop.aborted) await addSampleData(start, app)
   const demonstration = stop.aborted ? undefined : await prepareDemo(start, app)
-  // Node would keep what it compiled at an orderly exit only; a process that is killed leaves it to the next start as well.
+  // Node stores its compile cache only at an orderly exit; stored here, it survives a kill of the process.
   flushCompileCache()
   parts.isReady = !stop.aborted
   logger.info(describeService(app, config), 'service started')

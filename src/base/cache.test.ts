@@ -23,11 +23,11 @@ describe('a cache', () => {
         let expected: [string, number][] = []
         const expectedGone: string[] = []
         const take = (key: string) => {
-          const found = expected.find(([one]) => one === key)
+          const found = expected.find(([known]) => known === key)
           expected = expected.filter((item) => item !== found)
           return found
         }
-        const leave = (one: [string, number] | undefined) => one && expectedGone.push(one.join(' '))
+        const leave = (entry: [string, number] | undefined) => entry && expectedGone.push(entry.join(' '))
         for (const [at, { kind, key }] of steps.entries()) {
           if (kind === 'find') {
             const found = take(key)
@@ -43,7 +43,7 @@ describe('a cache', () => {
             leave(take(key))
           } else {
             cache.clear()
-            for (const one of expected) leave(one)
+            for (const entry of expected) leave(entry)
             expected = []
           }
           expect(cache.entries()).toEqual(expected)

@@ -13,10 +13,10 @@ describe('system random', () => {
   })
 
   test('returns copies: writing into one does not change another', () => {
-    const one = systemRandom.bytes(32)
+    const bytes = systemRandom.bytes(32)
     const other = systemRandom.bytes(32)
     const before = other.toString('hex')
-    one.fill(0xff)
+    bytes.fill(0xff)
     expect(other.toString('hex')).toBe(before)
   })
 })

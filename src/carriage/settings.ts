@@ -2,7 +2,7 @@ import type { NatsAuth } from './nats/nats-connection.ts'
 import type { NatsLogSettings } from './nats/nats-log.ts'
 import type { NatsAddress } from './nats/nats-url.ts'
 
-/** The settings as they are given. */
+/** The settings as given. */
 export interface EventLogValues {
   EVENT_LOG_URL: NatsAddress | undefined
   EVENT_LOG_CREDENTIALS: string | undefined
@@ -19,7 +19,7 @@ export interface EventLogValues {
 
 /** The settings of the event log. */
 export interface EventLogSettings extends NatsLogSettings {
-  /** Where `signalbox doctor` reads how the servers write to disk. */
+  /** Monitoring URLs at which `signalbox doctor` reads the disk sync of the servers. */
   monitorUrls: readonly string[]
 }
 

@@ -38,7 +38,7 @@ export async function withFixture(
   }
 }
 
-/** Builds what records the change of a command in its transaction, with the user of the system as the actor. */
+/** Builds the recording of a command's change in its transaction, with the user of the system as the actor. */
 export async function buildRecorder({ enableApiEventQueue }: Config): Promise<CommandRecorder> {
   const { buildCommandRecorder, findSystemUser } = await import('../app/prepare/command-record.ts')
   const deps = { ids: buildIdMaker(systemClock, systemRandom), enableApiEventQueue }

@@ -65,7 +65,7 @@ async function run(flags: ServeFlags, launcher: Launcher | undefined): Promise<n
   process.exit(code)
 }
 
-/** After all that a user waits for: builds the console of a checkout in development; elsewhere it has to be there. */
+/** Last, because no user waits for it: builds the console of a checkout in development. Elsewhere it must be built. */
 async function provideConsole(
   { appEnv }: Pick<Config, 'appEnv'>,
   logger: Logger,

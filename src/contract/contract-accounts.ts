@@ -6,7 +6,7 @@ import type { Database } from '../postgres/statement/database.ts'
 import type { FindContractAccount } from '../realtime/authorization/authorization.ts'
 import { loadContract } from './contract.ts'
 
-/** How long an answer is used again: a contract keeps its account, and one that was deleted is refused after this. */
+/** Lifetime of a cached answer: a contract keeps its account, and a deleted one is refused after this. */
 export const CONTRACT_CACHE_MS = 5_000
 
 /** Most contracts that are remembered. */

@@ -107,7 +107,7 @@ export interface RoutingPart {
   rowsOfEvent?: number
 }
 
-/** How one kind of delivery is routed, queued, attempted and settled. */
+/** Routing, queue, attempt and settlement of one kind of delivery. */
 export interface DeliveryPolicy<Claimed extends Work, Ended extends Claim, Settled> {
   /** Lower case; the names of its parts of the routing statement begin with it. */
   name: string

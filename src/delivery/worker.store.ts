@@ -7,7 +7,7 @@ export interface OtherWorker {
   workerId: string
   /** Its lease has expired. */
   isExpired: boolean
-  /** It has lost its lock: its connection ended. */
+  /** Its connection has ended, and so its lock. */
   isLockLost: boolean
 }
 

@@ -34,7 +34,7 @@ const INVITATION_KEPT_MS = 90 * DAY_MS
 /** Retention of expired portal sessions, for their list. */
 const PORTAL_SESSION_KEPT_MS = 30 * DAY_MS
 
-/** Sessions, links, codes, mails and counts that are over. */
+/** Ended sessions, links, codes, mails and counts. */
 export const identitySweeps: readonly Sweep[] = [
   sweepOld('sessions', SESSION_KEPT_MS, deleteEndedSessions),
   sweepOnce('loginThrottles', ({ db, now }) => deleteForgottenThrottles(db, new Date(now.getTime() - FORGET_AFTER_MS))),

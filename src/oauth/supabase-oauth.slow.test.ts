@@ -125,7 +125,8 @@ describe('consent at a managed engine', () => {
     const urls = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value.authorizeUrl] : []))
     expect(simulator.oauth.decisions - before).toBe(1)
     expect(new Set(urls).size).toBe(1)
-    for (const one of settled) if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'conflict' })
+    for (const outcome of settled)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'conflict' })
     expect((await decide(signedUp, id)).authorizeUrl).toBe(urls[0])
     expect(simulator.oauth.decisions - before).toBe(1)
   })
@@ -140,12 +141,12 @@ describe('consent at a managed engine', () => {
   })
 
   test('refuses another decision, and another user', async () => {
-    const one = await signUp()
+    const user = await signUp()
     fixture.nextUser()
     const other = await signUp()
     const { id } = await beginAuthorization()
-    await decide(one, id)
-    const input = { user: one.user, authorizationId: id, scopes: [], now: now() }
+    await decide(user, id)
+    const input = { user: user.user, authorizationId: id, scopes: [], now: now() }
     await expect(consent.decide(app.database.db, { ...input, decision: 'deny' })).rejects.toMatchObject({
       code: 'conflict',
     })

@@ -92,7 +92,7 @@ describe('the guarded fetch', () => {
   })
 
   test('an error names no address', async () => {
-    const error = await buildGuardedFetch({ lookup, rules: LOCAL })('http://127.0.0.1:1/', get).catch((one) => one)
+    const error = await buildGuardedFetch({ lookup, rules: LOCAL })('http://127.0.0.1:1/', get).catch((cause) => cause)
     expect(error).toBeInstanceOf(GuardedFetchError)
     expect(String(error)).not.toContain('127.0.0.1')
   })
@@ -108,18 +108,18 @@ describe('the connections of the guarded fetch', () => {
   }
 
   test('are kept for the next request, whatever its method, and for that origin only', async () => {
-    await using one = await serveCounted(
+    await using server = await serveCounted(
       (request, response) => void request.resume().on('end', () => response.end('ok')),
     )
     await using other = await serveCounted((_request, response) => response.end('ok'))
     const fetch = buildGuardedFetch({ lookup, rules: LOCAL, now: () => 0 })
     for (const method of ['GET', 'POST', 'PUT', 'GET'])
       expect(
-        (await fetch(`http://127.0.0.1:${one.port}/`, { method, headers: {}, body: method === 'GET' ? null : 'a' }))
+        (await fetch(`http://127.0.0.1:${server.port}/`, { method, headers: {}, body: method === 'GET' ? null : 'a' }))
           .status,
       ).toBe(200)
     await fetch(`http://127.0.0.1:${other.port}/`, get)
-    expect([one.sockets.length, other.sockets.length]).toEqual([1, 1])
+    expect([server.sockets.length, other.sockets.length]).toEqual([1, 1])
   })
 
   test('are as many as there are requests at once, and a bounded number of them is kept', async () => {

@@ -2,14 +2,14 @@ import type { DatabaseClock } from '../base/database-clock.ts'
 import type { Database } from './statement/database.ts'
 import { statement } from './statement/statement.ts'
 
-/** Looks of which the quickest counts, since the first may have waited for a connection. */
+/** Number of readings of which the quickest counts, since the first may have waited for a connection. */
 const LOOKS = 3
 
 const ask = statement<{ database_ms: number }>(
   'select (extract(epoch from clock_timestamp()) * 1000)::float8 as database_ms',
 )
 
-/** Looks at the database's clock once. */
+/** Reads the database's clock once. */
 export async function askDatabaseTime(db: Database, clock: DatabaseClock): Promise<void> {
   const sentAtMs = clock.monotonicMs()
   const [row] = await ask(db)

@@ -2,7 +2,7 @@ import type { PrimaryPosition } from './connection/replica.ts'
 import type { Database } from './statement/database.ts'
 import { statement } from './statement/statement.ts'
 
-/** Where `synchronous_commit` is off, a change is visible before it is flushed. */
+/** With `synchronous_commit` off, a change is visible before it is flushed. */
 const select = statement<PrimaryPosition>(`
   select lsn::text as lsn, left(pg_walfile_name(lsn), 8) as timeline
   from (select case current_setting('synchronous_commit') when 'off' then pg_current_wal_insert_lsn()

@@ -4,7 +4,7 @@ import { buildReplicaChoice, type ReplicaChoice, type ReplicaState } from './con
 import { readPrimaryPosition } from './primary-position.store.ts'
 import { type DatabasePool, openDatabase, READ_LIMITS } from './statement/database.ts'
 
-/** Timeout of a connection to the replica: the primary reads in its place. */
+/** Timeout of a connection to the replica, after which the primary serves the read. */
 const CONNECT_LIMIT_MS = 1_000
 
 /** The pool of reads on the replica. */

@@ -11,9 +11,9 @@ export interface SweepContext {
    * (docs/contract/delivery.md#retention).
    */
   limit: number
-  /** Rows of the ledgers that ended before this are over (`WEBHOOK_LEDGER_RETENTION_DAYS`). */
+  /** Ledger rows that ended before this have expired (`WEBHOOK_LEDGER_RETENTION_DAYS`). */
   ledgerBefore: Date
-  /** Audit entries from before this are over (`AUDIT_RETENTION_DAYS`). */
+  /** Audit entries from before this have expired (`AUDIT_RETENTION_DAYS`). */
   auditBefore: Date
   /** The worker of this process. */
   workerId: string

@@ -59,10 +59,10 @@ describe('a change of a user', () => {
   })
 
   test('has one event id at every target, and a delivery of its own at each', async () => {
-    const [one, two] = [await fixture.makeTarget(), await fixture.makeTarget()]
+    const [first, second] = [await fixture.makeTarget(), await fixture.makeTarget()]
     await fixture.makeUser()
     await fixture.t.settle()
-    const bodies = [...fixture.received(one.path), ...fixture.received(two.path)]
+    const bodies = [...fixture.received(first.path), ...fixture.received(second.path)]
     expect(bodies).toHaveLength(2)
     expect(bodies[0]?.body.id).toBe(bodies[1]?.body.id)
     expect(bodies[0]?.headers['x-service-delivery']).not.toBe(bodies[1]?.headers['x-service-delivery'])
@@ -102,13 +102,13 @@ describe('a change of a user', () => {
 describe('the order of deliveries', () => {
   test('of one user waits for the one before, while other users go on', async () => {
     const { id, path } = await fixture.makeTarget()
-    const [one, two] = [await fixture.makeUser(), await fixture.makeUser()]
+    const [first, second] = [await fixture.makeUser(), await fixture.makeUser()]
     await fixture.t.settle()
     fixture.receiver.behaveNext({ kind: 'status', status: 503 })
-    await fixture.call('PATCH', `${USERS}/${one.id}`, { name: 'First' })
+    await fixture.call('PATCH', `${USERS}/${first.id}`, { name: 'First' })
     await fixture.t.settle()
-    await fixture.call('PATCH', `${USERS}/${one.id}`, { name: 'Second' })
-    await fixture.call('PATCH', `${USERS}/${two.id}`, { name: 'Other' })
+    await fixture.call('PATCH', `${USERS}/${first.id}`, { name: 'Second' })
+    await fixture.call('PATCH', `${USERS}/${second.id}`, { name: 'Other' })
     await fixture.t.settle()
     const names = () => fixture.received(path).map(({ body }) => body.data.user.name)
     expect(names()).toEqual([null, null, 'First', 'Other'])

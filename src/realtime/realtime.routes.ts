@@ -31,7 +31,7 @@ import {
   RealtimeConfig,
 } from './realtime.schema.ts'
 
-/** The permission of what an operator looks at. */
+/** Permission for the views of operators. */
 const INSPECT_PERMISSION = 'realtime:inspect'
 
 /** Dependencies of the realtime routes. */
@@ -79,7 +79,7 @@ const toChannelEventRow = ({
 
 const OF_REALTIME = { resource: 'realtime', accountScope: 'none' } as const
 
-/** Channels for clients, and what an operator looks at (docs/contract/realtime.md). */
+/** Channels for clients, and views for operators (docs/contract/realtime.md). */
 export const realtimeRoutes: Routes<RealtimeDeps> = [
   defineRoute(
     {

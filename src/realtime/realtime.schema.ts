@@ -20,7 +20,7 @@ const PresenceName = Type.String({
   description: 'A presence channel, with its UUID in lower case.',
 })
 
-/** Members that a client library adds of its own are ignored. */
+/** Members added by a client library are ignored. */
 const OPEN = { additionalProperties: true }
 
 export const AuthorizeBody = named(

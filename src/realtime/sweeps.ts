@@ -18,7 +18,7 @@ const CHANNEL_KEPT_MS = 30 * DAY_MS
 /** Retention of authorized subscriptions: a longer connection is authorized again when it reconnects. */
 const GRANT_KEPT_MS = 7 * DAY_MS
 
-/** Messages, channels and what browsers were allowed. */
+/** Messages, channels and grants of browsers. */
 export const realtimeSweeps: readonly Sweep[] = [
   sweepOld('realtimeMessages', MESSAGE_KEPT_MS, deleteOldMessages),
   sweepOnce('realtimeWatches', ({ db, now }) => deleteOldWatches(db, new Date(now.getTime() - WATCH_KEPT_MS))),

@@ -9,45 +9,45 @@ const ACCOUNTS = '/api/v3/identity/account'
 const LIMIT = 3
 
 /** Two processes on one database. */
-let one: TestApp
+let app: TestApp
 let other: TestApp
 let developer: string
 let types: string[]
 beforeAll(async () => {
   const env = { ACCOUNT_SUBSCRIPTIONS_LIMIT: String(LIMIT) }
-  one = await createTestApp({ env })
-  other = await createTestApp({ database: one.database, env })
-  const roles = (await one.admin('GET', '/api/v3/identity/role?filters=name|eq|account-developer')).body.data
+  app = await createTestApp({ env })
+  other = await createTestApp({ database: app.database, env })
+  const roles = (await app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-developer')).body.data
   developer = roles[0].document_id
-  const { rows } = await one.database.pool.query(
+  const { rows } = await app.database.pool.query(
     `select document_id from event where internal like 'contract.%' order by internal`,
   )
   types = rows.map((row) => row.document_id as string)
 })
 afterAll(async () => {
   await other[Symbol.asyncDispose]()
-  await one[Symbol.asyncDispose]()
+  await app[Symbol.asyncDispose]()
 })
 
 /** A developer of two accounts: one with a webhook that may move, and one with as many subscriptions as its limit. */
 async function join(): Promise<{ from: AccountId; to: AccountId; call: TestCall; inOther: TestCall; webhook: string }> {
-  const make = async () => (await one.admin('POST', ACCOUNTS, { name: 'Example' })).body.data.document_id as AccountId
+  const make = async () => (await app.admin('POST', ACCOUNTS, { name: 'Example' })).body.data.document_id as AccountId
   const [from, to] = [await make(), await make()]
-  const { call, userId, token } = await one.signInMember([from, to])
+  const { call, userId, token } = await app.signInMember([from, to])
   for (const account of [from, to]) {
     const path = `${ACCOUNTS}/${account}/member`
-    expect((await one.admin('PATCH', path, { user: userId, roles: [developer] })).status).toBe(200)
+    expect((await app.admin('PATCH', path, { user: userId, roles: [developer] })).status).toBe(200)
   }
   const body = { url: 'https://hooks.example.com/', account: to, events: types.slice(0, LIMIT) }
-  expect((await one.admin('POST', WEBHOOKS, body)).status).toBe(201)
-  const moving = await one.admin('POST', WEBHOOKS, { url: 'https://hooks.example.com/', account: from })
+  expect((await app.admin('POST', WEBHOOKS, body)).status).toBe(201)
+  const moving = await app.admin('POST', WEBHOOKS, { url: 'https://hooks.example.com/', account: from })
   return { from, to, call, inOther: other.callAs(token), webhook: moving.body.data.document_id }
 }
 
 const holdWebhook = (id: string) => ({ text: 'select from webhook where document_id = $1 for update', values: [id] })
 
 async function countLinks(account: AccountId): Promise<number> {
-  const { rows } = await one.database.pool.query('select used_subscriptions from account_use($1)', [account])
+  const { rows } = await app.database.pool.query('select used_subscriptions from account_use($1)', [account])
   return rows[0].used_subscriptions
 }
 
@@ -62,7 +62,7 @@ describe('a subscription that is made while its webhook moves to an account with
     const { to, call, inOther, webhook } = await join()
     const move = () => call('PATCH', `${WEBHOOKS}/${webhook}`, { account: to })
     const requests = [move, () => subscribe(inOther, webhook)]
-    const [moved, subscribed] = await race(one.database, holdWebhook(webhook), requests)
+    const [moved, subscribed] = await race(app.database, holdWebhook(webhook), requests)
     expect(moved?.status, JSON.stringify(moved?.body)).toBe(200)
     expect(subscribed).toMatchObject({ status: 409, body: { code: 'conflict' } })
     expect(await countLinks(to)).toBe(LIMIT)
@@ -72,7 +72,7 @@ describe('a subscription that is made while its webhook moves to an account with
     const { from, to, call, inOther, webhook } = await join()
     const subscribe = () => inOther('POST', LINKS, { webhook, event: types[0] })
     const move = () => call('PATCH', `${WEBHOOKS}/${webhook}`, { account: to })
-    const [subscribed, moved] = await race(one.database, holdWebhook(webhook), [subscribe, move])
+    const [subscribed, moved] = await race(app.database, holdWebhook(webhook), [subscribe, move])
     expect(subscribed?.status).toBe(201)
     expect(moved).toMatchObject({ status: 409, body: { code: 'limit_reached' } })
     expect([await countLinks(from), await countLinks(to)]).toEqual([1, LIMIT])

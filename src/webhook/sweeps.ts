@@ -22,13 +22,13 @@ const OUTCOMES_KEPT_HOURS = { minutes: 2, hours: 25, quarters: 8 * 24, days: 31 
 /** Ages at which the sums of breakdowns are widened, and those of days end, in minutes: each serves a range, and some more. */
 const BREAKDOWN_KEPT_MINUTES = { fiveMinutes: 65, hours: 25 * 60, days: 31 * 24 * 60 }
 
-/** The last mails of an account are remembered this long: longer than the wait for its next ones. */
+/** Retention of the last mails of an account: longer than the wait for its next ones. */
 const MAIL_TURN_KEPT_MS = 86_400_000
 
-/** The place of a purged webhook in the queue is kept this long. */
+/** Retention of a purged webhook in the queue. */
 const ORPHAN_KEPT_MS = 3_600_000
 
-/** The claims of a webhook with a limit count for a second. */
+/** Time for which a claim counts for the limit of its webhook. */
 const THROTTLE_KEPT_MS = 60_000
 
 const dispatchSweep: Sweep = {

@@ -23,7 +23,7 @@ beforeAll(async () => {
   origin = `http://127.0.0.1:${port}`
   const example = startProcess({
     args: [join(PROJECT_ROOT, 'examples', 'realtime', 'main.ts')],
-    env: { SIGNALBOX_URL: service.one.url, PORT: String(port) },
+    env: { SIGNALBOX_URL: service.first.url, PORT: String(port) },
   })
   stack.defer(async () => void (await example.kill()))
   await example.waitForOutput(/The page is at/)

@@ -110,7 +110,7 @@ describe('people of Keycloak', () => {
     ])
     expect(rows).toEqual([{ provider: 'acme-sso' }, { provider: 'google' }])
     expect(
-      await fixture.one('select counter, transports, name, public_key from passkey where "user" = $1', user.id),
+      await fixture.readRow('select counter, transports, name, public_key from passkey where "user" = $1', user.id),
     ).toEqual({
       counter: expect.anything(),
       transports: ['internal'],

@@ -24,7 +24,7 @@ describe('an import of people', () => {
     )
     expect(broken.code).toBe(1)
     expect(broken.stderr).toMatch(/ends in the middle after 229 rows/)
-    const made = await fixture.one(
+    const made = await fixture.readRow(
       'select count(*)::int from "user" where document_id = any($1)',
       rows.map(({ id }) => id),
     )
@@ -61,11 +61,11 @@ describe('an import of people', () => {
   })
 
   test.each<[string, unknown, RegExp]>([
-    ['a megabyte of nonsense', 'x'.repeat(1 << 20), /is no JSON object/],
+    ['a megabyte of nonsense', 'x'.repeat(1 << 20), /is not a JSON object/],
     ['a megabyte of braces', '{"a":'.repeat(200_000), /nested deeper than 64/],
     ['no ids', '{"email":"ada@example.com"}', /no usable id/],
     ['a lone surrogate as the id', '{"id":"\\ud800","email":"a@example.com"}', /no usable id/],
-    ['a list of numbers', '[1,2]', /is no object/],
+    ['a list of numbers', '[1,2]', /is not an object/],
   ])('refuses %s with one line, and changes nothing', async (_name, content, message) => {
     const ended = await fixture.run('supabase-auth', '--from', await fixture.write(content), '--apply')
     expect(ended.code).toBe(1)

@@ -86,7 +86,10 @@ export function startSvix(
   { pageSize = 250 }: { pageSize?: number } = {},
 ): Promise<SourceSimulator> {
   const byId = new Map(
-    apps.map((one) => [one.app.id, { ...one, byEndpoint: new Map(one.endpoints.map((e) => [e.endpoint.id, e])) }]),
+    apps.map((entry) => [
+      entry.app.id,
+      { ...entry, byEndpoint: new Map(entry.endpoints.map((e) => [e.endpoint.id, e])) },
+    ]),
   )
   const list = (rows: readonly Row[], url: URL) => {
     const { page, next } = cutPage(rows, url, { cursor: 'iterator', limit: 'limit', most: pageSize })

@@ -318,7 +318,7 @@ test('a key that lacks one of the permissions is refused, with the name of it, a
     return fixture.run(['import', 'svix', '--from', source.origin, '--apply'], env)
   }
   for (const missing of ['account:create', 'audit-log:find-all', 'event:find-all', 'webhook:import'])
-    expect(await run(all.filter((one) => one !== missing)), missing).toMatchObject({
+    expect(await run(all.filter((variable) => variable !== missing)), missing).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^The token lacks the permission: /),
     })

@@ -69,7 +69,7 @@ describe('people of Supabase Auth', () => {
     const [changed, deleted] = [supabaseUser(), supabaseUser()]
     await fixture.readRun('supabase-auth', '--from', await fixture.writeLines([changed, deleted]), '--apply')
     const readHash = async (id: unknown) =>
-      (await fixture.one('select password_hash from "user" where document_id = $1', id)).password_hash
+      (await fixture.readRow('select password_hash from "user" where document_id = $1', id)).password_hash
     expect(await readHash(changed.id)).toMatch(/^imported/)
     const password = 'another horse battery'
     const answer = await fixture.admin('PATCH', `/api/v3/identity/user/${changed.id}`, { password })
@@ -84,7 +84,10 @@ describe('people of Supabase Auth', () => {
   test('leave an audit entry of the command line and an event each, and no mail', async () => {
     const user = supabaseUser({ mfa_factors: [supabaseTotp()] })
     await fixture.readRun('supabase-auth', '--from', await fixture.writeLines([user]), '--apply')
-    const entry = await fixture.one('select action, outcome, "user", detail from audit_log where target = $1', user.id)
+    const entry = await fixture.readRow(
+      'select action, outcome, "user", detail from audit_log where target = $1',
+      user.id,
+    )
     expect(entry).toEqual({
       action: 'user.create',
       outcome: 'success',
@@ -99,19 +102,19 @@ describe('people of Supabase Auth', () => {
         system_user: userInfo().username,
       },
     })
-    expect(await fixture.one('select event, url from event_occurrence where resource_id = $1', user.id)).toEqual({
+    expect(await fixture.readRow('select event, url from event_occurrence where resource_id = $1', user.id)).toEqual({
       event: 'user.create',
       url: `/api/v3/identity/user/${user.id}`,
     })
-    expect(await fixture.one('select count(*)::int from mail_outbox')).toEqual({ count: 0 })
-    expect(await fixture.one('select count(*)::int from kept_mail')).toEqual({ count: 0 })
+    expect(await fixture.readRow('select count(*)::int from mail_outbox')).toEqual({ count: 0 })
+    expect(await fixture.readRow('select count(*)::int from kept_mail')).toEqual({ count: 0 })
   })
 
   test('sign in with their authenticator fixture.app, whose secret is sealed', async () => {
     const user = supabaseUser({ mfa_factors: [supabaseTotp(), supabaseTotp({ status: 'unverified' })] })
     const { summary } = await fixture.readRun('supabase-auth', '--from', await fixture.writeLines([user]), '--apply')
     expect(summary).toMatchObject({ authenticator_apps: 1 })
-    const factor = await fixture.one('select * from totp_factor where "user" = $1', user.id)
+    const factor = await fixture.readRow('select * from totp_factor where "user" = $1', user.id)
     expect(factor.secret_encrypted).toMatch(/^v1\./)
     const first = await fixture.signIn(user.email)
     expect(first).toMatchObject({ status: 401, body: { code: 'second_factor_required' } })
@@ -154,7 +157,7 @@ describe('people of Supabase Auth', () => {
     expect(results[1].notes).toEqual(['identity at google left out: another user has it'])
     expect(summary.identities).toBe(1)
     expect(
-      await fixture.one('select "user", email, is_email_verified, name from identity where subject = $1', subject),
+      await fixture.readRow('select "user", email, is_email_verified, name from identity where subject = $1', subject),
     ).toEqual({
       user: user.id,
       email: 'ada@example.com',

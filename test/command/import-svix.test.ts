@@ -104,10 +104,10 @@ test('applications become accounts, endpoints webhooks, and receivers verify wit
 
   const made = await readReport(source, ['--events', map, '--apply'])
   expect(made).toMatchObject({ code: 0, stderr: '', report: { counts: { created: 5 }, is_dry_run: false } })
-  const [one, two] = made.report.accounts
-  expect(one.account).not.toBe(two.account)
-  expect(one.name).toBe(`Acme (svix ${apps[0]!.app.id})`)
-  const webhooks = await listWebhooks(one.account)
+  const [firstAccount, secondAccount] = made.report.accounts
+  expect(firstAccount.account).not.toBe(secondAccount.account)
+  expect(firstAccount.name).toBe(`Acme (svix ${apps[0]!.app.id})`)
+  const webhooks = await listWebhooks(firstAccount.account)
   expect(webhooks).toMatchObject([
     {
       url: first.endpoint.url,
@@ -121,7 +121,7 @@ test('applications become accounts, endpoints webhooks, and receivers verify wit
   ])
   for (const secret of [first.key, first.key.slice(6), SOURCE_TOKEN]) expect(made.stdout).not.toContain(secret)
 
-  const body = { name: 'A contract', account: one.account }
+  const body = { name: 'A contract', account: firstAccount.account }
   await fixture.service.admin('POST', '/api/v3/contract/contract', body)
   await fixture.service.settle()
   const delivered = fixture.receiver.requests.filter(({ path }) => path.startsWith(`/${first.endpoint.id}`))
@@ -145,7 +145,7 @@ test('applications become accounts, endpoints webhooks, and receivers verify wit
   expect(again.report.webhooks.map(({ webhook }: { webhook: string }) => webhook)).toEqual(
     made.report.webhooks.map(({ webhook }: { webhook: string }) => webhook),
   )
-  expect(await listWebhooks(one.account)).toEqual(webhooks)
+  expect(await listWebhooks(firstAccount.account)).toEqual(webhooks)
   expect(source.requests.slice(asked).filter((line) => line.includes('secret'))).toEqual([])
   expect(isReadOnly(source)).toBe(true)
 })
@@ -186,7 +186,7 @@ test('what has no counterpart is skipped with its reason and remedy, and a map m
     '*': ['contract.delete'],
   })
   const mended = await readReport(source, ['--events', map, '--ignore-filters', '--apply'])
-  const byId = new Map(mended.report.webhooks.map((one: { endpoint: string }) => [one.endpoint, one]))
+  const byId = new Map(mended.report.webhooks.map((webhook: { endpoint: string }) => [webhook.endpoint, webhook]))
   expect(byId.get(cases[0]![0].endpoint.id)).toMatchObject({ outcome: 'skipped', detail: '__proto__' })
   expect(byId.get(cases[1]![0].endpoint.id)).toMatchObject({ outcome: 'created', events: ['contract.delete'] })
   expect(byId.get(cases[2]![0].endpoint.id)).toMatchObject({
@@ -276,9 +276,9 @@ test('two runs at once make each row once', async () => {
   await using source = await startSvix([app])
   const before = await countWebhooks()
   const args = ['import', 'svix', '--from', source.origin, '--apply']
-  await using one = fixture.start(args, { SIGNALBOX_IMPORT_TOKEN: SOURCE_TOKEN })
+  await using importer = fixture.start(args, { SIGNALBOX_IMPORT_TOKEN: SOURCE_TOKEN })
   await using other = fixture.start(args, { SIGNALBOX_IMPORT_TOKEN: SOURCE_TOKEN })
-  for (const run of [one, other])
+  for (const run of [importer, other])
     expect(await limit(run.ended, 60_000, 'the end of the run')).toMatchObject({ code: 0 })
   expect(await countWebhooks()).toBe(before + 20)
   const { report } = await readReport(source)
@@ -376,9 +376,9 @@ test('an export file is imported as the API is, and known again when the API is 
   expect(await readReport(source)).toMatchObject({ report: { counts: { already: 2 } } })
   for (const [text, says] of [
     ['{', /is not JSON/],
-    ['[]', /The export file is no object/],
+    ['[]', /The export file is not an object/],
     [{ source: 'hook0', tenants: [] }, /must have "source": "svix"/],
-    [{ source: 'svix', tenants: {} }, /tenants of the export file is no list/],
+    [{ source: 'svix', tenants: {} }, /tenants of the export file is not a list/],
     [{ source: 'svix', tenants: [{ name: 'a' }] }, /no usable id: id must be a text/],
     [{ source: 'svix', tenants: [app.app, app.app] }, /two entries of tenants with one id/],
   ] as const) {

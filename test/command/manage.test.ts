@@ -183,7 +183,7 @@ test('client create and rotate print a secret once, which no list, entry or log 
   const { rows } = await database.pool.query('select detail from audit_log where target = $1', [id])
   const listed = await run('client', 'list', '--json')
   for (const kept of [JSON.stringify(rows), listed.stdout])
-    for (const one of [secret, rotated.client_secret]) expect(kept).not.toContain(one)
+    for (const value of [secret, rotated.client_secret]) expect(kept).not.toContain(value)
   expect(await run('client', 'delete', id)).toMatchObject({ code: 0, stdout: 'Client App deleted.\n' })
   expect(await run('client', 'rotate', id)).toMatchObject({ code: 1, stdout: '' })
   expect((await run('client', 'create', '--name', 'App', '--redirect-uri', 'http://app.example.com/')).code).toBe(1)

@@ -38,7 +38,7 @@ export async function openPeopleFixture() {
   }
   const run = (...args: string[]) =>
     runCommand(['import', ...args], { env: { ...buildServiceEnvironment(database.connectionString), ...SETTINGS } })
-  const one = async (text: string, ...values: unknown[]) => (await database.pool.query(text, values)).rows[0]
+  const readRow = async (text: string, ...values: unknown[]) => (await database.pool.query(text, values)).rows[0]
   return {
     folder,
     database,
@@ -62,8 +62,8 @@ export async function openPeopleFixture() {
     signIn: (email: unknown, password = PASSWORD) =>
       app.anonymous('POST', '/api/v3/auth/login/local', { email, password }),
     /** The first row of a statement. */
-    one,
-    readUser: (email: unknown) => one('select * from "user" where email = $1', email),
+    readRow,
+    readUser: (email: unknown) => readRow('select * from "user" where email = $1', email),
     [Symbol.asyncDispose]: async () => {
       await app[Symbol.asyncDispose]()
       await database[Symbol.asyncDispose]()

@@ -260,7 +260,7 @@ describe('the connection to the service', () => {
   test.for([
     { args: ['--forward', 'ftp://localhost/'], says: 'It must be an http or https URL.' },
     { args: ['--forward', 'http://user@localhost/'], says: 'It must hold no user or password.' },
-    { args: ['--events', 'contract'], says: '"contract" is no event type or pattern' },
+    { args: ['--events', 'contract'], says: '"contract" is not an event type or pattern' },
     { args: ['--account', 'Acme'], says: 'It must be a UUID in lower case.' },
     { args: ['--secret', 'hunter2'], says: '--secret must be a webhook secret' },
     { args: ['--token', 'hunter2 '], says: '--token must be one token' },

@@ -172,7 +172,7 @@ describe('signalbox verify', () => {
     {
       name: 'no headers at all in the file',
       change: { headers: 'nonsense' },
-      says: /"nonsense" is no header; write name: value/,
+      says: /"nonsense" is not a header; write name: value/,
     },
     {
       name: 'a time that is none',
@@ -246,8 +246,9 @@ describe('the headers of a capture', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(name, value), { minLength: 1 }), (pairs) => {
         const expected: Record<string, string[]> = {}
-        for (const [one, text] of pairs) expected[one] = [...(Object.hasOwn(expected, one) ? expected[one]! : []), text]
-        const text = pairs.map(([one, content]) => `${one}: ${content}`).join('\r\n')
+        for (const [name, text] of pairs)
+          expected[name] = [...(Object.hasOwn(expected, name) ? expected[name]! : []), text]
+        const text = pairs.map(([name, content]) => `${name}: ${content}`).join('\r\n')
         expect({ ...parseHeaderLines(text) }).toEqual(expected)
       }),
     )

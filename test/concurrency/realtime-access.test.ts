@@ -34,8 +34,8 @@ const has = (arrived: string[], contract: string) =>
   waitFor('the event', () => arrived.includes(contract), { limitMs: 60_000 })
 
 test('a change in one process reaches clients in both, published by a process without a server to BASE_URL', async () => {
-  const ann = await joinAccount({ to: fixture.one, through: fixture.one })
-  const bob = await joinAccount({ to: fixture.other, through: fixture.one })
+  const ann = await joinAccount({ to: fixture.first, through: fixture.first })
+  const bob = await joinAccount({ to: fixture.other, through: fixture.first })
   const contract = await fixture.addContract()
   await Promise.all([has(ann.arrived, contract), has(bob.arrived, contract)])
   const channel = bob.client.subscribe(`private-contract-${contract}`)
@@ -49,8 +49,8 @@ test('a change in one process reaches clients in both, published by a process wi
 })
 
 test('a member that loses the membership loses the subscription within a second, in another process too, and the others keep theirs', async () => {
-  const ann = await joinAccount({ to: fixture.one, through: fixture.other })
-  const bob = await joinAccount({ to: fixture.other, through: fixture.one })
+  const ann = await joinAccount({ to: fixture.first, through: fixture.other })
+  const bob = await joinAccount({ to: fixture.other, through: fixture.first })
   const refused = nextEvent(ann.channel, 'pusher:subscription_error')
   await fixture.call('DELETE', `/api/v3/identity/account/${fixture.account}/member`, { user: ann.user.id })
   expect(await limit(refused, LIMIT_MS, 'the end of the subscription')).toMatchObject({ status: 403 })
@@ -98,13 +98,13 @@ test('a member authorized by a process that was killed loses the connections at 
 })
 
 test('a user who is disabled loses the connection within a second, in another process too, and is not authorized again', async () => {
-  const ann = await joinAccount({ to: fixture.other, through: fixture.one })
+  const ann = await joinAccount({ to: fixture.other, through: fixture.first })
   const failure = nextEvent(ann.client.connection, 'error')
   await fixture.call('POST', `/api/v3/identity/user/${ann.user.id}/disable`)
   expect(await limit(failure, LIMIT_MS, 'the end of the connection')).toMatchObject({ data: { code: 4009 } })
-  const back = fixture.connect(ann.user, { to: fixture.other, through: fixture.one })
+  const back = fixture.connect(ann.user, { to: fixture.other, through: fixture.first })
   const channel = back.subscribe(`private-account-${fixture.account}`)
   expect(await nextEvent(channel, 'pusher:subscription_error')).toMatchObject({ status: 401 })
-  await has((await joinAccount({ to: fixture.other, through: fixture.one })).arrived, await fixture.addContract())
+  await has((await joinAccount({ to: fixture.other, through: fixture.first })).arrived, await fixture.addContract())
   expect(ann.arrived).toEqual([])
 })

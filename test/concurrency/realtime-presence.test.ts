@@ -21,8 +21,8 @@ afterEach(() => {
 afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 /** Joins the presence channel of the account at one of the two processes, authorized by the other one. */
-function join(user: User, { at }: { at: 'one' | 'other' }): { realtime: Realtime; channel: JoinedPresence } {
-  const [to, through] = at === 'one' ? [fixture.one, fixture.other] : [fixture.other, fixture.one]
+function join(user: User, { at }: { at: 'first' | 'other' }): { realtime: Realtime; channel: JoinedPresence } {
+  const [to, through] = at === 'first' ? [fixture.first, fixture.other] : [fixture.other, fixture.first]
   const realtime = createRealtime({
     service: through.url,
     token: () => user.jwt,
@@ -47,7 +47,7 @@ test('members are shown since their first connection, whatever process it is at,
   const [ann, bob] = [await fixture.addMember(), await fixture.addMember()]
   await fixture.call('PATCH', `/api/v3/identity/user/${ann.id}`, { name: 'Ann' })
   const startedAt = Date.now()
-  const first = join(ann, { at: 'one' })
+  const first = join(ann, { at: 'first' })
   await waitForMembers(first.channel, [ann])
   const since = first.channel.members()[0]!.since
   expect(Math.abs(Date.parse(since) - startedAt)).toBeLessThan(60_000)
@@ -56,20 +56,20 @@ test('members are shown since their first connection, whatever process it is at,
   const second = join(ann, { at: 'other' })
   await waitForMembers(second.channel, [ann, bob])
   first.realtime.close()
-  const late = join(bob, { at: 'one' })
+  const late = join(bob, { at: 'first' })
   await waitForMembers(late.channel, [ann, bob])
   for (const { channel } of [watcher, second, late])
     expect(channel.members()[0]).toEqual({ id: ann.id, name: 'Ann', since })
   second.realtime.close()
   await waitForMembers(watcher.channel, [bob])
-  const again = join(ann, { at: 'one' })
+  const again = join(ann, { at: 'first' })
   await waitForMembers(again.channel, [bob, ann])
   expect(again.channel.members()[1]!.since > since).toBe(true)
 })
 
 test('a member who loses the account leaves within a second, and sees nobody any more', async () => {
   const [ann, bob] = [await fixture.addMember(), await fixture.addMember()]
-  const [own, watcher] = [join(ann, { at: 'one' }), join(bob, { at: 'other' })]
+  const [own, watcher] = [join(ann, { at: 'first' }), join(bob, { at: 'other' })]
   await waitFor('both', () => idsOf(watcher.channel).length === 2 && idsOf(own.channel).length === 2)
   await fixture.call('DELETE', `/api/v3/identity/account/${fixture.account}/member`, { user: ann.id })
   await waitFor('the refusal', () => own.channel.read().kind === 'denied')
@@ -85,7 +85,7 @@ const events = defineClientEvents<{ 'client-typing': { field: string }; 'client-
 
 test('client events reach the other pages of the channel, at every process, with their sender; what fails its check does not', async () => {
   const [ann, bob] = [await fixture.addMember(), await fixture.addMember()]
-  const [own, watcher] = [join(ann, { at: 'one' }), join(bob, { at: 'other' })]
+  const [own, watcher] = [join(ann, { at: 'first' }), join(bob, { at: 'other' })]
   await waitFor('both', () => idsOf(watcher.channel).length === 2 && own.channel.read().kind === 'live')
   const arrived: unknown[] = []
   own.channel.onClient(events, 'client-typing', () => arrived.push('an event of its own'))

@@ -16,7 +16,7 @@ const open: Realtime[] = []
 
 beforeAll(async () => {
   fixture = await startRealtimeFixture()
-  const { port } = new URL(fixture.one.url)
+  const { port } = new URL(fixture.first.url)
   sdk = new Pusher({ appId: 'app-1', key: 'key-1', secret: 'secret-1', host: '127.0.0.1', port, useTLS: false })
 })
 afterEach(() => {
@@ -30,7 +30,7 @@ async function openPage() {
   const calls: string[] = []
   let gate: Promise<void> | undefined
   const realtime = createRealtime({
-    service: fixture.one.url,
+    service: fixture.first.url,
     token: () => user.jwt,
     fetch: async (url, init) => {
       await gate
@@ -106,7 +106,7 @@ test('a user who lost the account meanwhile gets nothing of what was missed', as
 
 test('the official client is served as before: it gets nothing of what it missed', async () => {
   const user = await fixture.addMember()
-  const client = fixture.connect(user, { to: fixture.one, through: fixture.other })
+  const client = fixture.connect(user, { to: fixture.first, through: fixture.other })
   const channel = client.subscribe(`private-account-${fixture.account}`)
   const got: string[] = []
   channel.bind('contract.create', ({ data }: { data: { id: string } }) => got.push(data.id))

@@ -23,7 +23,7 @@ const signIn = async ({ email, password }: User): Promise<string> =>
 
 /** Joins the channel of the account with a token: at one process, authorized by the other. */
 async function join(user: User, token: string) {
-  const client = fixture.connect({ ...user, jwt: token }, { to: fixture.one, through: fixture.other })
+  const client = fixture.connect({ ...user, jwt: token }, { to: fixture.first, through: fixture.other })
   const channel = client.subscribe(`private-account-${fixture.account}`)
   const arrived: string[] = []
   channel.bind('contract.create', ({ data }: { data: { id: string } }) => arrived.push(data.id))

@@ -36,12 +36,12 @@ test('a process that is killed takes its members along, and the others go on; on
   await using database = await createTestDatabase({ content: 'prepared' })
   const options = { databaseUrl: database.connectionString, token: '', env: ENVIRONMENT }
   await using stack = new AsyncDisposableStack()
-  const one = await startService(options)
-  stack.defer(async () => void (await one.kill()))
+  const service = await startService(options)
+  stack.defer(async () => void (await service.kill()))
   const doomed = await startService(options)
   stack.defer(async () => void (await doomed.kill()))
 
-  const ann = await join(one.url, 'ann')
+  const ann = await join(service.url, 'ann')
   const bob = await join(doomed.url, 'bob')
   await waitFor('bob', () => ann.frames.some(({ event }) => event === 'pusher_internal:member_added'))
   await buildSdk(doomed.url).trigger('presence-room', 'created', { n: 1 })
@@ -54,10 +54,10 @@ test('a process that is killed takes its members along, and the others go on; on
     ann.frames.find(({ event }) => event === 'pusher_internal:member_removed'),
   )
   expect(JSON.parse(removed.data)).toEqual({ user_id: 'bob' })
-  await buildSdk(one.url).trigger('presence-room', 'later', {})
+  await buildSdk(service.url).trigger('presence-room', 'later', {})
   await waitFor('the later event', () => ann.frames.some(({ event }) => event === 'later'))
 
   const closed = once(ann.webSocket, 'close')
-  expect(await one.stop()).toEqual({ code: 0, signal: null })
+  expect(await service.stop()).toEqual({ code: 0, signal: null })
   expect((await closed)[0]).toBe(4100)
 })

@@ -61,16 +61,16 @@ async function examineAs({ primary, standby, awaitReplay }: Failover, user: stri
 
 test('a reader of its own write gets it, through each process at once, while lists and dashboards read the replica; when it hangs or is lost, no list fails', async () => {
   await using t = await openReplicated()
-  const [one, two] = t.services
+  const [first, second] = t.services
   for (let round = 0; round < 15; round += 1) {
     // From here on a change is visible before it is flushed.
     if (round === 10) await t.servers.primary.ask('alter system set synchronous_commit = off')
     if (round === 10) await t.servers.primary.ask('select pg_reload_conf()')
-    const id = await t.fixture.change(one)
-    expect(await listNewest(one)).toBe(id)
-    expect(await listNewest(two)).toBe(id)
+    const id = await t.fixture.change(first)
+    expect(await listNewest(first)).toBe(id)
+    expect(await listNewest(second)).toBe(id)
   }
-  const summary = await one.call('GET', '/api/v3/webhook/dashboard/summary')
+  const summary = await first.call('GET', '/api/v3/webhook/dashboard/summary')
   expect(summary.status).toBe(200)
   for (const service of t.services) {
     const { replica, primary } = await countReads(service)
@@ -96,62 +96,62 @@ test('a reader of its own write gets it, through each process at once, while lis
   }
   await t.servers.standby.freeze()
   // Not the 10 s after which a silent connection is closed.
-  expect(await listOften(one)).toBeLessThan(8_000)
+  expect(await listOften(first)).toBeLessThan(8_000)
   await t.servers.standby.thaw()
   await t.servers.standby.kill()
-  await listOften(two)
+  await listOften(second)
 })
 
 test('a replica that lags: the primary answers, with what was just written, and an access that ended stays ended', async () => {
   await using t = await openReplicated()
-  const [one, two] = t.services
-  await t.fixture.change(one)
-  await listNewest(one)
-  await listNewest(two)
-  const made = await one.call('POST', '/api/v3/identity/api-key', {
+  const [first, second] = t.services
+  await t.fixture.change(first)
+  await listNewest(first)
+  await listNewest(second)
+  const made = await first.call('POST', '/api/v3/identity/api-key', {
     name: 'To be deleted',
     permissions: ['contract:find-all'],
   })
   expect(made.status).toBe(201)
   const token = made.body.data.key
   const listWithKey = (service: LocalService) => callService({ url: service.url, token }, { method: 'GET', path: LIST })
-  expect((await listWithKey(two)).status).toBe(200)
+  expect((await listWithKey(second)).status).toBe(200)
 
   await t.servers.setReplay('paused')
-  const id = await t.fixture.change(one)
-  expect(await listNewest(two)).toBe(id)
-  expect(await listNewest(one)).toBe(id)
-  expect(await readReplicaStatus(two)).toEqual({ status: 'ok', replica: 'behind' })
-  expect(await readMetric(two, 'database_replica_used{status="behind"}')).toBe(0)
-  await two.waitForLog(/"status":"behind".*the read replica is not used: see docs\/operations\.md, replica/)
+  const id = await t.fixture.change(first)
+  expect(await listNewest(second)).toBe(id)
+  expect(await listNewest(first)).toBe(id)
+  expect(await readReplicaStatus(second)).toEqual({ status: 'ok', replica: 'behind' })
+  expect(await readMetric(second, 'database_replica_used{status="behind"}')).toBe(0)
+  await second.waitForLog(/"status":"behind".*the read replica is not used: see docs\/operations\.md, replica/)
   // The replica still has the key.
-  expect((await one.call('DELETE', `/api/v3/identity/api-key/${made.body.data.document_id}`)).status).toBe(200)
-  await waitFor('the end of the key', async () => (await listWithKey(two)).status === 401, { limitMs: 2_000 })
-  expect((await listWithKey(one)).status).toBe(401)
+  expect((await first.call('DELETE', `/api/v3/identity/api-key/${made.body.data.document_id}`)).status).toBe(200)
+  await waitFor('the end of the key', async () => (await listWithKey(second)).status === 401, { limitMs: 2_000 })
+  expect((await listWithKey(first)).status).toBe(401)
 
   await t.servers.setReplay('running')
   await waitFor('the use of the replica', async () => {
-    await listNewest(two)
-    return (await readReplicaStatus(two)).replica === 'used'
+    await listNewest(second)
+    return (await readReplicaStatus(second)).replica === 'used'
   })
-  await two.waitForLog(/the read replica is used again/)
+  await second.waitForLog(/the read replica is used again/)
 })
 
 test('a replica that is promoted: lists read it as the primary that it is, and see what is written there', async () => {
   await using t = await openReplicated((servers) => nameBoth(servers.primary, servers.standby))
-  const [one, two] = t.services
-  await t.fixture.change(one)
-  await listNewest(two)
+  const [first, second] = t.services
+  await t.fixture.change(first)
+  await listNewest(second)
   await t.servers.awaitReplay()
   await t.servers.primary.kill()
   await t.servers.promote()
-  const id = await waitFor('a change that is taken', () => t.fixture.change(one).catch(() => undefined))
-  expect(await waitFor('a list', () => listNewest(two).catch(() => undefined))).toBe(id)
+  const id = await waitFor('a change that is taken', () => t.fixture.change(first).catch(() => undefined))
+  expect(await waitFor('a list', () => listNewest(second).catch(() => undefined))).toBe(id)
   const [now] = await t.servers.standby.ask<{ now: string }>('select clock_timestamp()::text as now')
   await waitFor('the use of the replica', async () => {
-    expect(await listNewest(two)).toBe(id)
+    expect(await listNewest(second)).toBe(id)
     const reads = `select from pg_stat_activity where application_name = 'signalbox replica' and query_start > '${now!.now}'`
     return (await t.servers.standby.ask(reads)).length > 0
   })
-  expect(await readReplicaStatus(two)).toEqual({ status: 'ok', replica: 'used' })
+  expect(await readReplicaStatus(second)).toEqual({ status: 'ok', replica: 'used' })
 })

@@ -88,8 +88,8 @@ export function describeEngine(label: string, find: () => EngineUnderTest): void
 
   test(`${label}: two flows never share a secret`, async () => {
     const t = find()
-    const [one, other] = [await reach(t, ADA), await reach(t, ADA)]
-    for (const [name, value] of Object.entries(one.flow.secret)) expect(other.flow.secret[name]).not.toBe(value)
+    const [user, other] = [await reach(t, ADA), await reach(t, ADA)]
+    for (const [name, value] of Object.entries(user.flow.secret)) expect(other.flow.secret[name]).not.toBe(value)
   })
 
   test(`${label}: a missing address is missing, and never verified`, async () => {

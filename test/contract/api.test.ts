@@ -220,15 +220,15 @@ test('api#rate-limits: every path has a limit: the reference, the probes, the me
 test('api#rate-limits: the limits are shared between processes, and strict on sign-in', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
   const env = { RATE_LIMIT_STRICT_PER_MINUTE: '3' }
-  await using one = await createTestApp({ database, env })
+  await using app = await createTestApp({ database, env })
   await using two = await createTestApp({ database, env })
   const body = { email: 'nobody@example.com', password: 'wrong password' }
   const statuses: number[] = []
-  for (const process of [one, two, one, two]) {
+  for (const process of [app, two, app, two]) {
     statuses.push((await process.anonymous('POST', '/api/v3/auth/login/local', body)).status)
   }
   expect(statuses).toEqual([401, 401, 401, 429])
-  expect((await one.admin('GET', WEBHOOKS)).status).toBe(200)
+  expect((await app.admin('GET', WEBHOOKS)).status).toBe(200)
 })
 
 test('api#errors: 503 with Retry-After when the database is down, without a stack or an SQL text', async () => {

@@ -103,9 +103,9 @@ test('webhooks#envelope: the event id is the same for every webhook, and each ha
   const second = await fixture.createWebhook({ is_global: true }, ['contract.create'])
   await fixture.makeChange(account)
   await fixture.app.settle()
-  const [one, two] = [fixture.received(first)[0], fixture.received(second)[0]]
-  expect(readEnvelope(one).id).toBe(readEnvelope(two).id)
-  expect(one?.headers['x-service-delivery']).not.toBe(two?.headers['x-service-delivery'])
+  const [firstRequest, secondRequest] = [fixture.received(first)[0], fixture.received(second)[0]]
+  expect(readEnvelope(firstRequest).id).toBe(readEnvelope(secondRequest).id)
+  expect(firstRequest?.headers['x-service-delivery']).not.toBe(secondRequest?.headers['x-service-delivery'])
   await fixture.subscribe(second.id, ['webhook.test'])
 })
 

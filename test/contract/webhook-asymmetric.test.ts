@@ -27,7 +27,7 @@ async function create(members: object = { asymmetric_signature: true }) {
 async function deliver({ url, path }: { url: string; path: string }) {
   await fixture.app.admin('POST', `${path}/test`)
   await fixture.app.settle()
-  const request = fixture.receiver.requests.filter((one) => url.endsWith(one.path)).at(-1)!
+  const request = fixture.receiver.requests.filter((candidate) => url.endsWith(candidate.path)).at(-1)!
   const { headers, body } = request
   const signed = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`)
   const [v1, v1a] = String(headers['webhook-signature']).split(' ')

@@ -40,7 +40,7 @@ test('webhooks#secret-of-a-known-value: deliveries are signed with it in both fa
     const path = `${PATH}/${made.body.data.document_id}`
     await fixture.app.admin('POST', `${path}/test`)
     await fixture.app.settle()
-    const { headers, body: text } = fixture.receiver.requests.find((one) => body.url.endsWith(one.path))!
+    const { headers, body: text } = fixture.receiver.requests.find((candidate) => body.url.endsWith(candidate.path))!
     const t = headers['webhook-timestamp']
     const key = Buffer.from(secret.slice(6), 'base64')
     const standard = createHmac('sha256', key).update(`${headers['webhook-id']}.${t}.${text}`).digest('base64')

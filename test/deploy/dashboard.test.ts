@@ -84,15 +84,17 @@ test('every metric that a panel queries is exposed by the service', () => {
 test('every metric of the service is on a panel or left out with a reason', () => {
   const shown = new Set(queries.flatMap(({ expr }) => listSeries(expr).map(metricOf)))
   expect(types.size).toBeGreaterThan(30)
-  const missing = [...types.keys()].filter((name) => !shown.has(name) && !LEFT_OUT.some(([one]) => one.test(name)))
+  const missing = [...types.keys()].filter(
+    (name) => !shown.has(name) && !LEFT_OUT.some(([pattern]) => pattern.test(name)),
+  )
   expect(missing).toEqual([])
 })
 
 test('nothing is left out that is shown or that the service does not expose', () => {
   const shown = new Set(queries.flatMap(({ expr }) => listSeries(expr).map(metricOf)))
-  const idle = LEFT_OUT.filter(([one]) => ![...types.keys()].some((name) => one.test(name) && !shown.has(name)))
+  const idle = LEFT_OUT.filter(([pattern]) => ![...types.keys()].some((name) => pattern.test(name) && !shown.has(name)))
   expect(idle).toEqual([])
-  expect([...shown].filter((name) => LEFT_OUT.some(([one]) => one.test(name)))).toEqual([])
+  expect([...shown].filter((name) => LEFT_OUT.some(([pattern]) => pattern.test(name)))).toEqual([])
 })
 
 test('counters and histograms are queried by rate or increase, gauges are not', () => {
@@ -131,12 +133,12 @@ test('every legend names labels that the query keeps', () => {
 test('panels have different titles and do not overlap', () => {
   const titles = dashboard.panels.map(({ title }) => title)
   expect(new Set(titles).size).toBe(titles.length)
-  const overlapping = dashboard.panels.filter(({ gridPos: one }, index) =>
+  const overlapping = dashboard.panels.filter(({ gridPos: place }, index) =>
     dashboard.panels
       .slice(index + 1)
       .some(
         ({ gridPos: two }) =>
-          one.x < two.x + two.w && two.x < one.x + one.w && one.y < two.y + two.h && two.y < one.y + one.h,
+          place.x < two.x + two.w && two.x < place.x + place.w && place.y < two.y + two.h && two.y < place.y + place.h,
       ),
   )
   expect(overlapping).toEqual([])

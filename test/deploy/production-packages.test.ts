@@ -15,7 +15,9 @@ const readJson = async (name: string) => JSON.parse(await readFile(join(PROJECT_
 
 async function listProductionPackages() {
   const { packages } = (await readJson('package-lock.json')) as { packages: Record<string, LockedPackage> }
-  return Object.entries(packages).filter(([, one]) => one.dev !== true && packages[one.resolved ?? '']?.dev !== true)
+  return Object.entries(packages).filter(
+    ([, entry]) => entry.dev !== true && packages[entry.resolved ?? '']?.dev !== true,
+  )
 }
 
 test('the service imports every package that its production installs by name', async () => {
@@ -49,9 +51,9 @@ test('a production installs no package for terminals, pages or tests', async () 
 })
 
 test('a production installs OpenTelemetry 3 once: its SDK from 3 on, and what is versioned apart from its release 0.300 on', async () => {
-  const packages = (await listProductionPackages()).map(([path, one]) => ({
+  const packages = (await listProductionPackages()).map(([path, entry]) => ({
     name: /@opentelemetry\/([\w-]+)$/.exec(path)?.[1] ?? '',
-    version: (one.version ?? '').split('.').map(Number),
+    version: (entry.version ?? '').split('.').map(Number),
   }))
   const sdk = packages.filter(({ name }) => /^(?:core|resources|sdk-\w+)$/.test(name))
   const apart = packages.filter(({ name }) => /^(?:exporter|otlp)-/.test(name))

@@ -21,7 +21,7 @@ function readSection(name: string): [key: string, value: string][] {
 }
 
 const service = readSection('Service')
-const findSetting = (key: string) => service.find(([one]) => one === key)?.[1]
+const findSetting = (key: string) => service.find(([name]) => name === key)?.[1]
 
 test('the unit starts the service itself, with the flags of the launcher', () => {
   expect(findSetting('ExecStart')).toBe(['/usr/bin/node', ...nodeArguments, 'src/main.js', 'serve'].join(' '))

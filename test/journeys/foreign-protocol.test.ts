@@ -83,8 +83,8 @@ describe('a foreign protocol', () => {
     })
     const refused = await fetch(`${url}/api/v3/foreign/ours`, { method: 'PUT', body: '{' })
     expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'POST'])
-    const one = await fetch(`${url}/api/v3/foreign/ours/1`, { method: 'DELETE' })
-    expect([one.status, one.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+    const answer = await fetch(`${url}/api/v3/foreign/ours/1`, { method: 'DELETE' })
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     expect((await fetch(`${url}/api/v3/foreign/ours/1/2`, { method: 'PUT' })).status).toBe(201)
   })
 

@@ -121,9 +121,9 @@ describe('the embedded realtime server', () => {
 
   test('runs in development with keys that two processes with the same secrets share', async () => {
     const env = { APP_ENV: 'development' }
-    const [one, two] = [await start(env, false), await start(env, false)]
-    expect(one.app.realtimeServer?.app).toEqual(two.app.realtimeServer?.app)
-    expect(one.app.realtimeServer?.app.secret).toMatch(/^[0-9a-f]{64}$/)
+    const [first, second] = [await start(env, false), await start(env, false)]
+    expect(first.app.realtimeServer?.app).toEqual(second.app.realtimeServer?.app)
+    expect(first.app.realtimeServer?.app.secret).toMatch(/^[0-9a-f]{64}$/)
     const off = await start({ ...env, INTEGRATION_REALTIME_EMBEDDED: 'false' }, false)
     expect(off.app.realtimeServer).toBeUndefined()
   })

@@ -62,13 +62,13 @@ test('every metric and label value of an alert rule is in a scrape of a fresh pr
   for (const [name, text] of byName) {
     const [, expr = ''] = /expr: ([\s\S]*?)\n {8}(?:for|labels):/.exec(text) ?? []
     const metrics = [...expr.matchAll(/\b(?:[a-z]+_)+[a-z]+\b(?=[{)[])/g)]
-      .map(([one]) => one)
+      .map(([name]) => name)
       .filter((item) => !item.endsWith('_over_time'))
     if (name !== 'SignalboxProcessGone') expect(metrics.length, name).toBeGreaterThan(0)
     for (const metric of metrics) expect(body, `${name}: ${metric}`).toMatch(new RegExp(`^${metric}[{ ]`, 'm'))
     for (const [, metric, label, value = ''] of expr.matchAll(/(\w+)\{(\w+)=~?"([^"]+)"/g))
-      for (const one of metric === 'up' ? [] : value.replace('5..', '500').split('|'))
-        expect(body, `${name}: ${one}`).toMatch(new RegExp(`^${metric}\\{[^}]*${label}="${one}"`, 'm'))
+      for (const status of metric === 'up' ? [] : value.replace('5..', '500').split('|'))
+        expect(body, `${name}: ${status}`).toMatch(new RegExp(`^${metric}\\{[^}]*${label}="${status}"`, 'm'))
   }
 })
 

@@ -113,10 +113,10 @@ function runIn(setting: ModuleSetting): Promise<Map<string, string>> {
   return running
 }
 
-describe.each(PACKAGES)('@signalbox/$name, packed and installed in an empty project', (one) => {
+describe.each(PACKAGES)('@signalbox/$name, packed and installed in an empty project', (shipped) => {
   test('brings the license of the repository, the README and a file for every export', async () => {
-    const { files, manifest } = installed.packages.get(one.name)!
-    const license = join('node_modules', '@signalbox', one.name, 'LICENSE')
+    const { files, manifest } = installed.packages.get(shipped.name)!
+    const license = join('node_modules', '@signalbox', shipped.name, 'LICENSE')
     expect(await readFile(join(installed.project, license), 'utf8')).toBe(await readFile('LICENSE', 'utf8'))
     expect(files).toContain('README.md')
     const wanted = Object.values(manifest.exports).flatMap((entry) =>
@@ -129,18 +129,18 @@ describe.each(PACKAGES)('@signalbox/$name, packed and installed in an empty proj
   })
 
   test('needs no package but those it names', async () => {
-    const manifestPath = join(installed.project, 'node_modules', '@signalbox', one.name, 'package.json')
+    const manifestPath = join(installed.project, 'node_modules', '@signalbox', shipped.name, 'package.json')
     const { dependencies = {} } = JSON.parse(await readFile(manifestPath, 'utf8')) as { dependencies?: object }
-    const needed: readonly string[] = one.dependencies
+    const needed: readonly string[] = shipped.dependencies
     expect(Object.keys(dependencies).filter((name) => !needed.includes(name))).toEqual([])
   })
 
   test.each(MODULE_SETTINGS.map((setting) => [setting.name, setting] as const))(
     'works with types in %s',
     async (_name, setting) => {
-      expect((await runIn(setting)).get(one.name)).toBe(one.printed)
+      expect((await runIn(setting)).get(shipped.name)).toBe(shipped.printed)
     },
   )
 
-  one.testMore?.(() => installed)
+  shipped.testMore?.(() => installed)
 })

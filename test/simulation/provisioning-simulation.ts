@@ -89,8 +89,8 @@ export async function openProvisioningSimulation(seed: number) {
 
   async function claim(worker: string, slots: number): Promise<void> {
     const inFlight = new Map<string, number>()
-    for (const one of flights.filter((flight) => flight.worker === worker))
-      inFlight.set(one.claimed.group, (inFlight.get(one.claimed.group) ?? 0) + 1)
+    for (const owned of flights.filter((flight) => flight.worker === worker))
+      inFlight.set(owned.claimed.group, (inFlight.get(owned.claimed.group) ?? 0) + 1)
     const room = {
       fastSlots: slots,
       slowSlots: 0,
@@ -111,7 +111,7 @@ export async function openProvisioningSimulation(seed: number) {
   /** A worker is gone: what it had in flight is taken back, and a late result of it is void. */
   async function lose(worker: string): Promise<void> {
     const gone = flights.filter((flight) => flight.worker === worker)
-    for (const one of gone) flights.splice(flights.indexOf(one), 1)
+    for (const flight of gone) flights.splice(flights.indexOf(flight), 1)
     await queue.settle(await queue.reclaim({ workerId: worker, claimedBefore: now(), now: now(), limit: 100 }))
     const { recorded } = await queue.settle(gone.map((item) => end(item, { statusCode: 204 })))
     if (recorded.some((result) => result.isRecorded)) faults.push(`${worker}: a late result was recorded`)

@@ -206,7 +206,7 @@ async function publishByProcess(simulation: Simulation): Promise<EventId[]> {
   const { dice } = simulation
   const [process] = simulation.processes.filter((item) => item.plan.isRunning && !item.isLost)
   if (!process) return []
-  for (const one of simulation.processes) one.hold()
+  for (const worker of simulation.processes) worker.hold()
   return publishEvents(simulation, process, dice.between(1, 16))
 }
 

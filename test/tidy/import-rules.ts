@@ -104,14 +104,14 @@ export function findFolderCircles(files: readonly SourceFile[]): Finding[] {
   const folders = new Set(imports.flatMap(({ from, to }) => [from, to].flatMap(listParents)))
   return [...folders].flatMap((folder) => {
     const graph = new Map<string, Map<string, Import>>()
-    for (const one of imports) {
-      const [from, to] = [childOf(folder, one.from), childOf(folder, one.to)]
+    for (const edge of imports) {
+      const [from, to] = [childOf(folder, edge.from), childOf(folder, edge.to)]
       if (from === undefined || to === undefined || from === to) continue
       const next = graph.get(from) ?? new Map<string, Import>()
-      graph.set(from, next.set(to, one))
+      graph.set(from, next.set(to, edge))
     }
-    return listCircles(graph).map(({ one, names }) => ({
-      key: keyOf(one),
+    return listCircles(graph).map(({ edge, names }) => ({
+      key: keyOf(edge),
       message: `a circle in ${folder}: ${names.join(', ')}`,
     }))
   })
@@ -120,23 +120,23 @@ export function findFolderCircles(files: readonly SourceFile[]): Finding[] {
 /** Circles of files, those of types included. Each is named once by one of its imports. */
 export function findFileCircles(files: readonly SourceFile[]): Finding[] {
   const graph = new Map<string, Map<string, Import>>()
-  for (const one of listServiceImports(files)) {
-    const next = graph.get(one.from) ?? new Map<string, Import>()
-    graph.set(one.from, next.set(one.to, one))
+  for (const edge of listServiceImports(files)) {
+    const next = graph.get(edge.from) ?? new Map<string, Import>()
+    graph.set(edge.from, next.set(edge.to, edge))
   }
-  return listCircles(graph).map(({ one, names }) => ({ key: keyOf(one), message: `a circle: ${names.join(', ')}` }))
+  return listCircles(graph).map(({ edge, names }) => ({ key: keyOf(edge), message: `a circle: ${names.join(', ')}` }))
 }
 
 /** The circles of a graph, each with one of its imports. */
-function listCircles(graph: ReadonlyMap<string, ReadonlyMap<string, Import>>): { one: Import; names: string[] }[] {
-  const found: { one: Import; names: string[] }[] = []
+function listCircles(graph: ReadonlyMap<string, ReadonlyMap<string, Import>>): { edge: Import; names: string[] }[] {
+  const found: { edge: Import; names: string[] }[] = []
   const named = new Set<string>()
   for (const [from, next] of graph)
-    for (const [to, one] of next) {
+    for (const [to, edge] of next) {
       if (named.has(from) || named.has(to) || !leadsTo(graph, to, from)) continue
       const names = [...graph.keys()].filter((name) => leadsTo(graph, from, name) && leadsTo(graph, name, from))
       for (const name of names) named.add(name)
-      found.push({ one, names: names.sort() })
+      found.push({ edge, names: names.sort() })
     }
   return found
 }
@@ -184,7 +184,7 @@ export function findForeignStores(files: readonly SourceFile[]): Finding[] {
     .filter((item) => item.to.endsWith('.store.ts') && !item.isTypeOnly)
     .filter((item) => !item.from.startsWith(`src/${RECORDING}/`) && featureOf(item.from) !== undefined)
     .filter((item) => featureOf(item.from) !== featureOf(item.to) && !isOwnSweep(item))
-    .map((item) => ({ key: keyOf(item), message: 'the store of another feature; call one of its operations' }))
+    .map((item) => ({ key: keyOf(item), message: 'the store of another feature; call edge of its operations' }))
 }
 
 /** Packages are installed by other programs, so they import nothing of the service. */

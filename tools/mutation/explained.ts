@@ -102,18 +102,17 @@ export const EXPLAINED: readonly Explained[] = [
     change: 'identity.email === null -> false',
     reason: 'only for the types: no user has the address null',
   },
-  ...['!found?.userId -> false', "reason ?? 'challenge_unknown' -> (reason)"].map((change) => ({
-    path: 'src/identity/sign-in/second-factor/factor-login.ts',
-    lineText: "if (reason || !found?.userId) return { kind: 'refused', reason: reason ?? 'challenge_unknown' }",
-    change,
-    reason: 'only for the types: a challenge of a sign-in has a user, and what was not found has a reason',
-  })),
-  ...['!found?.userId -> false', "reason ?? 'challenge_unknown' -> (reason)"].map((change) => ({
-    path: 'src/identity/sign-in/second-factor/factor-login.ts',
-    lineText: "if (reason || !found?.userId) return { problem: buildFactorFailed(reason ?? 'challenge_unknown') }",
-    change,
-    reason: 'only for the types: a challenge of a sign-in has a user, and what was not found has a reason',
-  })),
+  ...[
+    "if (reason || !found?.userId) return { kind: 'refused', reason: reason ?? 'challenge_unknown' }",
+    "if (reason || !found?.userId) return { problem: buildFactorFailed(reason ?? 'challenge_unknown') }",
+  ].flatMap((lineText) =>
+    ['!found?.userId -> false', "reason ?? 'challenge_unknown' -> (reason)"].map((change) => ({
+      path: 'src/identity/sign-in/second-factor/factor-login.ts',
+      lineText,
+      change,
+      reason: 'only for the types: a challenge of a sign-in has a user, and what was not found has a reason',
+    })),
+  ),
   {
     path: 'src/identity/access/delegation.ts',
     lineText: `const where = account === null ? '' : \` in the account $\{account}\``,

@@ -107,8 +107,8 @@ function listEditsOfTemplate(node: TextNode, file: ts.SourceFile): Edit[] {
 }
 
 function listEditsOfNode(node: ts.Node, file: ts.SourceFile): Edit[] {
-  const replace = (one: ts.Node, ...replacements: string[]) =>
-    replacements.map((replacement) => ({ start: one.getStart(file), end: one.getEnd(), replacement }))
+  const replace = (node: ts.Node, ...replacements: string[]) =>
+    replacements.map((replacement) => ({ start: node.getStart(file), end: node.getEnd(), replacement }))
   if (ts.isBinaryExpression(node)) return listEditsOfBinary(node, replace)
   if (ts.isIfStatement(node)) return listEditsOfCondition(node.expression, replace)
   if (ts.isConditionalExpression(node)) return listEditsOfCondition(node.condition, replace)
@@ -242,8 +242,8 @@ function buildRunFinder(file: ts.SourceFile): (position: number) => Pick<Mutant,
     const own = declared.find(({ statement }) => statement.getStart(file) <= position && position < statement.getEnd())
     if (!own || isInFunction(own.statement, position, file)) return { runsAt: [position] }
     const reached = new Set([own])
-    for (const one of reached)
-      for (const other of declared) if (one.names.some((name) => other.used.has(name))) reached.add(other)
+    for (const node of reached)
+      for (const other of declared) if (node.names.some((name) => other.used.has(name))) reached.add(other)
     const runs = [...reached].map(({ statement }) => ({ statement, functions: functionsOf(statement) }))
     const isUsedElsewhere = runs.some(({ statement, functions }) => functions.length === 0 && isExported(statement))
     return { runsAt: runs.flatMap(({ functions }) => functions), isUsedElsewhere }
@@ -278,9 +278,9 @@ function listDeclaredNames(statement: ts.Statement): string[] {
 
 function listIdentifiers(node: ts.Node): Set<string> {
   const found = new Set<string>()
-  const visit = (one: ts.Node): void => {
-    if (ts.isIdentifier(one)) found.add(one.text)
-    ts.forEachChild(one, visit)
+  const visit = (node: ts.Node): void => {
+    if (ts.isIdentifier(node)) found.add(node.text)
+    ts.forEachChild(node, visit)
   }
   visit(node)
   return found

@@ -125,7 +125,12 @@ export async function openTestSession(
   const vitest = await openVitest(root, kept)
   await vitest.standalone()
   const specifications = await vitest.globTestSpecifications([...patterns])
-  const byFile = new Map(specifications.map((one) => [relative(root, one.moduleId).replaceAll('\\', '/'), one]))
+  const byFile = new Map(
+    specifications.map((specification) => [
+      relative(root, specification.moduleId).replaceAll('\\', '/'),
+      specification,
+    ]),
+  )
   const setBail = (failures: number) => {
     vitest.config.bail = failures
     vitest.projects[0]!.config.bail = failures

@@ -46,15 +46,19 @@ export function judgeAudit(printed: string, changelog: string): AuditResult {
     return { kind: 'not checked', reason: report.message || report.error?.summary || 'npm printed no report' }
   const found = Object.values(report.vulnerabilities)
     .flatMap(({ via }) => via)
-    .filter((one) => typeof one !== 'string')
+    .filter((cause) => typeof cause !== 'string')
     .filter(({ severity }) => HOLDING.includes(severity))
     .map(({ url = '', name, severity, title }) => ({
       ...{ id: /GHSA-[\w-]+/.exec(url)?.[0] ?? url, package: name, severity, title },
     }))
-  const advisories = [...new Map(found.map((one) => [`${one.id} ${one.package}`, one])).values()]
+  const advisories = [...new Map(found.map((advisory) => [`${advisory.id} ${advisory.package}`, advisory])).values()]
   const section = findSection(changelog, 'Unreleased') ?? ''
   const isNamed = ({ id }: Advisory) => id !== '' && section.includes(id)
-  return { kind: 'checked', open: advisories.filter((one) => !isNamed(one)), named: advisories.filter(isNamed) }
+  return {
+    kind: 'checked',
+    open: advisories.filter((advisory) => !isNamed(advisory)),
+    named: advisories.filter(isNamed),
+  }
 }
 
 function parseReport(printed: string): Report {
@@ -78,7 +82,10 @@ export function describeAudit(result: AuditResult): { lines: string[]; code: 0 |
     }
   const describe = ({ id, package: name, severity, title }: Advisory) =>
     toPrintableLine(`${severity}  ${name}  ${id}  ${title}`)
-  const lines = [...result.open.map(describe), ...result.named.map((one) => `${describe(one)} (named in CHANGELOG.md)`)]
+  const lines = [
+    ...result.open.map(describe),
+    ...result.named.map((advisory) => `${describe(advisory)} (named in CHANGELOG.md)`),
+  ]
   if (result.open.length === 0)
     return { lines: [...lines, 'audit: no open advisory of severity high or critical.'], code: 0 }
   const remedy = 'update the package, or name the advisory in CHANGELOG.md with the reason why it does not apply'

@@ -65,8 +65,8 @@ function findFaultsOfSection({ title, parts }: Section): string[] {
   return faults
 }
 
-function compareVersions(one: string, other: string): number {
-  const [left, right] = [one, other].map((version) => version.split('.').map(Number))
+function compareVersions(base: string, other: string): number {
+  const [left, right] = [base, other].map((version) => version.split('.').map(Number))
   const at = [0, 1, 2].find((index) => left?.[index] !== right?.[index])
   return at === undefined ? 0 : (left?.[at] ?? 0) - (right?.[at] ?? 0)
 }

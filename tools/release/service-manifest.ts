@@ -107,14 +107,14 @@ function collectPackages(packages: Lockfile['packages'], names: readonly string[
  */
 export function buildShrinkwrap(manifest: ReturnType<typeof buildServiceManifest>, lock: Lockfile) {
   const { name, version, license, dependencies, optionalDependencies, bin, engines } = manifest
-  const isNode = (one: string) => one in NODE_PACKAGES
-  const names = Object.keys({ ...dependencies, ...optionalDependencies }).filter((one) => !isNode(one))
+  const isNode = (name: string) => name in NODE_PACKAGES
+  const names = Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !isNode(name))
   const nodes = Object.entries(NODE_PACKAGES).map(([node, { os, cpu }]) => {
     const pinned = optionalDependencies[node]
     return [`node_modules/${node}`, { version: pinned, license: 'MIT', optional: true, os: [os], cpu: [cpu] }] as const
   })
   const root = { name, version, license, dependencies, optionalDependencies, bin, engines }
   const kept = [...Object.entries(collectPackages(lock.packages, names)), ...nodes]
-  const packages = Object.fromEntries(kept.sort(([one], [other]) => (one < other ? -1 : 1)))
+  const packages = Object.fromEntries(kept.sort(([name], [other]) => (name < other ? -1 : 1)))
   return { name, version, lockfileVersion: lock.lockfileVersion, requires: true, packages: { '': root, ...packages } }
 }

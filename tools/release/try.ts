@@ -52,7 +52,7 @@ async function tryRelease(): Promise<void> {
     string,
     string,
   ]
-  for (const one of [home, folder]) await mkdir(one)
+  for (const path of [home, folder]) await mkdir(path)
   await buildService(source)
   // npx takes a tarball for what it is only by a path that begins with a dot.
   const [tarball] = await pack([source], folder)

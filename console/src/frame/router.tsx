@@ -3,7 +3,7 @@ import {
   createRoute,
   createRouter,
   type ErrorComponentProps,
-  lazyRouteComponent,
+  lazyRouteComponent as lazy,
   type RouteComponent,
   redirect,
 } from '@tanstack/react-router'
@@ -17,9 +17,17 @@ import { readTexts } from './search-texts.ts'
 
 const root = createRootRoute({ component: Root, notFoundComponent: NotFound })
 
-/** A detail screen with tabs: the URL names the one that is open. */
-function createTabbed<const Path extends string>(path: Path, component: RouteComponent) {
-  return createRoute({ getParentRoute: () => root, path, component, validateSearch: readTexts('tab') })
+function createScreen<const Path extends string>(path: Path, component: RouteComponent) {
+  return createRoute({ getParentRoute: () => root, path, component })
+}
+
+/** A screen with a query: filters, the open tab, the step of a form. Another member is dropped. */
+function createSearchable<const Path extends string, Search>(
+  path: Path,
+  component: RouteComponent,
+  validateSearch: (search: Record<string, unknown>) => Search,
+) {
+  return createRoute({ getParentRoute: () => root, path, component, validateSearch })
 }
 
 const home = createRoute({
@@ -29,207 +37,171 @@ const home = createRoute({
     throw redirect({ to: '/overview' })
   },
 })
-const overview = createRoute({
-  getParentRoute: () => root,
-  path: 'overview',
-  component: OverviewScreen,
-  validateSearch: readTexts('range'),
-})
-const deliveries = createRoute({
-  getParentRoute: () => root,
-  path: 'deliveries',
-  component: lazyRouteComponent(() => import('../screens/deliveries/deliveries-screen.tsx'), 'DeliveriesScreen'),
-  validateSearch: readDeliveryFilters,
-})
+const overview = createSearchable('overview', OverviewScreen, readTexts('range'))
+const deliveries = createSearchable(
+  'deliveries',
+  lazy(() => import('../screens/deliveries/deliveries-screen.tsx'), 'DeliveriesScreen'),
+  readDeliveryFilters,
+)
 const delivery = createRoute({
   getParentRoute: () => deliveries,
   path: '$id',
-  component: lazyRouteComponent(() => import('../screens/deliveries/delivery-drawer.tsx'), 'DeliveryScreen'),
+  component: lazy(() => import('../screens/deliveries/delivery-drawer.tsx'), 'DeliveryScreen'),
 })
-const webhooks = createRoute({
-  getParentRoute: () => root,
-  path: 'webhooks',
-  component: lazyRouteComponent(() => import('../screens/webhooks/list/webhooks-screen.tsx'), 'WebhooksScreen'),
-  validateSearch: readTexts('q', 'state', 'scope', 'account', 'event'),
-})
-const createWebhook = createRoute({
-  getParentRoute: () => root,
-  path: 'webhooks/new',
-  component: lazyRouteComponent(
-    () => import('../screens/webhooks/create/create-webhook-screen.tsx'),
-    'CreateWebhookScreen',
-  ),
-  validateSearch: readTexts('step'),
-})
-const webhook = createRoute({
-  getParentRoute: () => root,
-  path: 'webhooks/$id',
-  component: lazyRouteComponent(() => import('../screens/webhooks/detail/webhook-screen.tsx'), 'WebhookScreen'),
-  validateSearch: readTexts('tab', 'range'),
-})
-const events = createRoute({
-  getParentRoute: () => root,
-  path: 'events',
-  component: lazyRouteComponent(() => import('../screens/events/events-screen.tsx'), 'EventsScreen'),
-  validateSearch: readTexts('event', 'account', 'resource_id'),
-})
-const event = createRoute({
-  getParentRoute: () => root,
-  path: 'events/$id',
-  component: lazyRouteComponent(() => import('../screens/events/event-screen.tsx'), 'EventScreen'),
-})
-const users = createRoute({
-  getParentRoute: () => root,
-  path: 'users',
-  component: lazyRouteComponent(() => import('../screens/users/users-screen.tsx'), 'UsersScreen'),
-  validateSearch: readTexts(...USER_FILTERS),
-})
-const user = createTabbed(
+const webhooks = createSearchable(
+  'webhooks',
+  lazy(() => import('../screens/webhooks/list/webhooks-screen.tsx'), 'WebhooksScreen'),
+  readTexts('q', 'state', 'scope', 'account', 'event'),
+)
+const createWebhook = createSearchable(
+  'webhooks/new',
+  lazy(() => import('../screens/webhooks/create/create-webhook-screen.tsx'), 'CreateWebhookScreen'),
+  readTexts('step'),
+)
+const webhook = createSearchable(
+  'webhooks/$id',
+  lazy(() => import('../screens/webhooks/detail/webhook-screen.tsx'), 'WebhookScreen'),
+  readTexts('tab', 'range'),
+)
+const events = createSearchable(
+  'events',
+  lazy(() => import('../screens/events/events-screen.tsx'), 'EventsScreen'),
+  readTexts('event', 'account', 'resource_id'),
+)
+const event = createScreen(
+  'events/$id',
+  lazy(() => import('../screens/events/event-screen.tsx'), 'EventScreen'),
+)
+const users = createSearchable(
+  'users',
+  lazy(() => import('../screens/users/users-screen.tsx'), 'UsersScreen'),
+  readTexts(...USER_FILTERS),
+)
+const user = createSearchable(
   'users/$id',
-  lazyRouteComponent(() => import('../screens/users/user-screen.tsx'), 'UserScreen'),
+  lazy(() => import('../screens/users/user-screen.tsx'), 'UserScreen'),
+  readTexts('tab'),
 )
-const accounts = createRoute({
-  getParentRoute: () => root,
-  path: 'accounts',
-  component: lazyRouteComponent(() => import('../screens/accounts/accounts-screen.tsx'), 'AccountsScreen'),
-  validateSearch: readTexts('q'),
-})
-const account = createTabbed(
+const accounts = createSearchable(
+  'accounts',
+  lazy(() => import('../screens/accounts/accounts-screen.tsx'), 'AccountsScreen'),
+  readTexts('q'),
+)
+const account = createSearchable(
   'accounts/$id',
-  lazyRouteComponent(() => import('../screens/accounts/account-screen.tsx'), 'AccountScreen'),
+  lazy(() => import('../screens/accounts/account-screen.tsx'), 'AccountScreen'),
+  readTexts('tab'),
 )
-const createConnection = createRoute({
-  getParentRoute: () => root,
-  path: 'accounts/$id/sign-in/new',
-  component: lazyRouteComponent(
-    () => import('../screens/connections/create-connection-screen.tsx'),
-    'CreateConnectionScreen',
-  ),
-})
-const connection = createTabbed(
+const createConnection = createScreen(
+  'accounts/$id/sign-in/new',
+  lazy(() => import('../screens/connections/create-connection-screen.tsx'), 'CreateConnectionScreen'),
+)
+const connection = createSearchable(
   'accounts/$id/sign-in/$connection',
-  lazyRouteComponent(() => import('../screens/connections/connection-screen.tsx'), 'ConnectionScreen'),
+  lazy(() => import('../screens/connections/connection-screen.tsx'), 'ConnectionScreen'),
+  readTexts('tab'),
 )
-const roles = createRoute({
-  getParentRoute: () => root,
-  path: 'roles',
-  component: lazyRouteComponent(() => import('../screens/roles/roles-screen.tsx'), 'RolesScreen'),
-})
-const sessions = createRoute({
-  getParentRoute: () => root,
-  path: 'sessions',
-  component: lazyRouteComponent(() => import('../screens/sessions/sessions-screen.tsx'), 'SessionsScreen'),
-  validateSearch: readTexts('address', 'kind'),
-})
-const keys = createRoute({
-  getParentRoute: () => root,
-  path: 'keys',
-  component: lazyRouteComponent(() => import('../screens/keys/keys-screen.tsx'), 'KeysScreen'),
-  validateSearch: readTexts('q'),
-})
-const consents = createRoute({
-  getParentRoute: () => root,
-  path: 'consents',
-  component: lazyRouteComponent(() => import('../screens/consents/consents-screen.tsx'), 'ConsentsScreen'),
-})
-const providers = createRoute({
-  getParentRoute: () => root,
-  path: 'providers',
-  component: lazyRouteComponent(() => import('../screens/providers/providers-screen.tsx'), 'ProvidersScreen'),
-})
-const handshake = createRoute({
-  getParentRoute: () => root,
-  path: 'handshake',
-  component: lazyRouteComponent(() => import('../screens/handshake/handshake-screen.tsx'), 'HandshakeScreen'),
-})
-const apps = createRoute({
-  getParentRoute: () => root,
-  path: 'apps',
-  component: lazyRouteComponent(() => import('../screens/apps/apps-screen.tsx'), 'AppsScreen'),
-  validateSearch: readTexts('q', 'type'),
-})
-const createApp = createRoute({
-  getParentRoute: () => root,
-  path: 'apps/new',
-  component: lazyRouteComponent(() => import('../screens/apps/create-app-screen.tsx'), 'CreateAppScreen'),
-  validateSearch: readTexts('step'),
-})
-const app = createTabbed(
+const roles = createScreen(
+  'roles',
+  lazy(() => import('../screens/roles/roles-screen.tsx'), 'RolesScreen'),
+)
+const sessions = createSearchable(
+  'sessions',
+  lazy(() => import('../screens/sessions/sessions-screen.tsx'), 'SessionsScreen'),
+  readTexts('address', 'kind'),
+)
+const keys = createSearchable(
+  'keys',
+  lazy(() => import('../screens/keys/keys-screen.tsx'), 'KeysScreen'),
+  readTexts('q'),
+)
+const consents = createScreen(
+  'consents',
+  lazy(() => import('../screens/consents/consents-screen.tsx'), 'ConsentsScreen'),
+)
+const providers = createScreen(
+  'providers',
+  lazy(() => import('../screens/providers/providers-screen.tsx'), 'ProvidersScreen'),
+)
+const handshake = createScreen(
+  'handshake',
+  lazy(() => import('../screens/handshake/handshake-screen.tsx'), 'HandshakeScreen'),
+)
+const apps = createSearchable(
+  'apps',
+  lazy(() => import('../screens/apps/apps-screen.tsx'), 'AppsScreen'),
+  readTexts('q', 'type'),
+)
+const createApp = createSearchable(
+  'apps/new',
+  lazy(() => import('../screens/apps/create-app-screen.tsx'), 'CreateAppScreen'),
+  readTexts('step'),
+)
+const app = createSearchable(
   'apps/$id',
-  lazyRouteComponent(() => import('../screens/apps/app-screen.tsx'), 'AppScreen'),
+  lazy(() => import('../screens/apps/app-screen.tsx'), 'AppScreen'),
+  readTexts('tab'),
 )
-const audit = createRoute({
-  getParentRoute: () => root,
-  path: 'audit',
-  component: lazyRouteComponent(() => import('../screens/audit/audit-screen.tsx'), 'AuditScreen'),
-  validateSearch: readTexts(...AUDIT_FILTERS),
-})
-const health = createRoute({
-  getParentRoute: () => root,
-  path: 'health',
-  component: lazyRouteComponent(() => import('../screens/health/health-screen.tsx'), 'HealthScreen'),
-})
-const catalogue = createRoute({
-  getParentRoute: () => root,
-  path: 'catalogue',
-  component: lazyRouteComponent(() => import('../screens/catalogue/catalogue-screen.tsx'), 'CatalogueScreen'),
-  validateSearch: readTexts('q', 'resource', 'state', 'group'),
-})
-const catalogueStatus = createRoute({
-  getParentRoute: () => root,
-  path: 'catalogue/status',
-  component: lazyRouteComponent(() => import('../screens/catalogue/status-screen.tsx'), 'CatalogueStatusScreen'),
-})
-const eventType = createRoute({
-  getParentRoute: () => root,
-  path: 'catalogue/$id',
-  component: lazyRouteComponent(() => import('../screens/catalogue/event-type-screen.tsx'), 'EventTypeScreen'),
-  validateSearch: readTexts('account', 'webhook'),
-})
-const realtime = createRoute({
-  getParentRoute: () => root,
-  path: 'realtime',
-  component: lazyRouteComponent(() => import('../screens/realtime/realtime-screen.tsx'), 'RealtimeScreen'),
-  validateSearch: readTexts('tab', 'channel', 'status', 'account'),
-})
-const provisioning = createRoute({
-  getParentRoute: () => root,
-  path: 'provisioning',
-  component: lazyRouteComponent(() => import('../screens/provisioning/targets-screen.tsx'), 'TargetsScreen'),
-})
-const createTarget = createRoute({
-  getParentRoute: () => root,
-  path: 'provisioning/new',
-  component: lazyRouteComponent(() => import('../screens/provisioning/create-target-screen.tsx'), 'CreateTargetScreen'),
-})
-const provisioned = createRoute({
-  getParentRoute: () => root,
-  path: 'provisioning/deliveries',
-  component: lazyRouteComponent(() => import('../screens/provisioning/provisioned-screen.tsx'), 'ProvisionedScreen'),
-  validateSearch: readTexts('status', 'target', 'user', 'job'),
-})
+const audit = createSearchable(
+  'audit',
+  lazy(() => import('../screens/audit/audit-screen.tsx'), 'AuditScreen'),
+  readTexts(...AUDIT_FILTERS),
+)
+const health = createScreen(
+  'health',
+  lazy(() => import('../screens/health/health-screen.tsx'), 'HealthScreen'),
+)
+const catalogue = createSearchable(
+  'catalogue',
+  lazy(() => import('../screens/catalogue/catalogue-screen.tsx'), 'CatalogueScreen'),
+  readTexts('q', 'resource', 'state', 'group'),
+)
+const catalogueStatus = createScreen(
+  'catalogue/status',
+  lazy(() => import('../screens/catalogue/status-screen.tsx'), 'CatalogueStatusScreen'),
+)
+const eventType = createSearchable(
+  'catalogue/$id',
+  lazy(() => import('../screens/catalogue/event-type-screen.tsx'), 'EventTypeScreen'),
+  readTexts('account', 'webhook'),
+)
+const realtime = createSearchable(
+  'realtime',
+  lazy(() => import('../screens/realtime/realtime-screen.tsx'), 'RealtimeScreen'),
+  readTexts('tab', 'channel', 'status', 'account'),
+)
+const provisioning = createScreen(
+  'provisioning',
+  lazy(() => import('../screens/provisioning/targets-screen.tsx'), 'TargetsScreen'),
+)
+const createTarget = createScreen(
+  'provisioning/new',
+  lazy(() => import('../screens/provisioning/create-target-screen.tsx'), 'CreateTargetScreen'),
+)
+const provisioned = createSearchable(
+  'provisioning/deliveries',
+  lazy(() => import('../screens/provisioning/provisioned-screen.tsx'), 'ProvisionedScreen'),
+  readTexts('status', 'target', 'user', 'job'),
+)
 const provisionedOne = createRoute({
   getParentRoute: () => provisioned,
   path: '$id',
-  component: lazyRouteComponent(() => import('../screens/provisioning/provisioned-drawer.tsx'), 'ProvisionedDrawer'),
+  component: lazy(() => import('../screens/provisioning/provisioned-drawer.tsx'), 'ProvisionedDrawer'),
 })
-const jobs = createRoute({
-  getParentRoute: () => root,
-  path: 'provisioning/jobs',
-  component: lazyRouteComponent(() => import('../screens/provisioning/jobs-screen.tsx'), 'JobsScreen'),
-  validateSearch: readTexts('target'),
-})
-const target = createRoute({
-  getParentRoute: () => root,
-  path: 'provisioning/$id',
-  component: lazyRouteComponent(() => import('../screens/provisioning/target-screen.tsx'), 'TargetScreen'),
-  validateSearch: readTexts('tab', 'user'),
-})
-const preferences = createRoute({
-  getParentRoute: () => root,
-  path: 'settings',
-  component: lazyRouteComponent(() => import('../screens/settings/settings-screen.tsx'), 'SettingsScreen'),
-})
+const jobs = createSearchable(
+  'provisioning/jobs',
+  lazy(() => import('../screens/provisioning/jobs-screen.tsx'), 'JobsScreen'),
+  readTexts('target'),
+)
+const target = createSearchable(
+  'provisioning/$id',
+  lazy(() => import('../screens/provisioning/target-screen.tsx'), 'TargetScreen'),
+  readTexts('tab', 'user'),
+)
+const preferences = createScreen(
+  'settings',
+  lazy(() => import('../screens/settings/settings-screen.tsx'), 'SettingsScreen'),
+)
 
 const routes = root.addChildren([
   home,

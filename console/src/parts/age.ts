@@ -11,12 +11,12 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 /** An instant in words, seen from now: `in 4 minutes`, `2 days ago`. Pure. */
 export function describeAge(atMs: number, nowMs: number, language: string): string {
   const seconds = Math.round((atMs - nowMs) / 1000)
-  const [unit, length] = UNITS.find(([, one]) => Math.abs(seconds) >= one) ?? ['second', 1]
+  const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
   return ageFormat(language, { numeric: 'auto', style: 'short' }).format(Math.round(seconds / length), unit)
 }
 
 /** A length of time in its largest whole unit: `30 min`, `2 hr`. Pure. */
 export function describeLength(seconds: number, language: string): string {
-  const [unit, length] = UNITS.find(([, one]) => seconds >= one && seconds % one === 0) ?? ['second', 1]
+  const [unit, length] = UNITS.find(([, size]) => seconds >= size && seconds % size === 0) ?? ['second', 1]
   return numberFormat(language, { style: 'unit', unit }).format(seconds / length)
 }

@@ -9,13 +9,13 @@ import { ProblemCard } from './problem.tsx'
 interface ConfirmProps {
   title: string
   children: ReactNode
-  /** Label of the confirming button. */
-  label: string
+  /** Label of the confirming button. Default: the title. */
+  label?: string
   isOpen: boolean
   onClose: () => void
   onConfirm: () => void
-  isRunning: boolean
-  error: unknown
+  /** The change that `onConfirm` makes. */
+  change: { isPending: boolean; error: unknown }
   /** Destroys something: the name that has to be typed. */
   typed?: string
   /** Whether what `children` ask for is given. Default: true. */
@@ -24,7 +24,7 @@ interface ConfirmProps {
 
 /** Asks before something is done that cannot be taken back. */
 export function ConfirmDialog(props: ConfirmProps) {
-  const { title, children, label, isOpen, onClose, onConfirm, isRunning, error, typed, isReady = true } = props
+  const { title, children, label = title, isOpen, onClose, onConfirm, change, typed, isReady = true } = props
   const { t } = useTranslation()
   const isOnline = useOnline()
   const [text, setText] = useState('')
@@ -41,14 +41,14 @@ export function ConfirmDialog(props: ConfirmProps) {
           />
         )}
         {!isOnline && <Text size="sm">{t('banner.offline')}</Text>}
-        {error !== null && error !== undefined && <ProblemCard error={error} />}
+        {change.error !== null && change.error !== undefined && <ProblemCard error={change.error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {t('dialog.cancel')}
           </Button>
           <Button
             {...(typed !== undefined && { color: 'red' })}
-            loading={isRunning}
+            loading={change.isPending}
             disabled={!isOnline || !isReady || (typed !== undefined && text !== typed)}
             onClick={onConfirm}
           >

@@ -1,5 +1,5 @@
 /** Names of the fields whose values differ. Pure. */
-export function listDifferences<Fields extends object>(one: Fields, other: Fields): (keyof Fields & string)[] {
-  const names = Object.keys(one) as (keyof Fields & string)[]
-  return names.filter((name) => JSON.stringify(one[name]) !== JSON.stringify(other[name]))
+export function listDifferences<Fields extends object>(fields: Fields, other: Fields): (keyof Fields & string)[] {
+  const names = Object.keys(fields) as (keyof Fields & string)[]
+  return names.filter((name) => JSON.stringify(fields[name]) !== JSON.stringify(other[name]))
 }

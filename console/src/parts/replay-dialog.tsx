@@ -21,8 +21,7 @@ export function ReplayDialog({ text, confirmation, replay, ...dialog }: ReplayDi
     <ConfirmDialog
       {...dialog}
       onConfirm={() => replay.mutate(isConfirmed)}
-      isRunning={replay.isPending}
-      error={replay.error}
+      change={replay}
       isReady={confirmation === undefined || isConfirmed}
     >
       <Stack gap="xs">

@@ -1,19 +1,35 @@
 import { Tabs } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
+import { useAccess } from '../frame/session.tsx'
 
 /** One section of a detail screen. */
-export interface Section {
+interface Section {
   name: string
   label: string
-  content: () => ReactNode
+  content: ReactNode
+  /** Permission without which the section is not shown. */
+  permission?: string
+}
+
+/** A section that needs a permission. `heading`: its name in the URL, and its label. */
+export function guardSection(
+  permission: string,
+  heading: readonly [name: string, label: string],
+  content: ReactNode,
+): Section {
+  const [name, label] = heading
+  return { name, label, content, permission }
 }
 
 /** The sections of a detail screen as tabs; the open one is in the URL. */
 export function Sections({ sections }: { sections: readonly (Section | false)[] }) {
   const { tab } = useSearch({ strict: false }) as { tab?: string }
   const navigate = useNavigate()
-  const shown = sections.filter((section) => section !== false)
+  const { may } = useAccess()
+  const shown = sections
+    .filter((section) => section !== false)
+    .filter(({ permission }) => permission === undefined || may(permission))
   const open = shown.find(({ name }) => name === tab) ?? shown[0]
   const choose = (name: string | null) =>
     void navigate({ to: '.', search: name === null || name === shown[0]?.name ? {} : { tab: name }, replace: true })
@@ -28,7 +44,7 @@ export function Sections({ sections }: { sections: readonly (Section | false)[] 
       </Tabs.List>
       {shown.map(({ name, content }) => (
         <Tabs.Panel key={name} value={name}>
-          {name === open?.name && content()}
+          {name === open?.name && content}
         </Tabs.Panel>
       ))}
     </Tabs>

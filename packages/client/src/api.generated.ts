@@ -8706,7 +8706,7 @@ export interface components {
             timings: components["schemas"]["AttemptTimings"] | null;
         };
         /**
-         * @description The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that broke, an answer that is not HTTP, our own stop; the status that was answered; or a secret that is missing or cannot be read.
+         * @description The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that broke, an answer that is not HTTP, a stop of the service; the status that was answered; or a secret that is missing or cannot be read.
          * @enum {string}
          */
         AttemptErrorClass: "blocked_address" | "dns" | "connect" | "tls" | "timeout" | "reset" | "protocol" | "interrupted" | "redirect" | "http_4xx" | "http_5xx" | "http_unexpected" | "secret_missing" | "secret_unreadable" | "lease_expired";

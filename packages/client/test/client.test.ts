@@ -89,8 +89,8 @@ describe('on a running service', () => {
 
   test('makes a change once for one key, however often it is asked for', async () => {
     const input = { body: { name: 'Once' }, idempotencyKey: 'order-1' }
-    const [one, other] = [await client.identity.accountCreate(input), await client.identity.accountCreate(input)]
-    expect(other.data.document_id).toBe(one.data.document_id)
+    const [account, other] = [await client.identity.accountCreate(input), await client.identity.accountCreate(input)]
+    expect(other.data.document_id).toBe(account.data.document_id)
     expect((await createAccount()).document_id).not.toBe((await createAccount()).document_id)
   })
 })

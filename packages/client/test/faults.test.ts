@@ -183,8 +183,8 @@ describe('a token', () => {
   test('that is refused is replaced once for all calls, which are sent again', async () => {
     await using server = await openServer(refuseOld)
     const refused: string[] = []
-    const token = provide(async (one) => {
-      refused.push(one)
+    const token = provide(async (refusedToken) => {
+      refused.push(refusedToken)
       return 'two'
     })
     const client = server.build({ token })

@@ -81,7 +81,7 @@ export function readSettings(options: SsoOptions): Settings {
   const { isSecure, origin } = readOrigin(options.origin)
   const prefix = isSecure ? '__Host-' : ''
   const cookieName = options.cookieName ?? `${prefix}signalbox_session`
-  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(cookieName)) throw new TypeError('cookieName is no name of a cookie')
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(cookieName)) throw new TypeError('cookieName is not a valid cookie name')
   return {
     service,
     origin,

@@ -18,8 +18,8 @@ test('the package and the service accept the same paths and write them alike', (
     fc.integer({ min: 2040, max: 2055 }).map((length) => `/${'a'.repeat(length)}`),
   )
   fc.assert(
-    fc.property(near, (one) => {
-      expect(readNextPath(one)).toBe(readAtService(one))
+    fc.property(near, (path) => {
+      expect(readNextPath(path)).toBe(readAtService(path))
     }),
     { numRuns: 6000 },
   )

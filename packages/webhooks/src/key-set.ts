@@ -80,7 +80,7 @@ async function readKeySet(send: typeof fetch, address: URL): Promise<Keys> {
     throw new Error(`the key set was answered ${answer.status}`)
   }
   const { keys } = JSON.parse(await readText(answer)) as { keys?: unknown }
-  if (!Array.isArray(keys)) throw new Error('the answer is no key set')
+  if (!Array.isArray(keys)) throw new Error('the answer is not a key set')
   return keys.flatMap(readJwk).slice(0, MAX_PUBLIC_KEYS)
 }
 

@@ -81,7 +81,7 @@ function startWeb(handler: (request: Request) => Promise<Response>): Post {
   return async (body = BODY, headers = deliveryHeaders(body)) => {
     const request = new Request('http://localhost/hook', { method: 'POST', body })
     for (const [name, value] of Object.entries(headers)) {
-      for (const one of [value].flat()) request.headers.append(name, one)
+      for (const item of [value].flat()) request.headers.append(name, item)
     }
     const respondThrown = (error: WebhookVerificationError) =>
       Response.json({ thrown: error.reason ?? String(error) }, { status: 500 })

@@ -81,8 +81,8 @@ async function run(
 }
 
 test('a genuine delivery is handled, then acknowledged, and the abort ends the loop after that', async () => {
-  const one = await makeDelivery(1)
-  await using service = await openService({ pull: (count) => deliveries(count === 1 ? [one] : []) })
+  const delivery = await makeDelivery(1)
+  await using service = await openService({ pull: (count) => deliveries(count === 1 ? [delivery] : []) })
   const handled: string[] = []
   let stop: AbortController | undefined
   await run(service, {
@@ -94,8 +94,8 @@ test('a genuine delivery is handled, then acknowledged, and the abort ends the l
       stop?.abort()
     },
   })
-  expect(handled).toEqual([`contract.update ${one.receipt}`])
-  expect(service.acks).toEqual([[one.receipt]])
+  expect(handled).toEqual([`contract.update ${delivery.receipt}`])
+  expect(service.acks).toEqual([[delivery.receipt]])
   expect(service.pulls[0]).toEqual({ max: 10, lease_seconds: 60, wait_seconds: 20 })
   expect([...service.tokens]).toEqual(['Bearer sbx_test'])
 })
@@ -170,9 +170,9 @@ test.each([
   ['503', { status: 503, headers: { 'retry-after': '0' }, body: { code: 'overloaded' } }],
   ['409 of an inactive webhook', { status: 409, headers: { 'retry-after': '0' }, body: { code: 'webhook_inactive' } }],
 ])('after a %s the pull is made again, and the error reported', async (_what, refusal) => {
-  const one = await makeDelivery(1)
+  const delivery = await makeDelivery(1)
   await using service = await openService({
-    pull: (count) => (count === 1 ? refusal : deliveries(count === 2 ? [one] : [])),
+    pull: (count) => (count === 1 ? refusal : deliveries(count === 2 ? [delivery] : [])),
   })
   const errors: unknown[] = []
   let stop: AbortController | undefined
@@ -184,13 +184,13 @@ test.each([
     onError: (error) => errors.push(error),
   })
   expect(errors).toMatchObject([{ status: refusal.status }])
-  expect(service.acks).toEqual([[one.receipt]])
+  expect(service.acks).toEqual([[delivery.receipt]])
 })
 
 test('an acknowledgement that fails for a time is repeated, and a lease that ended is reported', async () => {
-  const [one, late] = [await makeDelivery(1), await makeDelivery(2)]
+  const [delivery, late] = [await makeDelivery(1), await makeDelivery(2)]
   await using service = await openService({
-    pull: (count) => deliveries(count === 1 ? [one] : count === 2 ? [late] : []),
+    pull: (count) => deliveries(count === 1 ? [delivery] : count === 2 ? [late] : []),
     ack: (count, [receipt]) => {
       if (count === 1) return { status: 503, headers: { 'retry-after': '0' }, body: { code: 'overloaded' } }
       return { body: { data: { receipts: [{ receipt, status: count === 2 ? 'acknowledged' : 'expired' }] } } }
@@ -209,7 +209,7 @@ test('an acknowledgement that fails for a time is repeated, and a lease that end
       stop?.abort()
     },
   })
-  expect(service.acks).toEqual([[one.receipt], [one.receipt], [late.receipt]])
+  expect(service.acks).toEqual([[delivery.receipt], [delivery.receipt], [late.receipt]])
   expect(errors).toMatchObject([{ code: 'lease_expired' }])
 })
 

@@ -216,7 +216,7 @@ export function bearerToken(value: string): string {
   return value
 }
 
-/** A bearer token that is long enough not to be guessed. */
+/** A bearer token long enough to resist guessing. */
 export function metricsToken(value: string): string {
   if (value.length < 16) throw new Error('must have at least 16 characters; make one with: openssl rand -base64 32')
   return bearerToken(value)

@@ -54,7 +54,7 @@ function findRefused(values: Values, { appEnv, nodeEnv }: { appEnv: AppEnv; node
   return findRefusedSettings({ appEnv, nodeEnv, baseUrl, secrets, metricsToken }).map(describeRefused)
 }
 
-/** Secrets that something that is on uses, outside development. */
+/** Secrets that an enabled feature uses, outside development. */
 function findMissingSecrets(values: Values, appEnv: AppEnv): string[] {
   if (appEnv === 'development') return []
   const isApi = (values.SIGNALBOX_ROLES ?? ROLES).includes('api')

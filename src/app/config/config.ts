@@ -80,7 +80,7 @@ export interface Config extends RealtimeConfig, SignUpConfig, DatabaseBounds {
   auditRetentionDays: number
   webhookConcurrency: number
   webhookConcurrencyPerWebhook: number
-  /** The realtime provider, or what is missing of its settings. */
+  /** The realtime provider, or its missing settings. */
   realtime: RealtimeSettings
   corsAllowedOrigins: readonly string[]
   portalFrameAncestors: readonly string[]
@@ -191,7 +191,7 @@ function readDatabaseBounds(values: Values) {
   return {
     databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
     databaseReadPoolSize: values.DATABASE_READ_POOL_SIZE ?? 5,
-    // The replica that lists may read, and how long they wait for it to have what the primary has.
+    // The replica that lists may read, and their wait for the position of the primary.
     ...{ databaseReadUrl: values.DATABASE_READ_URL, databaseReadLagMs: values.DATABASE_READ_LAG_MS ?? 500 },
     databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
     databaseWaitSeconds: values.DATABASE_WAIT_SECONDS ?? 60,

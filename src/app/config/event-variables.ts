@@ -4,7 +4,7 @@ import { secretVariable, variable } from './variable.ts'
 
 const GIBIBYTE = 1024 ** 3
 
-/** The settings of what is recorded, and of the log that events are appended to (docs/contract/event-log.md). */
+/** The settings of recording, and of the log to which events are appended (docs/contract/event-log.md). */
 export const EVENT_VARIABLES = {
   ENABLE_API_EVENT_QUEUE: variable(flag, 'true', 'When false, no event is recorded or sent.'),
   AUDIT_RETENTION_DAYS: variable(

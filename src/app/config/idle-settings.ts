@@ -13,8 +13,8 @@ export interface IdleSetting {
 const EMBEDDED_SERVER = Object.keys(REALTIME_VARIABLES).filter((name) => name.startsWith('REALTIME_'))
 
 /**
- * The given settings that have no effect in this environment, though they would in another one: several environments
- * may share a file of settings, so a start only reports them. Pure.
+ * The given settings that have an effect only in another environment: several environments may share a file of
+ * settings, so a start only reports them. Pure.
  */
 export function listIdleSettings(values: Values, realtime: RealtimeSettings['kind']): IdleSetting[] {
   const appEnv = values.APP_ENV ?? 'development'

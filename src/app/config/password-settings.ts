@@ -2,15 +2,15 @@ import { DEFAULT_HASH_COST, findSafeMemory, type HashCost } from '../../identity
 import type { SignUpRules } from '../../identity/sign-up/sign-up.ts'
 import type { AppEnv, Values } from './config-variables.ts'
 
-/** Settings of what people do without an administrator. */
+/** Settings of sign-up and sign-in by mail, which need no administrator. */
 export interface SignUpConfig {
-  /** Who may sign up with a password: `SIGN_UP`, `SIGN_UP_EMAIL_DOMAINS`. */
+  /** Rule for sign-ups with a password: `SIGN_UP`, `SIGN_UP_EMAIL_DOMAINS`. */
   signUp: SignUpRules
   /** `SIGN_IN_BY_MAIL`. */
   signInByMail: boolean
 }
 
-/** Who may sign up, and whether users sign in by mail. */
+/** Settings of sign-up and of sign-in by mail. */
 export function readSignUp(values: Values): SignUpConfig {
   return {
     signUp: { mode: values.SIGN_UP ?? 'closed', domains: values.SIGN_UP_EMAIL_DOMAINS ?? [] },

@@ -39,7 +39,7 @@ export async function findPortFacts(asked: Pick<PortFacts, 'setting' | 'port' | 
   return { ...asked, error, holder, isOurs: isHeld && holder === undefined && (await answersAsService(asked)) }
 }
 
-/** Answer of a Signalbox on each port, where the system does not tell who listens: most often another user does. */
+/** Answer of a Signalbox on each port whose listener the system does not name, usually one of another user. */
 const ANSWERS = {
   PORT: { path: '/livez', pattern: /^\{"status":"ok"\}$/ },
   METRICS_PORT: { path: '/metrics', pattern: /^signalbox_build_info\{/m },

@@ -7,7 +7,7 @@ import { type Database, inTransaction } from '../../postgres/statement/database.
 import { listPermissions, ROUTE_TREE } from './route-tree.ts'
 
 /**
- * Writes what the route declarations say: the catalogue, the permissions and the system roles, in one transaction
+ * Writes the rows of the route declarations: the catalogue, the permissions and the system roles, in one transaction
  * (docs/contract/events.md#catalogue-sync). Idempotent; safe in concurrent processes.
  */
 export async function writeDeclaredRows(db: Database, { ids, now }: { ids: IdMaker; now: Date }): Promise<void> {

@@ -68,7 +68,7 @@ export interface FeatureParts {
   handshakes: HandshakeRules
   /** Whether mails can be sent. */
   canSendMail: boolean
-  /** Who may sign up with a password. */
+  /** Rule for sign-ups with a password. */
   signUp: SignUpRules
   /** Whether users may sign in by mail. */
   signInByMail: boolean
@@ -84,7 +84,7 @@ export interface FeatureParts {
   engine: Engine
   /** The engines of the connections of accounts. */
   connections: ConnectionEngines
-  /** Decides what apps ask at a managed engine. */
+  /** Decides on consent of apps at a managed engine. */
   engineConsent?: EngineConsent
   /** Looks for faults in the settings of a managed engine, for the log. Never rejects. */
   checkEngine?: () => Promise<void>

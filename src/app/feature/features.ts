@@ -99,7 +99,7 @@ const roleDeps = ({ ids, listPermissions, listAccountPermissions }: FeatureParts
   listPermissions,
   listAccountPermissions,
 })
-/** Dependencies of what is posted to: its URL is checked, its secret is encrypted. */
+/** Dependencies of webhooks and targets: their URLs are checked, their secrets encrypted. */
 const receiverDeps = ({ ids, random, keyring, callbackRules, lookup }: FeatureParts) => ({
   ids,
   random,
@@ -121,7 +121,7 @@ const publishDeps = ({ ids, enableApiEventQueue, publications, accountLimits }: 
   enableApiEventQueue,
   recordPublications: (input) => publications.record({ ...input, auditEntries: input.auditEntries as AuditRecord[] }),
 })
-/** Dependencies of what records events or enqueues deliveries. */
+/** Dependencies of features that record events or enqueue deliveries. */
 const queueDeps = ({ ids, enableApiEventQueue }: FeatureParts) => ({ ids, enableApiEventQueue })
 
 const socialLoginDeps = ({

@@ -78,7 +78,7 @@ export function buildIdentityParts(
   }
 }
 
-/** The engines of connections, whose providers accounts choose: they are reached as callbacks are. */
+/** The engines of connections, whose providers accounts choose: requests to them are guarded like callbacks. */
 function buildConnections(
   { lookup, ca, random, clock, fetchProvider }: AppOptions,
   { keyring, callbackRules: rules, baseUrl }: Omit<IdentityInput, 'ids'>,

@@ -65,7 +65,7 @@ export function buildPageSettings(parts: {
   }
 }
 
-/** Builds the cookies of browsers, and the keys of what they are handed. */
+/** Builds the cookies of browsers, and the keys of their tokens. */
 export function buildBrowserParts(
   config: Config,
   keys: { secrets: readonly string[]; random: Random; issuer: () => string },

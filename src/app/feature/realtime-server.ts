@@ -21,7 +21,7 @@ import type { Config } from '../config/config.ts'
 import type { AppOptions } from '../part/app-options.ts'
 import type { EmbeddedRealtime } from '../part/realtime-parts.ts'
 
-/** A start waits this long for the listening connection; the server takes connections whenever it comes. */
+/** Maximum wait of a start for the listening connection; the server takes connections once it is there. */
 const JOIN_LIMIT_MS = 5_000
 
 /** The embedded realtime server of a process. */
@@ -159,7 +159,7 @@ async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount
   }
 }
 
-/** Builds the record of what happens in channels of the embedded server. */
+/** Builds the feed of channel events of the embedded server. */
 export function buildAppChannelFeed(
   { database, workerDatabase, clock, logger }: AppOptions,
   workerId: string,
@@ -169,7 +169,9 @@ export function buildAppChannelFeed(
   return buildChannelFeed({ db, clock, logger, workerId, countEvent: realtime.countChannelEvent })
 }
 
-/** Passes on what the server observes. All processes observe the same events of channels: the oldest one reports them. */
+/**
+ * Passes on the observations of the server. All processes observe the same channel events: the oldest one reports them.
+ */
 function report({ onGrant, onChannelEvent }: RealtimeMount, observation: Observation, isReporter: boolean): void {
   if (observation.kind === 'permitted') onGrant(observation.user as UserId, observation.token)
   const event = isReporter ? readObservation(observation) : undefined

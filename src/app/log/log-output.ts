@@ -23,11 +23,11 @@ const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 /** Wait of an ending process for the reader of its log, in milliseconds. */
 const LOG_END_LIMIT_MS = 1_000
 
-/** The output of the log: writing never waits, whatever the state of the reader. */
+/** The output of the log. Writing never waits for the reader. */
 export interface LogOutput {
   /** Writes a line. Never throws, never waits. */
   write(line: string): void
-  /** Lines that were dropped for want of room. */
+  /** Number of lines dropped because the buffer was full. */
   dropped(): number
   /** Waits until all lines are out, for `limitMs` at most. */
   drain(limitMs?: number): Promise<void>
@@ -41,7 +41,7 @@ export interface LogOutputOptions {
   descriptor?: number
   /** Default: `LOG_BUFFER_BYTES`. */
   limitBytes?: number
-  /** Runs once there is room again after lines were dropped. `lines`: how many since the last time. */
+  /** Called once there is room after lines were dropped. `lines`: their number since the last call. */
   onRoom?: (lines: number) => void
   rest?: Clock['sleep']
 }
@@ -80,7 +80,7 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
     return count === 1 ? waiting[0] : Buffer.concat(waiting.slice(0, count), bytes)
   }
 
-  /** Removes what was written from the head of what waits. */
+  /** Removes written bytes from the head of the queue. */
   function advance(bytes: number): void {
     waitingBytes -= bytes
     let left = bytes
@@ -95,7 +95,7 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
     if (head && left > 0) waiting[0] = head.subarray(left)
   }
 
-  /** One write of what waits. Returns for how long to pause before the next, given the pause before this one. */
+  /** Writes the head of the queue once. Returns the pause before the next write, given the pause before this one. */
   async function step(chunk: Buffer, pausedMs: number): Promise<number> {
     try {
       if (!target.isPrompt) beside = { bytes: chunk.length, sinceMs: readMonotonicMs() }
@@ -147,7 +147,7 @@ export function openLogOutput(options: LogOutputOptions = {}): LogOutput {
     flushNow: () => {
       // A thread blocked for this long waits for a stalled reader.
       if (beside && readMonotonicMs() - beside.sinceMs >= LOG_END_LIMIT_MS / 2) return
-      // It writes the head of what waits: to write that here too would say it twice.
+      // The thread writes the head of the queue; written here too, it would appear twice.
       if (beside) advance(beside.bytes)
       for (let tries = 0, chunk = take(); chunk && tries < END_TRIES; chunk = take()) {
         try {
@@ -174,7 +174,7 @@ function openTarget(descriptor: number): Target {
   return { descriptor, isPrompt: stat.isFile() || stat.isCharacterDevice() }
 }
 
-/** An opening of a pipe that does not wait. Undefined where the system has none. */
+/** Opens a pipe without blocking. Undefined where the system cannot. */
 function openPipe(descriptor: number): number | undefined {
   try {
     const own = openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK)

@@ -78,7 +78,7 @@ export function buildSuccessSum(options: {
   }
 }
 
-/** The option of a logger that leaves out what the sum does not accept. */
+/** The option of a logger that omits the lines that are summed. */
 export function buildSumHook(sum: SuccessSum): NonNullable<LoggerOptions['hooks']> {
   return {
     logMethod(inputs, method, level) {

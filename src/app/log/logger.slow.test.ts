@@ -181,7 +181,7 @@ test('no line of a whole flow contains a secret, password, token, body or signat
     const nested = members.flatMap(([name, value]) =>
       name === 'err' || value === null || typeof value !== 'object' ? [] : Object.keys(value),
     )
-    for (const name of [...members.map(([one]) => one), ...nested]) expect(name, line).toMatch(/^[a-z0-9_]+$/)
+    for (const name of [...members.map(([member]) => member), ...nested]) expect(name, line).toMatch(/^[a-z0-9_]+$/)
   }
   const text = lines.join('')
   for (const message of ['"request"', '"attempt"', '"unexpected error: ']) expect(text).toContain(`"msg":${message}`)
@@ -206,8 +206,8 @@ test('no line of a whole flow contains a secret, password, token, body or signat
     '"api_version"',
     ...signatures,
   ]
-  for (const one of forbidden) {
-    expect(one.length).toBeGreaterThan(5)
-    expect(lines.filter((line) => line.includes(one))).toEqual([])
+  for (const text of forbidden) {
+    expect(text.length).toBeGreaterThan(5)
+    expect(lines.filter((line) => line.includes(text))).toEqual([])
   }
 })

@@ -62,10 +62,10 @@ export function buildLogOptions(level: Config['logLevel']): LoggerOptions {
   }
 }
 
-/** A logger with what becomes of its lines. */
+/** A logger with the state of its output. */
 export interface Log {
   logger: Logger
-  /** Lines that are not in the log: dropped for want of room, and summed in a line that counts them. */
+  /** Lines that are not in the log: dropped because the buffer was full, or summed in a line that counts them. */
   counts(): { dropped: number; summed: number }
   /** Waits until all lines are out, within a limit. */
   drain(): Promise<void>

@@ -11,7 +11,7 @@ import type { ReplicaPool } from '../../postgres/replica-pool.ts'
 import type { DatabasePool } from '../../postgres/statement/database.ts'
 import type { Config, ServiceSecrets } from '../config/config.ts'
 
-/** Reads how many lines are not in the log. */
+/** Reads the number of lines that are not in the log. */
 export type LogCounts = () => { dropped: number; summed: number }
 
 /** The configuration and the dependencies of the app. */
@@ -45,7 +45,7 @@ export interface AppOptions {
   hasStarted?: () => boolean
   /** Certificate authorities that deliveries trust in place of the system's; for tests. */
   ca?: string
-  /** Limits how many passwords are hashed at once, in place of the semaphore of the process; for tests. */
+  /** Limits the passwords hashed at once, in place of the semaphore of the process; for tests. */
   hashingSemaphore?: HashingSemaphore
   /** Answers the requests to sign-in providers in place of the network; for tests. */
   fetchProvider?: GuardedFetch

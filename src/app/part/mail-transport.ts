@@ -7,7 +7,7 @@ import { deriveColors } from '../../identity/pages/brand/brand-color.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Config } from '../config/config.ts'
 
-/** Settings that the appearance of mails is read from. */
+/** Settings of the appearance of mails. */
 type MailSettings = Pick<Config, 'mailTemplateDir' | 'brandColor' | 'mailLogoPath' | 'brandLogoPath'>
 
 /**
@@ -34,7 +34,7 @@ const BUILT_IN_COLORS = {
 /** Transport of mails: a mail server, the store of development and tests, or none. */
 export type MailWay = 'smtp' | 'kept' | 'none'
 
-/** The way of mails in an environment (docs/contract/sessions.md#mail). Pure. */
+/** Transport of mails in an environment (docs/contract/sessions.md#mail). Pure. */
 export function decideMailWay({ appEnv, smtp }: Pick<Config, 'appEnv' | 'smtp'>): MailWay {
   if (smtp) return 'smtp'
   return appEnv === 'development' || appEnv === 'test' ? 'kept' : 'none'

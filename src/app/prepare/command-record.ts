@@ -46,7 +46,7 @@ export function findSystemUser(): string {
 }
 
 /**
- * Builds what records the changes of commands: an audit entry with the actor and an event, as of a request
+ * Builds the recording of changes by commands: an audit entry with the actor and an event, as for a request
  * (docs/contract/identity.md#command-line).
  */
 export function buildCommandRecorder(deps: EventDeps, actor: CommandActor): CommandRecorder {

@@ -21,7 +21,7 @@ export interface DatabaseWait {
 
 /**
  * Waits until the database can be reached and accepts changes: it may start after this process, or fail over. Rejects
- * with the last fault after the limit, and at once with a permanent fault, such as a wrong password. Returns at the
+ * with the last fault after the limit, and at once for a permanent fault, such as a wrong password. Returns at the
  * stop.
  */
 export async function waitForDatabase(connectionString: string, wait: DatabaseWait): Promise<void> {

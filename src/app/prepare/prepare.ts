@@ -52,7 +52,7 @@ export async function prepareDatabase(
       'the schema is that of a newer release: see docs/operations.md, schema of a newer release',
     )
   if (ahead.length > 0 || stop?.aborted) return { migrations: ran, ahead }
-  // Loaded on demand: every route comes with it, which a database that refuses the migrations needs not wait for.
+  // Loaded on demand: it imports every route, which a refused migration does not need.
   const { writeDeclaredRows } = await import('../feature/declared-rows.ts')
   if (config.eventLog) await openEventLog(resources.database.db)
   await writeDeclaredRows(resources.database.db, { ids: buildIdMaker(clock, random), now: new Date(clock.now()) })

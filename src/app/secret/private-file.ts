@@ -6,7 +6,7 @@ import { ConfigError } from '../config/config.ts'
 /** Bits by which the group or others may write. */
 const WRITABLE_BY_OTHERS = 0o022
 
-/** Whose files are safe to use: the user of this process. Undefined where the system has no such users (Windows). */
+/** The user of this process, whose files are safe to use. Undefined where the system has no such users (Windows). */
 const findOwnUid = (): number | undefined => process.geteuid?.()
 
 /** Fault of the owner or the mode of a file or folder that holds secrets. Pure. */

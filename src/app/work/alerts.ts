@@ -7,7 +7,7 @@ import { listIncidentChecks } from './alert-checks.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
 /**
- * Builds the worker of alerts. `missing`: the missing settings of a realtime provider. The operator configures the
+ * Builds the worker of alerts. `missing`: the missing settings of a realtime provider. The operator chooses the
  * receiver, so it may be private; every other private address is refused.
  */
 export function buildAppAlertWorker(parts: WorkerParts, missing: readonly string[]): AlertWorker {

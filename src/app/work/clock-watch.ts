@@ -11,9 +11,9 @@ const LOOK_MS = 1_000
 /** Interval at which a process with a skewed clock reports it to the others. */
 const REPORT_MS = 5_000
 
-/** Looks at the clocks of database and machine for as long as the process runs. */
+/** Compares the clocks of database and machine while the process runs. */
 export interface ClockWatch {
-  /** Looks once: measures, logs what changed, and reports. */
+  /** Compares once: measures, logs changes, and reports. */
   look(): Promise<void>
   run(): Promise<void>
   stop(): void

@@ -74,8 +74,8 @@ function listSweeps(deps: Pick<MaintenanceDeps, 'keyring' | 'db'>): readonly Swe
 }
 
 /**
- * Builds the maintenance. Every step may run in several processes at once: each statement takes what it can lock. One that
- * fails is logged and made again with the next sweep; the others do not wait for it.
+ * Builds the maintenance. Every step may run in several processes at once: each statement takes the rows that it can
+ * lock. One that fails is logged and made again with the next sweep; the others do not wait for it.
  */
 export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   const { clock, logger, isTrusted = () => true } = deps
@@ -131,7 +131,7 @@ function buildContext({ db, clock, config, keyring, workerId }: MaintenanceDeps)
   return {
     ...{ db, keyring, workerId, now: new Date(now), limit: BATCH_SIZE },
     ledgerBefore: before(config.webhookLedgerRetentionDays),
-    // With 0 days no entry is ever over.
+    // With 0 days entries are kept.
     auditBefore: config.auditRetentionDays === 0 ? new Date(0) : before(config.auditRetentionDays),
   }
 }

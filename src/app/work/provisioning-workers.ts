@@ -11,7 +11,10 @@ import { targetSecretContextOf } from '../../provisioning/target/target.ts'
 import type { TargetLatch } from '../../provisioning/target/target-latch.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
-/** Builds the dispatcher of provisioning; it has a queue of its own, so nothing of it waits for webhooks, nor they for it. */
+/**
+ * Builds the dispatcher of provisioning. It has a queue of its own, so provisioning and webhooks do not wait for each
+ * other.
+ */
 export function buildProvisioningDispatcher(
   parts: WorkerParts,
   own: {

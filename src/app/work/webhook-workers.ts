@@ -14,7 +14,7 @@ import { secretContextOf } from '../../webhook/registry/webhook.ts'
 import { decideMailWay } from '../part/mail-transport.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
-/** The delivery of webhooks: what posts, what pulls need, and the end of their leases. */
+/** The delivery of webhooks: the dispatcher, the waits of pulls, and the end of their leases. */
 export function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: () => void) {
   const { config, clock, time, logger, ids, workerId, keyring } = parts
   const { db } = parts.database

@@ -102,7 +102,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
   })
   const [waits, leaseEnder] = [pulling.pulls.waits, pulling.leaseEnder]
   const onChange = buildChangeListener({ latch, provisioner, waits, onChange: parts.onChange })
-  // The router sees what else is due, and notifies the dispatchers; those of a process without a router look themselves.
+  // The router finds due rows, and notifies the dispatchers; those of a process without a router poll.
   const onWork = () => (isDispatcher ? router.notify() : realtimeDispatcher?.notify())
   const notifier = buildNotifier({
     ...{ connectionString: parts.connectionString, clock, random: parts.random },
@@ -158,7 +158,7 @@ export function buildWorkers(parts: WorkerParts): Workers {
       await notifier.stop()
       await Promise.all(running)
       await realtime.client?.close()
-      // Claims that are left unknown are found by other workers when the lease runs out.
+      // Other workers find lost claims when the lease expires.
       if (isWorker && ![...dispatchers, provisioner].some((item) => item.mayLeak()))
         await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
     },
@@ -191,7 +191,7 @@ function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maint
   return buildMaintenance({ db, clock, logger, config, keyring, workerId, ...sweeping })
 }
 
-/** A trigger reports what was queued for a target; what else becomes due is seen by polling. */
+/** A trigger reports queued deliveries to targets; polling finds those that become due later. */
 function buildChangeListener(to: {
   latch: Pick<TargetLatch, 'invalidate'>
   provisioner: Pick<Dispatcher, 'notify'>

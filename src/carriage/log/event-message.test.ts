@@ -20,10 +20,10 @@ test('the subject has the account, or none, and the tokens of the event type', (
 test('any event type gives a subject without wildcards, and two types never the same', () => {
   const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.stringMatching(/^[a%*>. ]{0,12}$/))
   fc.assert(
-    fc.property(text, text, (one, other) => {
-      const [first, second] = [one, other].map((type) => buildSubject({ account: null, type: type.toWellFormed() }))
+    fc.property(text, text, (given, other) => {
+      const [first, second] = [given, other].map((type) => buildSubject({ account: null, type: type.toWellFormed() }))
       expect(first).toMatch(/^ev\.none(\.[A-Za-z0-9_%-]+)+$/)
-      expect(first === second).toBe(one.toWellFormed() === other.toWellFormed())
+      expect(first === second).toBe(given.toWellFormed() === other.toWellFormed())
     }),
   )
 })

@@ -1,10 +1,10 @@
 /** A message of the log: one event. */
 export interface LogMessage {
-  /** Where consumers find it: `ev.<account>.<type>`. */
+  /** Subject for consumers: `ev.<account>.<type>`. */
   subject: string
   /** The id of the event. The log does not deduplicate by it; consumers do. */
   id: string
-  /** When the event was recorded. */
+  /** Time at which the event was recorded. */
   recordedAt: Date
   /** Further headers: the trace of the request that caused the event. */
   headers: Readonly<Record<string, string>>
@@ -29,15 +29,15 @@ export interface LogEntry extends LogMessage {
   storedAt: Date
 }
 
-/** What the log holds now. `sequence` is that of its last message, also of one that is removed. */
+/** State of the log. `sequence` is that of its last message, removed or not. */
 export interface LogState extends LogPosition {
-  /** The number of the oldest message that is still held. */
+  /** Number of the oldest stored message. */
   firstSequence: number
   messages: number
   bytes: number
 }
 
-/** What a read returns: entries from a position or from a time on, of all subjects or of those that match `subject`. */
+/** Range of a read: entries from a position or a time on, of all subjects or of those that match `subject`. */
 export interface LogQuery {
   from: LogPosition | Date
   subject?: string
@@ -45,8 +45,8 @@ export interface LogQuery {
 }
 
 /**
- * The log: messages in one order, kept for a time. It decides nothing about what exists: whoever appends knows by the
- * position that the log confirmed what is in it, and whoever reads knows by keys of its own what it has already.
+ * The log: messages in one order, kept for a time. The appender knows by the position which messages the log
+ * confirmed; a reader deduplicates by keys of its own.
  */
 export interface EventLog {
   /** Throws a `LogError`. */
@@ -58,31 +58,31 @@ export interface EventLog {
    */
   append(messages: readonly LogMessage[], after: LogPosition): Promise<LogPosition>
   /**
-   * The entries after a position, oldest first; fewer than `limit` when no more are there. Throws a `LogError`:
+   * The entries after a position, oldest first; fewer than `limit` at the end of the log. Throws a `LogError`:
    * `replaced`, `ahead` or `expired` for a position that the log cannot continue from.
    */
   read(query: LogQuery): Promise<LogEntry[]>
-  /** The last stored entry; undefined when nothing is held. Throws a `LogError`. */
+  /** The last stored entry; undefined for an empty log. Throws a `LogError`. */
   readLast(): Promise<LogEntry | undefined>
-  /** Whether it is reachable, as far as this process knows. */
+  /** Whether this process considers it reachable. */
   isConnected(): boolean
   close(): Promise<void>
 }
 
-/** Number of messages that one `append` takes at most. */
+/** Maximum number of messages of one `append`. */
 export const APPEND_LIMIT = 1_000
 
-/** Why the log could not be used (docs/operations/event-log.md#codes). */
+/** Codes of a failed use of the log (docs/operations/event-log.md#codes). */
 export type LogErrorCode =
   /** No answer, or no leader. */
   | 'unreachable'
-  /** The server refuses the user, or lets it not use JetStream or the stream. */
+  /** The server refuses the user, or denies it JetStream or the stream. */
   | 'refused'
   /** The stream or the server lacks what the log needs. */
   | 'unsuitable'
-  /** Another writer appended, or messages that were confirmed are gone. */
+  /** Another writer appended, or confirmed messages are gone. */
   | 'conflict'
-  /** The log is another one than that of the position. */
+  /** The position belongs to another log. */
   | 'replaced'
   /** The position is behind the last message of the log: confirmed messages are gone. */
   | 'ahead'
@@ -100,7 +100,7 @@ export class LogError extends Error {
   }
 }
 
-/** Checks that a log can be read on from a position. Throws a `LogError`. Pure. */
+/** Checks that a log can be read from a position. Throws a `LogError`. Pure. */
 export function checkPosition(position: LogPosition, state: LogState): void {
   if (position.incarnation !== state.incarnation)
     throw new LogError('replaced', 'The log was replaced: the position belongs to another one. Read it from a time.')

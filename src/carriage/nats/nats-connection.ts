@@ -1,18 +1,18 @@
 import type { Authenticator, NatsConnection } from '@nats-io/transport-node'
 import { systemClock } from '../../base/clock.ts'
 
-/** How to reach the servers of NATS. Secrets are in `auth` alone, and never in a message of this module. */
+/** Connection to the NATS servers. Secrets are only in `auth`, and never in a message of this module. */
 export interface NatsSettings {
   /** `host:port` of each server. */
   servers: readonly string[]
-  /** Whether only TLS is accepted. A server that requires it gets it in any case. */
+  /** Whether only TLS is accepted. TLS is used in any case if the server requires it. */
   isTls: boolean
   auth: NatsAuth
-  /** Paths of PEM files: who signed the servers' certificates, and the certificate of this client. */
+  /** Paths of PEM files: the authority of the servers' certificates, and the certificate and key of this client. */
   tls: { caFile?: string | undefined; certFile?: string | undefined; keyFile?: string | undefined }
 }
 
-/** What the client proves itself with. */
+/** Credentials of the client. */
 export type NatsAuth =
   | { kind: 'none' }
   | { kind: 'password'; user: string; password: string }
@@ -22,14 +22,14 @@ export type NatsAuth =
   /** The text of a credentials file: a JWT and its seed. */
   | { kind: 'credentials'; text: string }
 
-/** A connection that reconnects by itself, without a limit. */
+/** A connection that reconnects without a limit of attempts. */
 export interface NatsLink {
   connection: NatsConnection
   /** Whether it is connected now. */
   isConnected(): boolean
-  /** Times it was connected again. */
+  /** Number of reconnections. */
   countReconnects(): number
-  /** Closes it; what is published already is sent. Never throws. */
+  /** Sends the messages already published, and closes it. Never throws. */
   close(): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export interface NatsLink {
 export interface NatsLinkOptions {
   /** Shown in the lists of the servers. */
   name: string
-  /** Runs when the connection is lost, and when it is there again. */
+  /** Called when the connection is lost, and when it is restored. */
   onStatus?: (status: 'disconnected' | 'connected') => void
   /** Limit of a first connection; without it, of one server. */
   timeoutMs?: number

@@ -15,10 +15,10 @@ const CODES: Readonly<Record<number, LogErrorCode>> = {
   10174: 'unsuitable',
 }
 
-/** Names of the errors of the client that say that the server refuses the user. */
+/** Names of client errors for a user that the server refuses. */
 const REFUSALS = ['AuthorizationError', 'UserAuthenticationExpiredError', 'PermissionViolationError']
 
-/** An error of JetStream, as its answers and its client give it. */
+/** An error of JetStream in an answer or from its client. */
 interface ApiError {
   code?: unknown
   err_code?: unknown

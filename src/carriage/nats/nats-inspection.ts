@@ -4,13 +4,13 @@ import { toLogError } from './nats-error.ts'
 import type { NatsLogSettings } from './nats-log.ts'
 import { findStreamFaults, STREAM_NOT_FOUND } from './nats-stream.ts'
 
-/** What the servers of NATS say of the log. */
+/** Facts about the log, as the NATS servers report them. */
 export interface NatsFacts {
   version: string
   isCluster: boolean
   /** Copies of the stream; undefined while there is no stream. */
   replicas: number | undefined
-  /** What the stream has that the log cannot work with. */
+  /** Settings of the stream that the log cannot use. */
   faults: readonly string[]
 }
 
@@ -40,10 +40,10 @@ export async function inspectNats(settings: NatsLogSettings): Promise<NatsFacts>
   }
 }
 
-/** How a server writes to its disk: `always` is at every message. */
+/** Disk sync of a server: `always` is after every message. */
 export type SyncFact = { url: string; sync: 'always' | 'later' | 'unknown' }
 
-/** Longest answer of a monitoring port that is read, and how long it may take. */
+/** Limits for the answer of a monitoring port. */
 const ANSWER_LIMIT_BYTES = 1_048_576
 const ANSWER_LIMIT_MS = 3_000
 

@@ -10,8 +10,8 @@ const ID = 'Event-Id'
 const RECORDED_AT = 'Event-Time'
 
 /**
- * Wait for an answer: what was sent to a leader that died is never answered. Its successor is elected in 4 to 6 s, and the
- * relay asks it next.
+ * Wait for an answer: a leader that died never answers. Its successor is elected in 4 to 6 s, and the relay asks it
+ * next.
  */
 const ANSWER_LIMIT_MS = 5_000
 
@@ -25,7 +25,7 @@ export interface NatsLogSettings extends StreamSettings {
 
 /** Options of a log. */
 export interface NatsLogOptions extends NatsLinkOptions {
-  /** Whether it leaves the stream as it is, also when there is none. */
+  /** Whether it neither creates nor changes the stream. */
   isReader?: boolean
 }
 
@@ -36,7 +36,7 @@ export async function openNatsLog(settings: NatsLogSettings, options: NatsLogOpt
     throw toLogError(error)
   })
   try {
-    // Without `checkAPI` it asks nothing of a server that may be without a leader.
+    // `checkAPI` would ask a server that may be without a leader.
     const manager = await jetstreamManager(link.connection, { checkAPI: false, timeout: ANSWER_LIMIT_MS })
     const { isReader = false } = options
     if (!isReader) await ensureStream(manager, link, settings)
@@ -87,7 +87,7 @@ async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promi
     try {
       return stateOf(await manager.streams.info(stream))
     } catch (error) {
-      // A stream that was deleted is created anew: another incarnation.
+      // A deleted stream is created again, as another incarnation.
       if (isReader || toLogError(error).code !== 'unsuitable') throw error
       return stateOf(await ensureStream(manager, link, settings))
     }
@@ -149,7 +149,7 @@ function toEntry({ subject, seq, header, data, time }: StoredMsg): LogEntry {
   }
 }
 
-/** The same functions, whose errors are `LogError`. */
+/** The same functions, with each error as a `LogError`. */
 function wrapErrors<Name extends keyof EventLog>(log: EventLog, names: readonly Name[]): Pick<EventLog, Name> {
   const wrap =
     (name: Name) =>

@@ -3,13 +3,13 @@ import { SUBJECT_PREFIX } from '../log/event-message.ts'
 import { LogError, type LogState } from '../log/log.ts'
 import type { NatsLink } from './nats-connection.ts'
 
-/** The stream of the log, as the settings want it. */
+/** Settings of the stream of the log. */
 export interface StreamSettings {
   stream: string
   /** Copies of the stream; undefined: three in a cluster, one on a single server. */
   replicas: number | undefined
   maxAgeMs: number
-  /** Undefined: no limit but the age. */
+  /** Undefined: limited by age only. */
   maxBytes: number | undefined
 }
 
@@ -69,7 +69,7 @@ function buildStreamConfig(settings: StreamSettings, { isCluster }: { isCluster:
   } as const satisfies Partial<StreamConfig>
 }
 
-/** What an existing stream has that the log cannot work with, as sentences without a full stop. Pure. */
+/** Settings of an existing stream that the log cannot use, as sentences without a full stop. Pure. */
 export function findStreamFaults(config: StreamConfig): string[] {
   const subject = `${SUBJECT_PREFIX}.>`
   return [
@@ -86,7 +86,7 @@ function findChanges(config: StreamConfig, wanted: ReturnType<typeof buildStream
   return Object.fromEntries(CHANGED.filter((name) => config[name] !== wanted[name]).map((name) => [name, wanted[name]]))
 }
 
-/** The state of the log in a stream. A stream that is deleted and created again was created at another instant. Pure. */
+/** The state of the log in a stream. A recreated stream differs by its time of creation. Pure. */
 export function stateOf({ created, state }: StreamInfo): LogState {
   return {
     incarnation: created,

@@ -24,7 +24,7 @@ export function parseNatsUrl(text: string): NatsAddress {
     throw new Error('must be one or more URLs nats://host:4222 or tls://host:4222, separated by commas, without a path')
   const checked = known as URL[]
   if (new Set(checked.map((url) => url.protocol)).size > 1) throw new Error('must not mix nats:// and tls://')
-  // The client checks a certificate by the name of the host alone.
+  // The client checks a certificate by the host name only.
   if (checked.some((url) => url.protocol === 'tls:' && isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0))
     throw new Error('must have names of hosts, not addresses, in tls:// URLs')
   const logins = new Set(checked.map(({ username, password }) => `${username}:${password}`).filter((it) => it !== ':'))

@@ -1,13 +1,13 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { type OutboxFacts, readOutboxFacts } from './outbox.store.ts'
 
-/** Counts of waiting events end here. */
+/** Maximum count of waiting events. */
 const COUNT_LIMIT = 10_000
 
 /** Seconds for which an event may wait; an append takes some milliseconds, an election of a leader some 10 s. */
 const BEHIND_SECONDS = 60
 
-/** The facts of the event log, as health shows them. */
+/** Facts of the event log for the health routes. */
 export interface EventLogFacts {
   /** Events that wait for the log; 10,000 stands for that many or more. */
   waiting: number
@@ -15,16 +15,16 @@ export interface EventLogFacts {
   oldest_waiting_s: number
   /** Whether a process appends. */
   has_relay: boolean
-  /** Events from this instant on are published again; null while none are. */
+  /** Start of the events being republished; null otherwise. */
   republishing_from: string | null
-  /** The last loss that was found: `replaced` or `behind`; and when. Null without any. */
+  /** The last detected loss (`replaced` or `behind`) with its time; null without any. */
   loss: 'replaced' | 'behind' | null
   loss_at: string | null
-  /** What to do; null while nothing is. */
+  /** Remedy; null while nothing is wrong. */
   remedy: string | null
 }
 
-/** Evaluates what the database knows. Pure. */
+/** Evaluates the facts of the database. Pure. */
 export function decideEventLogFacts(facts: OutboxFacts, now: Date): EventLogFacts {
   const oldestMs = facts.oldestAt ? now.getTime() - facts.oldestAt.getTime() : 0
   const shown = {

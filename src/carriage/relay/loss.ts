@@ -1,18 +1,18 @@
 import type { LogEntry, LogState } from '../log/log.ts'
 import type { RelayState } from './outbox.store.ts'
 
-/** What is wrong with a log beside what it confirmed. */
+/** Difference between a log and its confirmed position. */
 export type Loss = 'replaced' | 'behind'
 
 /**
- * Events are recorded before they reach the outbox, by a transaction that may take some seconds: those recorded this much
- * before the last stored one are published again as well.
+ * Events are recorded before they reach the outbox, by a transaction that may take some seconds: those recorded up to
+ * this long before the last stored one are published again as well.
  */
 const MARGIN_MS = 300_000
 
 /**
- * Compares a log with what it confirmed: a log of another incarnation has none of it, and one that ends earlier has lost its
- * last messages. Undefined when it has all, or nothing was confirmed yet. Pure.
+ * Compares a log with its confirmed position: a log of another incarnation has none of it, and one that ends earlier
+ * has lost its last messages. Undefined when it has all, or nothing was confirmed yet. Pure.
  */
 export function decideLoss(
   known: Pick<RelayState, 'incarnation' | 'sequence'>,

@@ -16,14 +16,14 @@ const event = defineRecord(
 /** An event to append. `position` is its place in the outbox, of a republished one its ordinal. */
 export type WaitingEvent = LoggedEvent & { position: string }
 
-/** What is being published again: events after an instant and an ordinal, until an instant. */
+/** Events being published again: those after an instant and an ordinal, until an instant. */
 export interface Republication {
   after: Date
   ordinal: string
   until: Date
 }
 
-/** What the database knows of the log. */
+/** State of the log in the database. */
 export interface RelayState {
   /** The last confirmed position; `incarnation` is null before the first one. */
   incarnation: string | null
@@ -33,7 +33,7 @@ export interface RelayState {
   republishUntil: Date | null
 }
 
-/** Each process compares its lease with the clock of the database alone. */
+/** Leases are judged by the clock of the database. */
 const LEASE = `relay = $relay, lease_until = clock_timestamp() + $leaseMs::int * interval '1 millisecond'`
 
 const STATE = `incarnation, last_sequence::float8 as sequence, republish_after as "republishAfter",
@@ -45,7 +45,7 @@ const lease = statement<RelayState, { relay: string; leaseMs: number }>(
   `update event_log set ${LEASE} where name = 'events' and ${MAY_LEASE} returning ${STATE}`,
 )
 
-/** Takes or renews the right to append; undefined while another process has it, or the log is off. */
+/** Takes or renews the lease to append; undefined while another process has it, or the log is off. */
 export async function leaseRelay(
   db: Database,
   given: { relay: string; leaseMs: number },
@@ -58,12 +58,12 @@ const release = changeStatement<{ relay: string }>(
   `update event_log set relay = null, lease_until = null where name = 'events' and relay = $relay`,
 )
 
-/** Gives the right back. */
+/** Releases the lease. */
 export async function releaseRelay(db: Database, relay: string): Promise<void> {
   await release(db, { relay })
 }
 
-/** What the log confirmed since the last statement. */
+/** Confirmations of the log since the last statement. */
 export interface Confirmed {
   /** Positions in the outbox. */
   positions: readonly string[]
@@ -72,8 +72,8 @@ export interface Confirmed {
 }
 
 /**
- * Deletes what is confirmed, renews the lease, and reads what waits, in one statement. `event_log` is looked up by its
- * key, the events each by its own.
+ * Deletes confirmed events, renews the lease, and reads waiting events, in one statement. `event_log` is looked up by
+ * its key, the events each by its own.
  */
 const take = statement<
   WaitingEvent & { id: WaitingEvent['id'] | null },
@@ -134,8 +134,8 @@ const BEGIN = `
 const begin = changeStatement<{ after: Date; now: Date }>(`update event_log set ${BEGIN} where name = 'events'`)
 
 /**
- * Begins to publish again what was recorded after an instant; of two such requests the earlier instant counts. False while
- * the log is off.
+ * Begins to republish the events recorded after an instant; of two such requests the earlier instant counts. False
+ * while the log is off.
  */
 export async function beginRepublication(db: Database, given: { after: Date; now: Date }): Promise<boolean> {
   return (await begin(db, given)) > 0
@@ -149,7 +149,7 @@ const note = statement<
     last_sequence = $sequence::float8::bigint
   where name = 'events' and relay = $relay returning ${STATE}`)
 
-/** Does so after a loss, with the log that is there now. Undefined when another process has the lease. */
+/** Does so after a loss, for the present log. Undefined when another process has the lease. */
 export async function noteLoss(
   db: Database,
   given: { relay: string; loss: string; after: Date; now: Date; end: LogPosition },
@@ -164,7 +164,7 @@ const readAgain = statement<WaitingEvent, Republication & { limit: number }>(`
   where (e.created_at, e.ordinal) > ($after, $ordinal::bigint) and e.created_at <= $until
   order by e.created_at, e.ordinal limit $limit`)
 
-/** The next events to publish again, in the order of their recording. */
+/** The next events to republish, in the order of their recording. */
 export function readRepublished(db: Database, from: Republication, limit: number): Promise<WaitingEvent[]> {
   return readAgain(db, { ...from, limit })
 }
@@ -212,7 +212,7 @@ export async function openOutbox(db: Database): Promise<void> {
   await open(db)
 }
 
-/** Turns the log off, and removes what waits. */
+/** Turns the log off, and removes the waiting events. */
 export async function closeOutbox(db: Database): Promise<void> {
   await close(db)
 }
@@ -223,7 +223,7 @@ export interface OutboxFacts {
   isOpen: boolean
   /** Events that wait, up to the limit. */
   waiting: number
-  /** When the oldest of them was recorded. */
+  /** Time at which the oldest of them was recorded. */
   oldestAt: Date | null
   relay: string | null
   incarnation: string | null

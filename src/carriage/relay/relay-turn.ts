@@ -18,7 +18,7 @@ import {
 /** Events of a batch: the log waits for the disks of its servers once a batch. */
 const BATCH_SIZE = 250
 
-/** Longer than the log may take to answer, so that a slow answer does not change the relay. */
+/** Lease of a relay: longer than the log may take to answer, so that a slow answer does not change the relay. */
 const LEASE_MS = 20_000
 
 /** Wait for new events, for the lease of another process, and after a failure. */
@@ -26,13 +26,16 @@ const POLL_MS = 200
 const LEASE_POLL_MS = 1_000
 export const RETRY_MS = 1_000
 
-/** Interval at which an idle relay looks whether the log still is what it was. */
+/** Interval at which an idle relay verifies the log. */
 const CHECK_EVERY_MS = 10_000
 
-/** Time for which a log must end too early: a new leader may not have read all of its own log. */
+/**
+ * Time for which a log must end before its confirmed position to count as lost: a new leader may not have read its
+ * whole log.
+ */
 const BEHIND_CONFIRMED_MS = 5_000
 
-/** What a relay counts. */
+/** Counters of a relay. */
 export interface RelayCounts {
   onAppended: (count: number) => void
   onFailed: () => void
@@ -49,7 +52,7 @@ export interface RelayDeps extends RelayCounts {
   open: () => Promise<EventLog>
   /** The body of a message. */
   buildBody: (event: LoggedEvent) => string
-  /** How long the log keeps a message. */
+  /** Retention of a message in the log. */
   maxAgeMs: number
   /** Monotonic milliseconds. */
   monotonicMs?: () => number
@@ -57,7 +60,7 @@ export interface RelayDeps extends RelayCounts {
   rest?: Clock['sleep']
 }
 
-/** What this process has verified of the log, and has to tell the database. */
+/** Verified state of the log that is not yet in the database. */
 interface Standing {
   end: LogPosition
   /** Positions in the outbox that the log has confirmed. */
@@ -72,7 +75,7 @@ export interface RelayContext {
   log: EventLog | undefined
   /** Undefined until the lease and the log are verified, and after each failure. */
   standing: Standing | undefined
-  /** The batch whose answer did not come. */
+  /** The batch without an answer. */
   unanswered: { after: LogPosition; events: readonly WaitingEvent[] } | undefined
   behindSinceMs: number | undefined
 }
@@ -94,7 +97,7 @@ export async function takeTurn(context: RelayContext): Promise<number> {
     : relayWaiting(context, { log, standing })
 }
 
-/** Takes the lease, and compares the log with what it confirmed. Undefined, or the pause until the next look. */
+/** Takes the lease, and compares the log with its confirmed position. Undefined, or the pause until the next check. */
 async function stand(context: RelayContext): Promise<number | undefined> {
   const { deps } = context
   const known = await leaseRelay(deps.db, leaseOf(context))

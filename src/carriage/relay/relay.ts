@@ -7,15 +7,15 @@ import { leaseOf, RETRY_MS, type RelayContext, type RelayDeps, takeTurn } from '
 const STOP_LIMIT_MS = 2_000
 
 /**
- * Appends the events of the outbox to the log, in its order, at least once (docs/decisions/0058-event-log.md). One process
- * at a time does so, by a lease; a second one beside it would append twice, and never out of order or less.
+ * Appends the events of the outbox to the log, in its order, at least once (docs/decisions/0058-event-log.md). One
+ * process at a time does so, by a lease; a second one could only append duplicates, never out of order and never less.
  */
 export interface Relay {
   /** One round: the pause until the next one, in ms. Never throws. */
   round(): Promise<number>
   /** Ends a pause: an event was recorded. */
   notify(): void
-  /** Whether the log is reachable from this process; undefined while it does not use it. */
+  /** Whether this process reaches the log; undefined while it does not use it. */
   isConnected(): boolean | undefined
   run(): Promise<void>
   stop(): void
@@ -37,7 +37,7 @@ export function buildRelay(given: RelayDeps): Relay {
   async function fail(error: unknown): Promise<number> {
     context.standing = undefined
     const code = error instanceof LogError ? error.code : undefined
-    // Another writer, or a loss: the next round finds out.
+    // Another writer or a loss: the next round decides.
     if (code === 'conflict') {
       context.unanswered = undefined
       return 0
@@ -85,7 +85,7 @@ export function buildRelay(given: RelayDeps): Relay {
     },
     stop: () => {
       stopping.abort()
-      // What waits for an answer of the log ends with its connection.
+      // Closing the connection ends the calls that wait for the log.
       void rest(STOP_LIMIT_MS, stopped.signal).then(() => closeLog(context))
     },
   }
@@ -97,7 +97,7 @@ async function closeLog(context: RelayContext): Promise<void> {
   await log?.close()
 }
 
-/** What is stored is not sent again by the next relay. */
+/** Stores the last confirmations, so that the next relay does not send their events again. */
 async function confirmLast(context: RelayContext): Promise<void> {
   const { standing, deps } = context
   if (!standing || standing.republication || standing.confirmed.length === 0) return

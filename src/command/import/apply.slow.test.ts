@@ -69,10 +69,10 @@ test('a service that stays busy ends the run after six tries', async () => {
 
 test('keys are apart for every source, step and row, and stand in a header', () => {
   const ids = [['a', 'b'], ['ab', ''], ['a'], ['\ud800'], ['\u0000'], ['a","b']]
-  const keys = ids.flatMap((one) => [
-    keyOf('svix', 'webhook', one),
-    keyOf('svix', 'off', one),
-    keyOf('convoy', 'webhook', one),
+  const keys = ids.flatMap((id) => [
+    keyOf('svix', 'webhook', id),
+    keyOf('svix', 'off', id),
+    keyOf('convoy', 'webhook', id),
   ])
   expect(new Set(keys).size).toBe(keys.length)
   for (const key of keys) expect(key).toMatch(/^[a-z0-9-]{1,128}$/)

@@ -5,7 +5,7 @@ import type { WebhookDraft } from './plan.ts'
 import { toLine } from './source/foreign.ts'
 import type { Tenant } from './source/source.ts'
 
-/** How often a change is sent, at most. It has a key, so nothing is made twice. */
+/** Maximum number of times that a change is sent. Its idempotency key prevents duplicates. */
 const MAX_TRIES = 6
 
 /** Wait before another try without `Retry-After`. */

@@ -32,7 +32,7 @@ test.each([
   ['null', 'must be an object'],
   ['{"a":1}', 'a must name an event type'],
   ['{"a":["contract.create",null]}', 'a must name an event type'],
-  ['{"a":"contract.created"}', 'a names contract.created, which is no active event type here'],
+  ['{"a":"contract.created"}', 'a names contract.created, which is not an active event type here'],
 ])('the map %s is refused', (text, says) => {
   expect(() => readEventMap(text, KNOWN)).toThrow(FatalError)
   expect(() => readEventMap(text, KNOWN)).toThrow(says)

@@ -4,7 +4,7 @@ import { isObject } from './source/foreign.ts'
 /** The name in a map that stands for an endpoint without a filter. */
 const ALL = '*'
 
-/** What `--events` says, by the names of the source: event types here; none for one that is left out on purpose. */
+/** The map of `--events`: event types of this service by those of the source; none for one left out on purpose. */
 export type EventMap = ReadonlyMap<string, readonly string[]>
 
 /** The event types of a webhook, or the names of the source that nothing stands for. */
@@ -39,7 +39,7 @@ function readTypes(name: string, value: unknown, known: ReadonlySet<string>): re
       throw new FatalError(`--events: ${name} must name an event type, a list of them, or null to leave it out.`)
     if (known.has(type)) return type
     throw new FatalError(
-      `--events: ${name} names ${type}, which is no active event type here. GET /api/v3/webhook/event lists them.`,
+      `--events: ${name} names ${type}, which is not an active event type here. GET /api/v3/webhook/event lists them.`,
     )
   })
 }

@@ -42,7 +42,10 @@ function addWebhookSource(command: Command, source: SourceName): void {
     .option('--token-file <file>', 'file with the token of the source (default: SIGNALBOX_IMPORT_TOKEN)')
     .option('--only <id>', 'one application, project or tenant; may be repeated (default: all)', collect)
     .option('--organization <id>', 'the organization of Hook0')
-    .option('--events <file>', 'JSON: event types here by those of the source; null leaves one out, "*" is no filter')
+    .option(
+      '--events <file>',
+      'JSON: event types here by those of the source; null leaves one out, "*" stands for no filter',
+    )
     .option('--accounts <file>', 'JSON: ids of accounts here by those of the source (default: new accounts)')
     .option('--ignore-filters', 'import endpoints whose filter has no counterpart: they receive more', false)
     .option('--apply', 'import; without it nothing is changed', false)

@@ -5,7 +5,7 @@ import { toSecretForm } from './secret-form.ts'
 import { toLine } from './source/foreign.ts'
 import type { Endpoint, Hindrance } from './source/source.ts'
 
-/** The members of a webhook to create, but for its account. */
+/** The members of a webhook to create, except its account. */
 export interface WebhookDraft {
   url: string
   name: string | null
@@ -16,7 +16,7 @@ export interface WebhookDraft {
   events: string[]
 }
 
-/** Why an endpoint is not imported: a stable word, a sentence of what it is, and what to do about it. */
+/** Reason for which an endpoint is not imported: a stable word, its meaning and the remedy. */
 export interface Skip {
   reason: Hindrance['code'] | 'unknown_event_types' | 'no_event_types' | 'secret_unusable' | 'header_refused'
   detail: string
@@ -28,7 +28,7 @@ export type Plan =
   | { kind: 'create'; draft: WebhookDraft; isDisabled: boolean; notes: string[] }
   | ({ kind: 'skip' } & Skip)
 
-/** What the operator chose, and what this service knows. */
+/** Choices of the operator and facts of this service. */
 export interface PlanRules {
   map: EventMap
   /** The active event types. */

@@ -2,8 +2,8 @@ import type { Skip } from './plan.ts'
 import type { Source } from './source/source.ts'
 
 /**
- * `would_create`: in a dry run. `already`: an earlier run made it. `skipped`: it cannot be imported as it is. `refused`: the service
- * refused it.
+ * `would_create`: in a dry run. `already`: created by an earlier run. `skipped`: it cannot be imported as it is.
+ * `refused`: the service refused it.
  */
 export type Outcome = 'created' | 'would_create' | 'already' | 'skipped' | 'refused'
 
@@ -32,7 +32,7 @@ export interface WebhookResult {
   remedy?: string
 }
 
-/** All that a run did or would do. */
+/** All results of a run, or of a dry run. */
 export interface Report {
   source: Source['name']
   is_dry_run: boolean
@@ -53,7 +53,7 @@ export function describeAccount({ name, outcome, account, detail }: AccountResul
   return ['account', WORDS[outcome].padEnd(13), account ?? '-', name, ...(detail ? [detail] : [])].join('  ')
 }
 
-/** The lines of an endpoint: what became of it, then why and what to do, then its notes. Pure. */
+/** The lines of an endpoint: its outcome, then the reason and the remedy, then its notes. Pure. */
 export function describeWebhook(result: WebhookResult): string[] {
   const { outcome, webhook, endpoint, url, is_disabled: isDisabled, events, notes, reason, detail, remedy } = result
   const state = isDisabled ? ['disabled'] : []
@@ -70,7 +70,7 @@ export function countOutcomes(results: readonly { outcome: Outcome }[]): Partial
   return counts
 }
 
-/** The last lines: the counts, what receivers have to change, and the next step. Pure. */
+/** The last lines: the counts, the changes that receivers need, and the next step. Pure. */
 export function describeEnd({ accounts, webhooks, is_dry_run: isDryRun }: Report, source: Source): string[] {
   const tell = (results: readonly { outcome: Outcome }[]) =>
     Object.entries(countOutcomes(results))

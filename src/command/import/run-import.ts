@@ -15,7 +15,7 @@ import type { AccountResult, Report, WebhookResult } from './report.ts'
 import type { Foreign } from './source/foreign.ts'
 import type { Source, SourceApi, SourceChoice, Tenant } from './source/source.ts'
 
-/** What a run works with. */
+/** Dependencies of a run. */
 export interface ImportRun extends ApplyDeps {
   from: Source
   api: SourceApi
@@ -30,8 +30,8 @@ export interface ImportRun extends ApplyDeps {
 }
 
 /**
- * Imports a source, tenant by tenant, or says what it would do. What an earlier run made is left alone, so a run that ended
- * early is resumed by another one. Nothing is changed at the source.
+ * Imports a source, tenant by tenant, or reports what it would do. Rows of an earlier run are left alone, so a run that
+ * ended early is resumed by another one. Nothing is changed at the source.
  */
 export async function runImport(run: ImportRun): Promise<Report> {
   const report: Report = { source: run.from.name, is_dry_run: run.isDryRun, accounts: [], webhooks: [] }
@@ -108,7 +108,7 @@ interface Making {
   made: MadeWebhook | undefined
 }
 
-/** Creates a webhook, or makes the steps that an earlier run did not come to. */
+/** Creates a webhook, or makes the steps that an earlier run did not reach. */
 async function makeWebhook(
   run: ImportRun,
   { ids, account, plan, made }: Making,

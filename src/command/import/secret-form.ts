@@ -3,7 +3,7 @@ import { checkImportedSecret } from '../../webhook/registry/imported-secret.ts'
 
 const PREFIX = 'whsec_'
 
-/** A secret for a webhook here, or why there is none. `isKept`: the receiver's text is the same. */
+/** A secret for a webhook here, or the reason for none. `isKept`: the receiver's text is the same. */
 export type SecretForm = { ok: true; secret: string; isKept: boolean } | { ok: false; why: string }
 
 /**

@@ -65,7 +65,7 @@ function addCreateCommand(invite: Command, fixture: CommandFixture): void {
     async (options: OutputOptions & { account: string; email: string; by: string; role?: string[] }): Promise<void> =>
       withOperations(fixture, 'invite create', async ({ db, run }) => {
         const { account, email, by, role: names = [] } = options
-        const roles = await Promise.all(names.map((one) => findRoleId(db, one)))
+        const roles = await Promise.all(names.map((name) => findRoleId(db, name)))
         const input = { params: { id: account }, body: { email, roles }, caller: await loadInviter(db, by) }
         printRows(await run(await loadRoutes(), 'create', input), options, toLine)
       }),

@@ -15,12 +15,12 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { print, printJson } from '../print/print.ts'
 
 /**
- * What the operations of the commands need: of users, accounts, invitations, and of clients without a logo, which alone
- * needs a request.
+ * Dependencies of the operations of the commands: on users, accounts, invitations, and clients without a logo, which
+ * alone needs a request.
  */
 export type OperationDeps = Awaited<ReturnType<typeof buildOperationDeps>>
 
-/** What opens the database of a command, and records its changes. */
+/** Connection of a command to the database, with the recording of its changes. */
 export interface CommandFixture {
   withFixture(options: { prepare: boolean }, work: (resources: Resources) => Promise<void>): Promise<void>
   buildRecorder(config: Config): Promise<CommandRecorder>
@@ -45,7 +45,7 @@ export interface OperationInput {
   params?: Record<string, string>
   query?: Record<string, unknown>
   body?: object
-  /** Who acts; the operator of the machine, who may do everything, unless said. */
+  /** The caller. Default: the operator of the machine, who may do everything. */
   caller?: Caller
 }
 
@@ -58,7 +58,7 @@ export interface OutputOptions {
 export const addJsonOption = (command: Command): Command =>
   command.option('--json', 'print the rows as the API shows them, as JSON', false)
 
-/** Prints what a command answers: rows as JSON, or as the lines that `toLine` makes of them. */
+/** Prints the answer of a command: rows as JSON, or as the lines of `toLine`. */
 export function printRows(
   rows: readonly Row[] | Row,
   { json = false }: OutputOptions,
@@ -74,7 +74,7 @@ export function printRows(
   }
 }
 
-/** The operator of the machine: no user, and everything is its to do. */
+/** The operator of the machine: not a user, and permitted everything. */
 export const OPERATOR: Caller = {
   userId: null as unknown as UserId,
   sessionId: null,
@@ -181,7 +181,7 @@ async function buildOperationRecord(
 }
 
 function findRoute(routes: Routes<OperationDeps>, action: string): Route<OperationDeps> {
-  const route = routes.find((one) => one.action === action)
+  const route = routes.find((candidate) => candidate.action === action)
   if (!route) throw new Error(`there is no route with the action ${action}`)
   return route
 }

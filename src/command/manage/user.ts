@@ -78,7 +78,7 @@ function addCreateCommand(user: Command, fixture: CommandFixture): void {
       const { email, name, role: names = [], passwordFile } = options
       const password = passwordFile === undefined ? undefined : readSecretFile(passwordFile)
       await withOperations(fixture, 'user create', async ({ db, run }) => {
-        const roles = await Promise.all(names.map((one) => findRoleId(db, one)))
+        const roles = await Promise.all(names.map((name) => findRoleId(db, name)))
         const body = { email, roles, ...(name !== undefined && { name }), ...(password !== undefined && { password }) }
         printRows(await run(await loadRoutes(), 'create', { body }), options, toLine)
       })

@@ -27,7 +27,7 @@ export function parseHeaderLines(text: string): Record<string, string[]> {
       continue
     }
     const match = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:(.*)$/.exec(line)
-    if (!match) throw new Error(`"${line.trim().slice(0, 60)}" is no header; write name: value, one on a line`)
+    if (!match) throw new Error(`"${line.trim().slice(0, 60)}" is not a header; write name: value, one on a line`)
     const [, name = '', value = ''] = match
     last = headers[name.toLowerCase()] ??= []
     last.push(value.trim())

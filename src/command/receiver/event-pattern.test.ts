@@ -30,7 +30,7 @@ describe('event patterns', () => {
   test.for(['', ',', 'contract', 'Contract.update', 'a.b.c', 'contract.(.*)', 'a.b,,c', 'contract update'])(
     '"%s" is refused',
     (list) => {
-      expect(() => parseEventPatterns(list)).toThrow('is no event type or pattern')
+      expect(() => parseEventPatterns(list)).toThrow('is not an event type or pattern')
     },
   )
 

@@ -22,7 +22,9 @@ export function parseEventPatterns(list: string | undefined): EventPatterns {
     .filter((text) => text !== '')
   const broken = texts.find((text) => !PATTERN.test(text) || (!text.includes('.') && text !== '*'))
   if (broken !== undefined || (list !== undefined && texts.length === 0))
-    throw new Error(`"${broken ?? list}" is no event type or pattern; write contract.update, contract.*, *.delete or *`)
+    throw new Error(
+      `"${broken ?? list}" is not an event type or pattern; write contract.update, contract.*, *.delete or *`,
+    )
   return { texts, matches: buildMatcher(texts), filters: buildFilters(texts) }
 }
 

@@ -21,7 +21,7 @@ export interface ListenDeps {
   note: (line: string) => void
 }
 
-/** What both ways of listening need. */
+/** Input of both ways of listening. */
 interface SessionInput {
   /** The URL that deliveries are posted to; without it they are only printed. */
   forwardUrl?: string
@@ -138,7 +138,7 @@ interface PulledDelivery extends Delivery {
   receipt: string
 }
 
-/** How long a pull waits, within the time limit of a call. */
+/** Wait of a pull, within the time limit of a call. */
 const PULL_WAIT_SECONDS = 20
 
 /**

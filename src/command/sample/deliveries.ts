@@ -132,7 +132,7 @@ function addDelivery(
     ...{ response_headers: responseHeaders, dns_ms: timings.dnsMs, connect_ms: timings.connectMs },
     ...{ tls_ms: timings.tlsMs, first_byte_ms: timings.firstByteMs, total_ms: timings.totalMs },
   })
-  // The last attempt of what ended is in its row.
+  // The row of an ended delivery contains its last attempt.
   addAttempts(rows, id, attempts.slice(0, -1))
 }
 

@@ -92,7 +92,7 @@ export const countProvisioned = changeStatement<{ targets: readonly string[] }>(
   where target = any($targets::uuid[]) and ended_at is not null group by status order by status
   on conflict (status) do update set came = provisioning_total.came + excluded.came`)
 
-/** Lets the service count sign-ins and messages anew, with those of the month that were added. */
+/** Makes the service count sign-ins and messages again, with those of the added month. */
 export const recountActivity = changeStatement<Record<never, never>>(`
   with counted as (delete from activity_counted returning 1)
   delete from activity_sum where (select count(*) from counted) >= 0`)

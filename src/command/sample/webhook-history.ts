@@ -48,7 +48,7 @@ export interface WebhookHistory {
 /** From the record of an event to its first attempt, in milliseconds. */
 const ROUTING_MS = 35
 
-/** Failures that a working receiver has now and then. */
+/** Occasional failures of a working receiver. */
 const HICCUPS: readonly Failure[] = [500, 502, 503, 503, 'timeout', 'reset']
 
 /** Duration of an attempt by its failure, in milliseconds: least and most. */
@@ -119,7 +119,7 @@ function takeFirst(planned: Planned[], ms: number): Planned | undefined {
   return first < 0 ? undefined : planned.splice(first, 1)[0]
 }
 
-/** Records an attempt as `settle` does; what waits for a disabled webhook rests. */
+/** Records an attempt as `settle` does; deliveries to a disabled webhook wait. */
 function endAttempt(
   history: WebhookHistory,
   { delivery, startMs, endMs, result }: Planned,

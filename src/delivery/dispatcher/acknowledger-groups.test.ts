@@ -51,7 +51,7 @@ function openAcknowledger() {
     },
     /** Ends the rests of this length, and lets everything run that follows. */
     pass: async (ms: number) => {
-      for (const one of rests.splice(0).filter((item) => item.ms !== ms || item.end())) rests.push(one)
+      for (const rest of rests.splice(0).filter((item) => item.ms !== ms || item.end())) rests.push(rest)
       await mutex()
     },
     /** Advances the clock by the wait before another try. */
@@ -203,7 +203,7 @@ test('what a lock holds back for twenty tries is logged with its group, again af
   t.sent[0]!.end(['a1'])
   await mutex()
   const countAfter = async (tries: number) => {
-    for (let one = 0; one < tries; one += 1) {
+    for (let at = 0; at < tries; at += 1) {
       await t.retry()
       t.sent.at(-1)!.end(['a1'])
       await mutex()

@@ -26,7 +26,7 @@ async function openRecorder(
         return settleAttempts(ledger.deps, database.db, ended)
       },
     },
-    onSettled: (one) => settled.push(one),
+    onSettled: (result) => settled.push(result),
     listHeldBack: ({ heldBack }) => heldBack,
   }
   const { onRefused = () => {} } = options

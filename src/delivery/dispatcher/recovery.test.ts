@@ -83,11 +83,11 @@ describe('a look', () => {
   })
 
   test('ends no claim whose result this process has', async () => {
-    const [one, two] = claimsOf(2) as [Claim, Claim]
-    const { recovery, settled } = open({ gone: [], found: [[one, two]], held: [one] })
+    const [first, second] = claimsOf(2) as [Claim, Claim]
+    const { recovery, settled } = open({ gone: [], found: [[first, second]], held: [first] })
     recovery.expectLeak()
     await recovery.run()
-    expect(settled).toEqual([[two]])
+    expect(settled).toEqual([[second]])
   })
 
   test('at the claims of this process waits for the statement that claims, whose answer may be on its way', async () => {

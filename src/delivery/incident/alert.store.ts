@@ -48,17 +48,10 @@ export async function insertIncidents(db: Database, incidents: readonly Incident
   })
 }
 
-const resolve = statement<never, { incident: string; subjects: readonly string[]; now: Date }>(`
+/** Ends the open incidents of this kind for any of the subjects. */
+export const resolveIncidents = statement<never, { incident: string; subjects: readonly string[]; now: Date }>(`
   update alert_incident set resolved_at = $now, due_at = $now, attempts = 0
   where incident = $incident and subject = any($subjects::text[]) and resolved_at is null`)
-
-/** Ends the open incidents of this kind for any of the subjects. */
-export async function resolveIncidents(
-  db: Database,
-  { incident, subjects, now }: { incident: string; subjects: readonly string[]; now: Date },
-): Promise<void> {
-  await resolve(db, { incident, subjects, now })
-}
 
 /** A subject with an open incident. */
 export interface LastingIncident {

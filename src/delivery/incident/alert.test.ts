@@ -59,7 +59,7 @@ test('an end is written once: a second one does not move it', async () => {
   await t.end('a')
   t.clock.advance(1_000)
   await t.end('a')
-  for (const one of await t.claim()) await markPosted(t.db, one, t.at())
+  for (const claim of await t.claim()) await markPosted(t.db, claim, t.at())
   expect(await t.claim()).toMatchObject([{ status: 'resolved', resolvedAt: endedAt }])
 })
 
@@ -107,13 +107,13 @@ test('an incident that ended before its beginning was posted is posted as begun,
 test('a claim holds until its lease ends, and a postponed incident rests until then; each claim counts', async () => {
   await using t = await openIncidents()
   await t.begin(incidentOf('a'))
-  const [one] = await t.claim(LEASE_MS)
+  const [claim] = await t.claim(LEASE_MS)
   t.clock.advance(LEASE_MS - 1)
   expect(await t.claim()).toEqual([])
   t.clock.advance(1)
   expect(await t.claim(LEASE_MS)).toMatchObject([{ attempts: 2 }])
   await t.begin(incidentOf('other'))
-  await postponeIncident(t.db, one!.id, t.at(500))
+  await postponeIncident(t.db, claim!.id, t.at(500))
   const [other] = await t.claim(LEASE_MS)
   expect(other).toMatchObject({ subject: 'other' })
   t.clock.advance(499)
@@ -138,7 +138,7 @@ test('a claim takes those that are due longest up to its limit, and passes over 
 test('one that ended a day ago and was never posted is left out; one whose beginning was posted is not', async () => {
   await using t = await openIncidents()
   await t.begin(incidentOf('posted'))
-  for (const one of await t.claim()) await markPosted(t.db, one, t.at())
+  for (const claim of await t.claim()) await markPosted(t.db, claim, t.at())
   await t.begin(incidentOf('unposted'))
   await t.end('posted', 'unposted')
   t.clock.advance(DAY_MS - 1)

@@ -26,7 +26,7 @@ export async function moveJob<Id extends string, Job extends { status: JobStatus
   const moved = await kind.table.move(db, id, { from, to, endedAt: to === 'cancelled' ? now : null, now })
   if (moved) return moved
   const { status } = await kind.load(db, id)
-  // It reached a state that allows the move in between.
+  // Another process changed the status to one that allows the move.
   if (findMove(status, move)) return moveJob(kind, db, id, { move, now })
   throw new Problem('conflict', `The ${kind.noun} is ${status}; ${move} needs one that is ${from.join(' or ')}.`)
 }

@@ -48,13 +48,13 @@ test('a job moves from one of the named states alone, clears its failures and le
     )
     ids.push(rows[0].document_id)
   }
-  const [one, other] = ids as [ReplayJobId, ReplayJobId]
+  const [job, other] = ids as [ReplayJobId, ReplayJobId]
   const step = { from: ['paused', 'failed'] as const, to: 'cancelled' as const, endedAt: now, now }
-  const read = async () => (await pool.query('select * from replay_job order by document_id <> $1', [one])).rows
-  expect(await replayJobs.move(db, one, { ...step, from: ['running'] })).toBeUndefined()
-  expect(await replayJobs.move(db, one, step)).toMatchObject({ id: one, status: 'cancelled' })
+  const read = async () => (await pool.query('select * from replay_job order by document_id <> $1', [job])).rows
+  expect(await replayJobs.move(db, job, { ...step, from: ['running'] })).toBeUndefined()
+  expect(await replayJobs.move(db, job, step)).toMatchObject({ id: job, status: 'cancelled' })
   expect(await read()).toMatchObject([
-    { document_id: one, status: 'cancelled', failures: 0, last_error: null, ended_at: now, updated_at: now },
+    { document_id: job, status: 'cancelled', failures: 0, last_error: null, ended_at: now, updated_at: now },
     { document_id: other, status: 'paused', failures: 3, last_error: 'a fault', ended_at: null, updated_at: created },
   ])
 })

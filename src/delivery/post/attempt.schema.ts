@@ -19,13 +19,13 @@ export interface LoggedAttempt {
 
 const Milliseconds = nullable(Type.Number())
 
-/** Why an attempt did not succeed. */
+/** Class of a failed attempt. */
 const ErrorClassSchema = named(
   'AttemptErrorClass',
   enumSchema(ERROR_CLASSES, {
     description:
       'The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that ' +
-      'broke, an answer that is not HTTP, our own stop; the status that was answered; or a secret that is missing or ' +
+      'broke, an answer that is not HTTP, a stop of the service; the status that was answered; or a secret that is missing or ' +
       'cannot be read.',
   }),
 )

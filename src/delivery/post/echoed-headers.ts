@@ -25,7 +25,9 @@ export function hideEchoed(outcome: PostOutcome, headers: Readonly<Record<string
 function listSecrets(headers: Readonly<Record<string, string>>): string[] {
   const values = Object.values(headers).flatMap((value) => [value, value.slice(value.indexOf(' ') + 1)])
   const forms = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
-  return [...new Set(forms)].filter(({ length }) => length >= SHORTEST).sort((one, other) => other.length - one.length)
+  return [...new Set(forms)]
+    .filter(({ length }) => length >= SHORTEST)
+    .sort((form, other) => other.length - form.length)
 }
 
 function hide(text: string, secrets: readonly string[]): string {

@@ -5,7 +5,7 @@ import { prepareSigningKeys, type SigningKeys } from '../../outbound/signature.t
 /** Maximum number of cached secrets. */
 const SECRETS_LIMIT = 10_000
 
-/** What receivers have sealed, decrypted once and held in memory. */
+/** Secrets of receivers, decrypted once and kept in memory. */
 export interface SealedCache<Opened> {
   /**
    * Opens what a receiver has stored as `sealed`. A new value is stored otherwise, so the one before is dropped at its first

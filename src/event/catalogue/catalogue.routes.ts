@@ -45,7 +45,7 @@ const EVENT_TYPE_FIELDS = rowFields({
   deprecated_at: { type: 'timestamp' },
 })
 
-/** What a change can set. */
+/** Columns that a change can set. */
 const SETTABLE = ['description', 'group', 'deprecated_at', 'deprecation_remedy'] as const
 
 const OF_EVENT = { resource: 'event', accountScope: 'none', data: EventTypeRow } as const

@@ -10,7 +10,7 @@ export interface CatalogueEntry {
   route: string | null
   source: 'route' | 'synthetic'
   description: string
-  /** What it is listed under: the module of its route. */
+  /** Group in lists: the module of its route. */
   group: string
   /** Path that reads the resource, with `{id}`; null where none does. */
   read_path: string | null

@@ -166,13 +166,3 @@ export async function findEvent(db: Database, id: string): Promise<StoredEvent |
   const [row] = await selectOne(db, { id })
   return row
 }
-
-const selectOldestWaiting = statement<{ created_at: Date }>(`
-  select e.created_at from event_queue q join event_occurrence e on e.document_id = q.event_id
-  order by q.event_id limit 1`)
-
-/** Time at which the oldest unrouted event was recorded. */
-export async function findOldestUnroutedAt(db: Database): Promise<Date | null> {
-  const [row] = await selectOldestWaiting(db)
-  return row?.created_at ?? null
-}

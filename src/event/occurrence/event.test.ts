@@ -5,7 +5,7 @@ import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import { routeBatch } from '../../delivery/routing/routing.store.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { findEvent, findOldestUnroutedAt, listSubscribedTypes } from './event.store.ts'
+import { findEvent, listSubscribedTypes } from './event.store.ts'
 import { type EventDraft, recordEvents, recordRoutedEvent } from './event.ts'
 
 async function open() {
@@ -160,8 +160,8 @@ describe('the queue of the router', () => {
       t.ledger.now(),
     )
     const ids = events.map((event) => event.id)
-    await inTransaction(t.db, async (one) => {
-      expect(await takeEvents(one, 4)).toEqual(ids.slice(0, 4))
+    await inTransaction(t.db, async (tx) => {
+      expect(await takeEvents(tx, 4)).toEqual(ids.slice(0, 4))
       await inTransaction(t.db, async (other) => expect(await takeEvents(other, 4)).toEqual(ids.slice(4)))
     })
     expect(await takeEvents(t.db, 4)).toEqual([])
@@ -180,16 +180,5 @@ describe('the queue of the router', () => {
     expect(await takeEvents(t.db, 2, t.ledger.now())).toEqual(ids.slice(0, 2))
     expect(await findEvent(t.db, ids[1]!)).toMatchObject({ routedAt: t.ledger.now() })
     expect(await findEvent(t.db, ids[2]!)).toMatchObject({ routedAt: null })
-  })
-
-  test('tells how long the oldest event has waited, and nothing when none waits', async () => {
-    await using t = await open()
-    expect(await findOldestUnroutedAt(t.db)).toBeNull()
-    const [first] = await recordEvents(t.ledger.deps, t.db, [t.draft()], t.ledger.now())
-    t.clock.advance(1_000)
-    await recordEvents(t.ledger.deps, t.db, [t.draft()], t.ledger.now())
-    expect(await findOldestUnroutedAt(t.db)).toEqual(first!.createdAt)
-    expect(await takeEvents(t.db, 1)).toEqual([first!.id])
-    expect(await findOldestUnroutedAt(t.db)).toEqual(t.ledger.now())
   })
 })

@@ -16,7 +16,7 @@ export function findResourceUrlError(url: string | null): FieldError | undefined
   if (url.length > MAX_RESOURCE_URL_LENGTH)
     return broken('url_too_long', `has over ${MAX_RESOURCE_URL_LENGTH} characters`)
   const parsed = URL.parse(url)
-  if (!parsed) return broken('url_invalid', 'is no absolute URL; give an https:// URL, or leave it out')
+  if (!parsed) return broken('url_invalid', 'is not an absolute URL; give an https:// URL, or leave it out')
   if (parsed.protocol !== 'https:') return broken('url_not_https', 'must begin with https://')
   // Every subscriber receives the URL.
   if (parsed.username !== '' || parsed.password !== '') return broken('url_has_user_info', 'must not hold credentials')

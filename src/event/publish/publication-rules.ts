@@ -66,9 +66,9 @@ function findTypeError(
   const eventType = eventTypes.get(event)
   const broken = (code: string, message: string) => ({ path: 'event', code, message })
   if (isHidden(eventType, scope))
-    return broken('unknown_event', `${event} is no event type that you see; GET /api/v3/webhook/event lists them`)
+    return broken('unknown_event', `${event} is not an event type that you see; GET /api/v3/webhook/event lists them`)
   if (!eventType)
-    return broken('unknown_event', `${event} is no event type; register it with POST /api/v3/webhook/event first`)
+    return broken('unknown_event', `${event} is not an event type; register it with POST /api/v3/webhook/event first`)
   // Events of the service's own resources cannot be published from outside.
   if (eventType.source !== 'external')
     return broken(
@@ -95,7 +95,7 @@ function findAccountError(
     return broken('account_not_taken', `${event} has no owner (account_scope none); leave the account out or send null`)
   // A purge reaches global webhooks only and has no account; the account itself may be purged.
   if (isPurge(event) || context.accounts.has(account)) return undefined
-  return broken('unknown_account', 'is no existing account; null reaches global webhooks only')
+  return broken('unknown_account', 'is not an existing account; null reaches global webhooks only')
 }
 
 /** Whether an event is a permanent removal: it has no account. */

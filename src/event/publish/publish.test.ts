@@ -62,7 +62,7 @@ describe('the rules of a publication', () => {
       type('a.made', { source: 'synthetic' }),
     ].map((item) => [item.internal, item]),
   )
-  const one = (change: Partial<Publication>): Publication => ({
+  const publication = (change: Partial<Publication>): Publication => ({
     event: 'a.b',
     account: null,
     id: '1',
@@ -100,12 +100,12 @@ describe('the rules of a publication', () => {
       ['inactive_event', 'unknown_account'],
     ],
   ])('%s', (_name, change, codes) => {
-    expect(judge(one(change)).map(({ code }) => code)).toEqual(codes)
+    expect(judge(publication(change)).map(({ code }) => code)).toEqual(codes)
   })
 
   test('a key twice in a batch has to be for the same content', () => {
-    const keyed = (change: Partial<Publication>) => one({ idempotencyKey: 'k', ...change })
-    expect(judge(keyed({}), keyed({}), one({ idempotencyKey: 'l', id: '2' }))).toEqual([])
+    const keyed = (change: Partial<Publication>) => publication({ idempotencyKey: 'k', ...change })
+    expect(judge(keyed({}), keyed({}), publication({ idempotencyKey: 'l', id: '2' }))).toEqual([])
     for (const other of [{ id: '2' }, { account: 'known' }, { event: 'a.purge' }, { url: 'https://a.example/1' }])
       expect(judge(keyed({}), keyed(other))).toMatchObject([
         { path: '1.idempotency_key', code: 'idempotency_key_reused' },
@@ -146,14 +146,14 @@ describe('publishing', () => {
     await fixture.app.settle()
     const url = 'https://Tickets.example.com/T-70?a=b&c=%20#d'
     const webhook = await fixture.createWebhook({ account }, ['ticket.open'])
-    const one = { event: 'ticket.open', account, url }
+    const body = { event: 'ticket.open', account, url }
     const ids = [
-      ...(await accept({ ...one, id: 'T-70' })),
-      ...(await accept({ ...one, id: 'T-71', idempotency_key: 'with-url' })),
+      ...(await accept({ ...body, id: 'T-70' })),
+      ...(await accept({ ...body, id: 'T-71', idempotency_key: 'with-url' })),
       ...(await accept({
         events: [
-          { ...one, id: 'T-72' },
-          { ...one, id: 'T-73', url: null },
+          { ...body, id: 'T-72' },
+          { ...body, id: 'T-73', url: null },
         ],
       })),
     ]
@@ -166,9 +166,9 @@ describe('publishing', () => {
       ['T-72', url],
       ['T-73', null],
     ])
-    const again = await accept({ ...one, id: 'T-71', idempotency_key: 'with-url' })
+    const again = await accept({ ...body, id: 'T-71', idempotency_key: 'with-url' })
     expect(again).toEqual([ids[1]])
-    const other = await publish({ ...one, id: 'T-71', url: `${url}x`, idempotency_key: 'with-url' })
+    const other = await publish({ ...body, id: 'T-71', url: `${url}x`, idempotency_key: 'with-url' })
     expect(expectProblem(other, 422, 'validation_failed').errors).toMatchObject([
       { path: 'idempotency_key', code: 'idempotency_key_reused' },
     ])

@@ -1,4 +1,3 @@
-import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { AuditOutcome } from './audit.store.ts'
 
@@ -20,7 +19,8 @@ export interface ReadCount extends EntranceCount {
   oldest: Date
 }
 
-const select = statement<ReadCount, { actions: readonly string[]; since: Date; limit: number }>(`
+/** Counts the newest `limit` entries of each action since an instant. The actions are those of `audit_log_entrance_idx`. */
+export const readEntranceCounts = statement<ReadCount, { actions: readonly string[]; since: Date; limit: number }>(`
   select l.action, l.outcome, split_part(l.detail->>'reason', ':', 1) as reason, l.detail->>'provider' as provider,
     l.detail->>'audience' as audience, sum(l.count)::int as count, min(l.created_at) as oldest, count(*)::int as entries
   from unnest($actions::text[]) a (action)
@@ -31,11 +31,3 @@ const select = statement<ReadCount, { actions: readonly string[]; since: Date; l
     order by x.created_at desc limit $limit
   ) l
   group by 1, 2, 3, 4, 5`)
-
-/** Counts the newest `limit` entries of each action since an instant. The actions are those of `audit_log_entrance_idx`. */
-export function readEntranceCounts(
-  db: Database,
-  input: { actions: readonly string[]; since: Date; limit: number },
-): Promise<ReadCount[]> {
-  return select(db, input)
-}

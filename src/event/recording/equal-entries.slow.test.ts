@@ -90,8 +90,8 @@ describe('equal refusals', () => {
       item.toUpperCase(),
       item,
     ])
-    for (const one of tries) {
-      const body = { email: one, password: 'wrong horse battery' }
+    for (const email of tries) {
+      const body = { email: email, password: 'wrong horse battery' }
       expect((await app.anonymous('POST', '/api/v3/auth/login/local', body)).status).toBe(401)
     }
     await flush()
@@ -117,11 +117,11 @@ describe('equal refusals', () => {
 
   test('that differ in action, caller, network or reason are entries of their own', async () => {
     await nextMinute()
-    const [one, two] = [await app.signInMember(), await app.signInMember()]
+    const [first, second] = [await app.signInMember(), await app.signInMember()]
     await clear()
-    await one.call('GET', LOG)
-    await two.call('GET', LOG)
-    await one.call('GET', '/api/v3/identity/role')
+    await first.call('GET', LOG)
+    await second.call('GET', LOG)
+    await first.call('GET', '/api/v3/identity/role')
     await postForm(app, '/auth/sign-out', { address: '10.9.0.1' })
     await postForm(app, '/auth/sign-out', { address: '10.9.0.2' })
     await postForm(app, '/auth/sign-out', { address: '2001:db8:1:2::1' })

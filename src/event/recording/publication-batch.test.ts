@@ -165,9 +165,9 @@ describe('publications of concurrent requests', () => {
     proxy.swallowOpen()
     const stuck: Promise<boolean>[] = []
     for (const [resource, idle] of [['stuck-a', 1] as const, ['stuck-b', 0] as const]) {
-      const one = batch.record(publish(resource))
-      one.catch(() => {})
-      stuck.push(one)
+      const recorded = batch.record(publish(resource))
+      recorded.catch(() => {})
+      stuck.push(recorded)
       await waitFor('the statement', () => opened.pool.idleCount === idle)
     }
     const startedAt = performance.now()
@@ -228,8 +228,10 @@ describe('publications of a process that posts', () => {
     const { told, batch } = buildInline(1)
     expect(await batch.record(publish('inline-broken', 'order.unknown'))).toBe(false)
     expect(await listKept(['inline-broken'])).toEqual({ events: [], queued: [], audited: [] })
-    const one = publish('inline-twice')
-    await expect(batch.record({ ...one, events: [...one.events, ...one.events] })).rejects.toMatchObject({
+    const publication = publish('inline-twice')
+    await expect(
+      batch.record({ ...publication, events: [...publication.events, ...publication.events] }),
+    ).rejects.toMatchObject({
       code: '23505',
     })
     expect(told.failed).toBe(1)

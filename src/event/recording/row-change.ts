@@ -40,7 +40,7 @@ export function describeRowChange(before: object, after: object): RowChange {
   }
 }
 
-const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
+const isEqual = (value: unknown, other: unknown) => JSON.stringify(value) === JSON.stringify(other)
 
 function describeMember(from: unknown, to: unknown): MemberChange {
   if (!Array.isArray(from) || !Array.isArray(to)) return { from: cut(from), to: cut(to) }

@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
-/** What ended in a minute, by a measure. */
+/** Count of a measure in one minute. */
 export interface CountedMinute {
   at: Date
   measure: string
@@ -19,7 +19,7 @@ const WAYS = {
   'sso.exchange': 'handshake',
 } as const
 
-/** How a sign-in ended. */
+/** Ways of signing in that are counted. */
 export const SIGN_IN_WAYS = [...new Set(Object.values(WAYS))]
 
 /** The measure of what was refused, in any way. */

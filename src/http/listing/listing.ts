@@ -109,7 +109,7 @@ export function parseListing(
 }
 
 function buildCursorProblem() {
-  const message = 'is no next_cursor of a list with this sort; start again without it'
+  const message = 'is not a next_cursor of a list with this sort; start again without it'
   return buildListProblem([{ path: 'cursor', code: 'cursor', message }])
 }
 

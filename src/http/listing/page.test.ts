@@ -219,8 +219,8 @@ describe('paging', () => {
 
 describe('a list of some accounts', () => {
   // The column `webhook` stands for that of an account.
-  const [one = '', two = '', other = ''] = [ids.next(), ids.next(), ids.next()]
-  const owners = [one, two, other, null]
+  const [first = '', second = '', other = ''] = [ids.next(), ids.next(), ids.next()]
+  const owners = [first, second, other, null]
   const rows = Array.from({ length: 400 }, (_, at) =>
     buildRow({ webhook: owners[at % 4]!, attempts: at % 7, created_at: new Date(START_MS + (at % 90)) }),
   )
@@ -247,7 +247,7 @@ describe('a list of some accounts', () => {
   test.each(['created_at', '-created_at', 'attempts', '-attempts'])(
     'sort=%s lists the rows of these accounts, each once, as the list of all has them',
     async (sort) => {
-      for (const scope of [[one], [one, two], [two, one, two], [other, ids.next()]]) {
+      for (const scope of [[first], [first, second], [second, first, second], [other, ids.next()]]) {
         const own = new Set(rows.filter(({ webhook }) => scope.includes(webhook ?? '')).map((row) => row.document_id))
         const ofAll = (await readAll('all', { sort, page_size: 200 })).filter((id) => own.has(id))
         expect(ofAll).toHaveLength(own.size)
@@ -267,8 +267,8 @@ describe('a list of some accounts', () => {
 
   test('filters and totals hold over all of them', async () => {
     const listing = parseListing({ filters: 'attempts|eq|3', count: true }, fields)
-    const expected = rows.filter((row) => row.attempts === 3 && [one, two].includes(row.webhook ?? '')).length
-    const list = { ...scoped([one, two]), listing, fields }
+    const expected = rows.filter((row) => row.attempts === 3 && [first, second].includes(row.webhook ?? '')).length
+    const list = { ...scoped([first, second]), listing, fields }
     expect(await findListed(database.db, list)).toHaveLength(Math.min(expected, 51))
     expect(await countListed(database.db, list)).toEqual({ total: expected, is_total_exact: true })
   })
@@ -382,9 +382,9 @@ describe('hostile values', () => {
       value.map((text) => encodeCursor('text', { value: text, id: text })),
     )
     await fc.assert(
-      fc.asyncProperty(filters, fc.option(cursor, { nil: undefined }), async (one, given) => {
+      fc.asyncProperty(filters, fc.option(cursor, { nil: undefined }), async (chosen, given) => {
         try {
-          await findPage({ filters: one, sort: 'text', ...(given !== undefined && { cursor: given }) })
+          await findPage({ filters: chosen, sort: 'text', ...(given !== undefined && { cursor: given }) })
         } catch (error) {
           expect(error).toBeInstanceOf(Problem)
           expect(error).toMatchObject({ code: 'validation_failed' })

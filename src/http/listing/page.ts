@@ -64,9 +64,8 @@ export function buildWholeList<Tables, Table extends keyof Tables, Found>(
 export function buildList<Tables, Table extends keyof Tables, Found>(
   scope: PermissionScope,
   select: (own: OwnAccount | undefined) => SelectQueryBuilder<Tables, Table, Found>,
-  source?: ListSource,
 ): RowList<Found> {
-  return { scope, parts: (own) => [buildPart(select(own), source)] }
+  return { scope, parts: (own) => [buildPart(select(own))] }
 }
 
 /** One list within a scope. */

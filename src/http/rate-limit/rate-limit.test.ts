@@ -48,9 +48,9 @@ function signIn({ server }: Limited, from = '192.0.2.1') {
   return server.inject(request)
 }
 
-async function readStatuses(count: number, one: () => Promise<{ statusCode: number }>) {
+async function readStatuses(count: number, send: () => Promise<{ statusCode: number }>) {
   const statuses: number[] = []
-  for (let at = 0; at < count; at += 1) statuses.push((await one()).statusCode)
+  for (let at = 0; at < count; at += 1) statuses.push((await send()).statusCode)
   return statuses
 }
 
@@ -98,24 +98,24 @@ describe('rate limits', () => {
   })
 
   test('two processes share one count of a generous limit from their next exchange on', async () => {
-    const [one, other] = [await buildLimited(), await buildLimited()]
-    expect(await readStatuses(2, () => read(one))).toEqual([200, 200])
+    const [limited, other] = [await buildLimited(), await buildLimited()]
+    expect(await readStatuses(2, () => read(limited))).toEqual([200, 200])
     // Before an exchange, a fleet may exceed a limit by the traffic between two exchanges.
     expect(await readStatuses(2, () => read(other))).toEqual([200, 200])
-    await one.limiter.exchange()
+    await limited.limiter.exchange()
     await other.limiter.exchange()
     expect((await read(other)).statusCode).toBe(429)
     // The other process reads the sum at the exchange after its next request.
-    expect((await read(one)).statusCode).toBe(200)
-    await one.limiter.exchange()
-    expect((await read(one)).statusCode).toBe(429)
+    expect((await read(limited)).statusCode).toBe(200)
+    await limited.limiter.exchange()
+    expect((await read(limited)).statusCode).toBe(429)
   })
 
   test('two processes share one count of a strict limit immediately', async () => {
-    const [one, other] = [await buildLimited(), await buildLimited()]
-    expect((await signIn(one)).statusCode).toBe(200)
+    const [limited, other] = [await buildLimited(), await buildLimited()]
+    expect((await signIn(limited)).statusCode).toBe(200)
     expect(await readStatuses(2, () => signIn(other))).toEqual([200, 429])
-    expect((await signIn(one)).statusCode).toBe(429)
+    expect((await signIn(limited)).statusCode).toBe(429)
   })
 
   test('a generous limit costs no statement until it is exchanged, and then one for all buckets', async () => {
@@ -249,10 +249,10 @@ describe('a strict limit that is counted with the operation', () => {
   const listNames = async () => (await database.db.selectFrom('role').select('name').execute()).map(({ name }) => name)
 
   test('answers 429 beyond it, and the operation is rolled back, also over two processes', async () => {
-    const [one, other] = [await startCounted(), await startCounted()]
-    expect((await one.post({ name: 'first' })).statusCode).toBe(200)
+    const [counted, other] = [await startCounted(), await startCounted()]
+    expect((await counted.post({ name: 'first' })).statusCode).toBe(200)
     expect((await other.post({ name: 'second' })).statusCode).toBe(200)
-    const refused = await one.post({ name: 'third' })
+    const refused = await counted.post({ name: 'third' })
     expect(refused.statusCode).toBe(429)
     expect(refused.headers['retry-after']).toBeDefined()
     expect(await listNames()).not.toContain('third')
@@ -302,9 +302,9 @@ describe('the limits of a feature', () => {
   })
 
   test('are shared by two processes from their next exchange on', async () => {
-    const [one, other] = [await buildLimited(), await buildLimited()]
-    expect(one.limiter.take([hits(3)])).toBeUndefined()
-    await one.limiter.exchange()
+    const [limited, other] = [await buildLimited(), await buildLimited()]
+    expect(limited.limiter.take([hits(3)])).toBeUndefined()
+    await limited.limiter.exchange()
     expect(other.limiter.take([hits(1)])).toBeUndefined()
     await other.limiter.exchange()
     expect(other.limiter.take([hits(2)])).toBeDefined()

@@ -26,12 +26,12 @@ describe.each(['/livez', '/nothing', '/auth/sign-in', '/auth/mail', '/api/v3/hea
   'a request for %s',
   (path) => {
     test('with two Host headers is a 400, in either order and case', async () => {
-      for (const [one, two] of [
+      for (const [first, second] of [
         ['Host: localhost', 'Host: evil.example'],
         ['host: evil.example', 'HOST: localhost'],
         ['Host: localhost', 'Host: localhost'],
       ] as const)
-        expect(await send(path, one, two)).toMatch(/^HTTP\/1\.1 400 /)
+        expect(await send(path, first, second)).toMatch(/^HTTP\/1\.1 400 /)
       expect(await send(path, 'Host: localhost')).not.toMatch(/^HTTP\/1\.1 400 .*twice/s)
     })
   },

@@ -40,7 +40,7 @@ export interface RequestFacts<Params, Query, Body> {
   waiting: RequestWait
 }
 
-/** What a request needs that waits. */
+/** Functions for a request that waits. */
 export interface RequestWait {
   /** Authenticates the caller again, and returns the scope of the route's permission. Throws 401 and 403. */
   recheck: () => Promise<PermissionScope>

@@ -22,7 +22,7 @@ interface ListBehaviour<Deps, Unprepared, Request, Found, Row> {
   rows: (request: Request, deps: Deps) => RowList<Found>
   toRow: (found: Found, request: Request) => Row
   message: string
-  /** What the read is recorded for. Default: nothing. */
+  /** Rows for which the read is recorded. Default: none. */
   changedOf?: (request: Request) => Changed[]
 }
 
@@ -62,7 +62,7 @@ interface ReadBehaviour<Deps, Unprepared, Found, Row> {
   load: (request: Unprepared, deps: Deps) => Promise<Found>
   toRow: (found: Found) => Row
   message: string
-  /** What the read is recorded for: the row, with its owner. */
+  /** Row for which the read is recorded, with its owner. */
   changedOf: (found: Found) => Changed[]
 }
 

@@ -46,8 +46,8 @@ describe('patterns', () => {
     const word = fc.stringMatching(/^[a-z][a-z-]{0,8}$/)
     const permission = fc.tuple(word, word).map(([resource, action]) => `${resource}:${action}`)
     fc.assert(
-      fc.property(permission, permission, (one, other) => {
-        expect(matchesPattern(one, other)).toBe(one === other)
+      fc.property(permission, permission, (granted, other) => {
+        expect(matchesPattern(granted, other)).toBe(granted === other)
       }),
     )
   })

@@ -55,7 +55,7 @@ export interface Caller {
   portal?: PortalVisit
   /** Null for an API key. */
   proof: SessionProof | null
-  /** When the token expires; null for an API key that does not expire. Absent without a token. */
+  /** Expiry of the token; null for an API key that does not expire. Absent without a token. */
   expiresAt?: Date | null
 }
 

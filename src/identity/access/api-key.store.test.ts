@@ -38,15 +38,15 @@ const areLive = (...keys: { id: string }[]) =>
 
 describe('a key', () => {
   test('is found by its id until it is revoked, beside others', async () => {
-    const [one, two] = [await rows.apiKey(user), await rows.apiKey(other, { account, expires_at: madeAfter(9) })]
-    expect(await findApiKey(db, one.id)).toMatchObject({ id: one.id, userId: user, account: null, expiresAt: null })
-    expect(await findApiKeyWithHoldings(db, two.id)).toMatchObject({
-      ...{ id: two.id, userId: other, account, expiresAt: madeAfter(9), patterns: ['user:find-all'] },
+    const [first, second] = [await rows.apiKey(user), await rows.apiKey(other, { account, expires_at: madeAfter(9) })]
+    expect(await findApiKey(db, first.id)).toMatchObject({ id: first.id, userId: user, account: null, expiresAt: null })
+    expect(await findApiKeyWithHoldings(db, second.id)).toMatchObject({
+      ...{ id: second.id, userId: other, account, expiresAt: madeAfter(9), patterns: ['user:find-all'] },
       holdings: { patterns: [] },
     })
-    await rows.set('api_key', one.id, { revoked_at: MADE_AT })
-    expect([await findApiKey(db, one.id), await findApiKeyWithHoldings(db, one.id)]).toEqual([undefined, undefined])
-    expect(await areLive(two)).toEqual([true])
+    await rows.set('api_key', first.id, { revoked_at: MADE_AT })
+    expect([await findApiKey(db, first.id), await findApiKeyWithHoldings(db, first.id)]).toEqual([undefined, undefined])
+    expect(await areLive(second)).toEqual([true])
   })
 
   test('is kept as it is made', async () => {
@@ -60,10 +60,10 @@ describe('a key', () => {
   })
 
   test('is listed with those of its user, or with all, until it is revoked', async () => {
-    const [one, two, gone] = [await rows.apiKey(user), await rows.apiKey(other), await rows.apiKey(user)]
+    const [first, second, gone] = [await rows.apiKey(user), await rows.apiKey(other), await rows.apiKey(user)]
     await rows.set('api_key', gone.id, { revoked_at: MADE_AT })
-    expect(await list(user)).toEqual([one.id])
-    expect(await list('all')).toEqual(expect.arrayContaining([one.id, two.id]))
+    expect(await list(user)).toEqual([first.id])
+    expect(await list('all')).toEqual(expect.arrayContaining([first.id, second.id]))
     expect(await list('all')).not.toContain(gone.id)
   })
 
@@ -79,10 +79,10 @@ describe('a key', () => {
   })
 
   test('ends with the access of its user, and keeps the time of an earlier end', async () => {
-    const [one, two, foreign] = [await rows.apiKey(user), await rows.apiKey(user), await rows.apiKey(other)]
-    await rows.set('api_key', two.id, { revoked_at: MADE_AT })
+    const [first, second, foreign] = [await rows.apiKey(user), await rows.apiKey(user), await rows.apiKey(other)]
+    await rows.set('api_key', second.id, { revoked_at: MADE_AT })
     await write((tx) => endUserApiKeyRows(tx, user, madeAfter(5)))
-    expect(await areLive(one, two, foreign)).toEqual([false, false, true])
+    expect(await areLive(first, second, foreign)).toEqual([false, false, true])
     const { rows: ends } = await database.pool.query(
       'select revoked_at, updated_at from api_key where "user" = $1 order by revoked_at',
       [user],

@@ -43,7 +43,7 @@ export async function findApiKeyWithHoldings(
   return row
 }
 
-/** A key that is to be. */
+/** A new key. */
 type NewApiKey = Pick<ApiKeyRecord, 'id' | 'userId' | 'account' | 'name' | 'hint' | 'patterns' | 'expiresAt'> & {
   tokenHash: Buffer
   now: Date
@@ -104,7 +104,7 @@ export function endAccountApiKeyRows(
 export interface KeyMakerFacts {
   /** Whether the session or key of the token is unrevoked and unexpired, and its user active. */
   isTokenLive: boolean
-  /** When the key of the token expires; null for a session and for a key that does not expire. */
+  /** Expiry of the key of the token; null for a session and for a key that does not expire. */
   tokenExpiresAt: Date | null
   /** The number of the user's keys that are unrevoked and unexpired. */
   liveKeys: number
@@ -114,7 +114,7 @@ export interface KeyMakerFacts {
   holdings: Holdings
 }
 
-/** The token by which a key is to be created, and the account of the key. */
+/** The token that creates a key, and the account of the key. */
 interface KeyMaker {
   userId: UserId
   sessionId: SessionId | null

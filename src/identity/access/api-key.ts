@@ -103,7 +103,7 @@ function refreshCaller(caller: Caller, { holdings }: KeyMakerFacts): Caller {
   return { ...caller, ...(caller.keyAccount === null ? holdings : bindHoldings(holdings, caller.keyAccount)) }
 }
 
-/** When a new key expires. Pure. Throws a 422 on `expires_at` for a time in the past or after the expiry of the token. */
+/** Expiry of a new key. Pure. Throws a 422 on `expires_at` for a time in the past or after the expiry of the token. */
 function decideExpiry(wanted: Date | null, { tokenExpiresAt }: KeyMakerFacts, now: Date): Date | null {
   if (wanted !== null && wanted <= now)
     throw invalidField('expires_at', 'past', 'must be in the future; omit it for a key that does not expire')

@@ -15,7 +15,7 @@ const ROLE_FIELDS = rowFields({
   requires_second_factor: { type: 'boolean' },
 })
 
-/** What a change can set. */
+/** Columns that a change can set. */
 const SETTABLE = ['name', 'description', 'permissions', 'is_account_scoped', 'requires_second_factor'] as const
 
 const OF_ROLE = { resource: 'role', accountScope: 'none', data: RoleRow } as const

@@ -58,7 +58,7 @@ export async function lockRole(db: Database, id: string): Promise<RoleWithPatter
   return row
 }
 
-/** A role that a user is to have. */
+/** A role to assign to a user. */
 export type GivenRole = Pick<RoleWithPatterns, 'id' | 'name' | 'isSystem' | 'isAccountScoped' | 'patterns'>
 
 /** A `GivenRole` of the locked row `r`, as SQL. */
@@ -83,7 +83,7 @@ export async function findRoleByName(db: Database, name: string): Promise<RoleRe
   return row
 }
 
-/** A role that is made. */
+/** A new role. */
 type NewRole = Omit<RoleWithPatterns, 'createdAt' | 'updatedAt'> & { now: Date }
 
 const insert = statement<RoleRecord, NewRole>(`

@@ -219,7 +219,7 @@ export async function findMemberRoles(db: Database, ids: readonly RoleId[]): Pro
   return (await lockMemberRoles(db, ids)).filter(({ isAccountScoped }) => isAccountScoped)
 }
 
-/** No role has it. */
+/** An id that no role has. */
 const NO_NAME = ''
 
 /** Replaces the roles of a user, with the last statement of the transaction. */

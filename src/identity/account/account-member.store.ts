@@ -57,7 +57,7 @@ export function selectAccountMembers(db: Database, account: string) {
 const selectAmong = statement<{ user: UserId }, { account: string; users: readonly string[] }>(`
   select m."user" from account_member m where m.account = $account and m."user" = any($users::uuid[])`)
 
-/** Those of the users who are members of the account. */
+/** The users among these who are members of the account. */
 export async function findMembersAmong(db: Database, account: string, users: readonly string[]): Promise<UserId[]> {
   return (await selectAmong(db, { account, users })).map(({ user }) => user)
 }
@@ -71,7 +71,7 @@ export interface Candidate {
   email: string | null
   name: string | null
   holdings: Holdings
-  /** The account that the user belongs to alone, because a connection of it knows the user. */
+  /** The only account that the user may belong to, because a connection of it knows the user. */
   connectedAccount: AccountId | null
   /** Whether the account signs members with the address of this user in by a connection alone. */
   isClosedThere: boolean
@@ -120,7 +120,7 @@ export async function lockCandidate(
   return { ...candidate, member: id === null ? undefined : (found as AccountMemberRecord) }
 }
 
-/** A membership that is to be. */
+/** A new membership. */
 interface NewMember {
   id: AccountMemberId
   account: AccountId
@@ -131,19 +131,17 @@ interface NewMember {
 const INSERT = `
   insert into account_member (document_id, account, "user", created_at, updated_at)
   values ($id, $account, $userId, $now, $now)`
-const insert = aheadStatement<NewMember>(INSERT)
+/** Adds the first member to a new account; sent with the next statement of the transaction. */
+export const insertFirstMember = aheadStatement<NewMember>(INSERT)
 const insertAtEnd = closingStatement<NewMember & { roles: readonly RoleId[] }>(`
   new_member as (${INSERT} returning document_id),
   new_member_roles as (
     insert into account_member_role (member, role, created_at)
     select m.document_id, x.role, $now from new_member m, unnest($roles::uuid[]) as x (role))`)
 
-/** Adds the first member to a new account; sent with the next statement of the transaction. */
-export async function insertFirstMember(db: Database, row: NewMember): Promise<void> {
-  await insert(db, row)
-}
-
-/** Adds a user who is no member to an account, with these locked roles, with the last statement of the transaction. */
+/**
+ * Adds a user who is not a member to an account, with these locked roles, with the last statement of the transaction.
+ */
 export async function insertAccountMember(
   db: Database,
   row: NewMember & { roles: RoleId[] },

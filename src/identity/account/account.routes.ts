@@ -15,7 +15,7 @@ const ACCOUNT_FIELDS = rowFields({
 /** An account owns itself: its events reach the webhooks of that account. */
 const changedOf = (account: AccountRecord) => [{ id: account.id, account: account.id }]
 
-/** What a change can set. */
+/** Columns that a change can set. */
 const SETTABLE = ['name'] as const
 
 const OF_ACCOUNT = { resource: 'account', accountScope: 'account', data: AccountRow } as const

@@ -34,7 +34,7 @@ export async function keepAccount(db: Database, id: string): Promise<AccountReco
   return row
 }
 
-/** An account that is to be. */
+/** A new account. */
 interface NewAccount {
   id: AccountId
   name: string

@@ -43,7 +43,7 @@ export async function loadAccount(db: Database, { id, scope }: AccountTarget): P
   return account
 }
 
-/** The account with this id, locked until the transaction ends, so that it is what the change meets. Throws 404. */
+/** The account with this id, locked against other changes until the transaction ends. Throws 404. */
 export async function lockAccount(db: Database, target: AccountTarget): Promise<AccountRecord> {
   const account = await lockForRename(db, target)
   if (!account) throw notFound('account')
@@ -57,7 +57,7 @@ export async function checkAccountExists(db: Database, id: string): Promise<Acco
   return account.id
 }
 
-/** Those of the users who are members of the account. */
+/** The users among these who are members of the account. */
 export function listMembersAmong(db: Database, account: string, users: readonly string[]): Promise<UserId[]> {
   return findMembersAmong(db, account, users)
 }

@@ -7,19 +7,19 @@ const ACCOUNTS = '/api/v3/identity/account'
 const ACCEPT = '/api/v3/auth/invitation/accept'
 
 /** Two processes on one database. */
-let one: TestApp
+let app: TestApp
 let other: TestApp
 beforeAll(async () => {
-  one = await createTestApp()
-  other = await createTestApp({ database: one.database })
+  app = await createTestApp()
+  other = await createTestApp({ database: app.database })
 })
 afterAll(async () => {
   await other[Symbol.asyncDispose]()
-  await one[Symbol.asyncDispose]()
+  await app[Symbol.asyncDispose]()
 })
 
-const makeAccount = async () => (await one.admin('POST', ACCOUNTS, { name: 'Example' })).body.data.document_id as string
-const remove = (account: string) => one.admin('DELETE', `${ACCOUNTS}/${account}`)
+const makeAccount = async () => (await app.admin('POST', ACCOUNTS, { name: 'Example' })).body.data.document_id as string
+const remove = (account: string) => app.admin('DELETE', `${ACCOUNTS}/${account}`)
 const holdAccount = (account: string) => ({
   text: 'select from account where document_id = $1 for update',
   values: [account],
@@ -28,7 +28,7 @@ const holdAccount = (account: string) => ({
 /** Holds a key of an account: its deletion has marked the account, and waits for the key. */
 async function holdKeyOf(account: string) {
   const body = { name: 'bound', account, permissions: ['contract:*'] }
-  expect((await one.admin('POST', '/api/v3/identity/api-key', body)).status).toBe(201)
+  expect((await app.admin('POST', '/api/v3/identity/api-key', body)).status).toBe(201)
   return { text: 'select from api_key where account = $1 for update', values: [account] }
 }
 
@@ -36,12 +36,12 @@ let count = 0
 /** An open invitation to an account. */
 async function invite(account: string): Promise<{ email: string; token: string }> {
   const email = `guest-${count++}@example.test`
-  expect((await one.admin('POST', `${ACCOUNTS}/${account}/invitation`, { email })).status).toBe(201)
-  return { email, token: (await readMails(one, email))[0]!.token as string }
+  expect((await app.admin('POST', `${ACCOUNTS}/${account}/invitation`, { email })).status).toBe(201)
+  return { email, token: (await readMails(app, email))[0]!.token as string }
 }
 
 async function countOf(text: string, value: string): Promise<number> {
-  return Number((await one.database.pool.query(text, [value])).rows[0].count)
+  return Number((await app.database.pool.query(text, [value])).rows[0].count)
 }
 
 describe('an invitation that is accepted while the account is deleted', () => {
@@ -51,7 +51,7 @@ describe('an invitation that is accepted while the account is deleted', () => {
     const account = await makeAccount()
     const { email, token } = await invite(account)
     const requests = [() => remove(account), () => accept(other.anonymous, token)]
-    const [removed, accepted] = await race(one.database, await holdKeyOf(account), requests)
+    const [removed, accepted] = await race(app.database, await holdKeyOf(account), requests)
     expect([removed?.status, accepted?.status]).toEqual([200, 410])
     expect(await countOf('select count(*) from "user" where email = $1', email)).toBe(0)
     expect(await countOf('select count(*) from account_member where account = $1', account)).toBe(0)
@@ -61,7 +61,7 @@ describe('an invitation that is accepted while the account is deleted', () => {
     const account = await makeAccount()
     const { token } = await invite(account)
     const requests = [() => accept(other.anonymous, token), () => remove(account)]
-    const [accepted, removed] = await race(one.database, holdAccount(account), requests)
+    const [accepted, removed] = await race(app.database, holdAccount(account), requests)
     expect([accepted?.status, removed?.status]).toEqual([200, 200])
   })
 })
@@ -72,7 +72,7 @@ describe('a contract that is made while its account is deleted', () => {
   test('is refused when the account was deleted first', async () => {
     const account = await makeAccount()
     const requests = [() => remove(account), () => make(account)]
-    const [removed, made] = await race(one.database, await holdKeyOf(account), requests)
+    const [removed, made] = await race(app.database, await holdKeyOf(account), requests)
     expect(removed?.status).toBe(200)
     expect(made).toMatchObject({ status: 422, body: { errors: [{ path: 'account' }] } })
     expect(await countOf('select count(*) from contract where account = $1', account)).toBe(0)

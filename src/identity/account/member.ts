@@ -1,4 +1,4 @@
-/** Memberships as a connection gives and changes them: the caller has decided on them behind the locks. */
+/** Memberships given and changed by a connection: the caller has decided on them behind the locks. */
 export {
   type AccountMemberRecord,
   type Candidate,

@@ -49,7 +49,7 @@ function nameAccount({ name, email }: { name: string | null; email: string }): s
   return (name ?? email.split('@', 1)[0] ?? email).slice(0, ACCOUNT_NAME_LIMIT)
 }
 
-/** The event that the route of this resource records for a creation, so that subscribers hear of every new one. */
+/** The event of the route that creates this resource, so that subscribers get every creation. */
 function draftCreation(resource: 'user' | 'account', id: UserId | AccountId, trace: string | null): EventDraft {
   return {
     type: `${resource}.create`,

@@ -68,14 +68,14 @@ describe('a proof', () => {
   })
 
   test('is used up once, with each other one of its address and purpose', async () => {
-    const [one, two] = [await signUp('ada@b.test'), await signUp('ADA@b.test')]
+    const [first, second] = [await signUp('ada@b.test'), await signUp('ADA@b.test')]
     const [beside, login] = [await signUp('bob@b.test'), await signIn('ada@b.test')]
-    const take = (now = MADE_AT, purpose = one.purpose) =>
-      takeAddressProof(db, { tokenHash: one.tokenHash, purpose, now })
+    const take = (now = MADE_AT, purpose = first.purpose) =>
+      takeAddressProof(db, { tokenHash: first.tokenHash, purpose, now })
     expect([await take(madeAfter(60_000)), await take(MADE_AT, 'sign-in')]).toEqual([undefined, undefined])
     expect(await take()).toMatchObject({ email: 'ada@b.test', purpose: 'sign-up' })
     expect(await take()).toBeUndefined()
-    expect(await Promise.all([two, beside, login].map((proof) => isOpen(proof)))).toEqual([false, true, true])
+    expect(await Promise.all([second, beside, login].map((proof) => isOpen(proof)))).toEqual([false, true, true])
   })
 
   test('is deleted once it has expired, in batches, the oldest first', async () => {
@@ -128,19 +128,19 @@ describe('a sign-in by mail', () => {
   })
 
   test('is found by the id of its client until it expires, and counts the codes that are tried', async () => {
-    const [one, beside] = [await signIn(emailOf(user)), await signIn('nobody@b.test')]
+    const [known, beside] = [await signIn(emailOf(user)), await signIn('nobody@b.test')]
     const find = (loginHash: Buffer, now = MADE_AT) => findMailLogin(db, { loginHash, now })
-    expect(await find(one.loginHash)).toMatchObject({ email: emailOf(user), userId: user, codeHash: one.codeHash })
-    expect(await find(one.loginHash, madeAfter(60_000))).toBeUndefined()
-    expect(await find(one.tokenHash)).toBeUndefined()
+    expect(await find(known.loginHash)).toMatchObject({ email: emailOf(user), userId: user, codeHash: known.codeHash })
+    expect(await find(known.loginHash, madeAfter(60_000))).toBeUndefined()
+    expect(await find(known.tokenHash)).toBeUndefined()
     const attempt = (more: object) =>
       write((tx) => tryMailLogin(tx, { tokenHash: null, loginHash: null, now: MADE_AT, ...more }))
-    expect(await attempt({ loginHash: one.loginHash })).toMatchObject({ attempts: 1, userId: user })
-    expect(await attempt({ loginHash: one.loginHash })).toMatchObject({ attempts: 2 })
+    expect(await attempt({ loginHash: known.loginHash })).toMatchObject({ attempts: 1, userId: user })
+    expect(await attempt({ loginHash: known.loginHash })).toMatchObject({ attempts: 2 })
     // The link is no guess.
-    expect(await attempt({ tokenHash: one.tokenHash })).toMatchObject({ attempts: 2, userId: user })
+    expect(await attempt({ tokenHash: known.tokenHash })).toMatchObject({ attempts: 2, userId: user })
     expect(await find(beside.loginHash)).toMatchObject({ attempts: 0, userId: null })
-    expect(await attempt({ loginHash: one.loginHash, now: madeAfter(60_000) })).toBeUndefined()
+    expect(await attempt({ loginHash: known.loginHash, now: madeAfter(60_000) })).toBeUndefined()
     expect(await attempt({ loginHash: randomBytes(32) })).toBeUndefined()
   })
 

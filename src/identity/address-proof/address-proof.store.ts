@@ -24,7 +24,7 @@ export interface PresentedToken {
   now: Date
 }
 
-/** A proof that is to be, with the limits that it is counted against. */
+/** A new proof, with the limits that it is counted against. */
 export interface NewAddressProof
   extends PresentedToken,
     Pick<AddressProof, 'email' | 'codeHash' | 'browser' | 'redirectUrl' | 'next' | 'expiresAt'> {
@@ -39,10 +39,10 @@ export interface NewAddressProof
   totalLimit: number
 }
 
-/** The limit that refuses a proof; null when it is kept. */
+/** The exceeded limit; null when the proof is kept. */
 export type ProofRefusal = 'address' | 'network' | 'total' | null
 
-/** What is known about the address of a sign-up. */
+/** Facts about the address of a sign-up. */
 export interface SignUpAddress {
   /** Whether a user has it. */
   isKnown: boolean
@@ -85,21 +85,21 @@ const OF_SIGN_UP = `
   exists (select from "user" u where ${hasEmail('$email')}) as "isKnown",
   ${hasOpenInvitation('$email', '$now')} as "isInvited"`
 
-/** Counts and keeps a sign-up, and reads what its address is. */
+/** Counts and keeps a sign-up, and reads the facts about its address. */
 export const admitSignUp = defineAdmission<SignUpAddress>('open sign-ups of an address and of a network', {
   reads: OF_SIGN_UP,
 })
 
 const describe = statement<SignUpAddress, { email: string; now: Date }>(`select ${OF_SIGN_UP}`)
 
-/** What is known about an address. */
+/** Facts about an address. */
 export async function findSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
   const [row] = await describe(db, { email, now })
   return row ?? { isKnown: true, isInvited: false }
 }
 
 /**
- * Whoever created a user may have given it a password, and wait for the owner of an address that nobody proved: such a user
+ * The creator of a user may have set a password and wait for the owner of the address to prove it: such a user
  * gets no mail (docs/contract/sessions.md#sign-in-by-mail).
  */
 const ofMailedUser = (column: string) => `
@@ -161,7 +161,7 @@ export async function deleteMailLogins(db: Database, userId: UserId): Promise<vo
   await removeLogins(db, { userId })
 }
 
-/** Every proof of the address goes at once, in the order of the locks of their rows. */
+/** All proofs of the address are deleted at once, in the order of the locks of their rows. */
 const take = statement<AddressProof, PresentedToken>(`
   with asked as materialized (
     select email_key(p.email) as key from address_proof p
@@ -176,7 +176,7 @@ const take = statement<AddressProof, PresentedToken>(`
   select ${proof.members('g')} from gone g where g.token_hash = $tokenHash`)
 
 /**
- * Uses the proof of a token up, with every other one of its address and purpose. Undefined when it is unknown, used or
+ * Spends the proof of a token, with every other one of its address and purpose. Undefined when it is unknown, used or
  * expired: of two concurrent uses one succeeds.
  */
 export async function takeAddressProof(db: Database, token: PresentedToken): Promise<AddressProof | undefined> {

@@ -42,13 +42,13 @@ export interface ProofBrowser {
   next: string | undefined
 }
 
-/** Where a request for a proof comes from: `browser` only for a page. */
+/** Origin of a request for a proof: `browser` only for a page. */
 export interface ProofOrigin {
   address: string
   browser?: ProofBrowser | undefined
 }
 
-/** Where the browser that asked for a proof continues; nowhere in another browser. */
+/** Target of the browser that asked for a proof; another browser has none. */
 export type ProofGoal = Partial<Pick<AddressProof, 'redirectUrl' | 'next'>>
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest()
@@ -81,7 +81,7 @@ type OriginColumns =
   | 'wideNetworkLimit'
   | 'totalLimit'
 
-/** What a proof keeps of its request, and its limits. A longer goal is not kept. */
+/** Parts of its request that a proof keeps, with their limits. A longer goal is not kept. */
 function describeOrigin({ address, browser }: ProofOrigin): Pick<NewAddressProof, OriginColumns> {
   const networks = listNetworks(address)
   const isKept = (browser?.redirectUrl?.length ?? 0) + (browser?.next?.length ?? 0) <= GOAL_LIMIT
@@ -100,8 +100,8 @@ function describeOrigin({ address, browser }: ProofOrigin): Pick<NewAddressProof
 }
 
 /**
- * Throws 429 or 503 for a request beyond the limit of its network or of everybody. The limit of an address is not shown:
- * it would reveal that somebody else asks for this address.
+ * Throws 429 or 503 for a request beyond the limit of its network or the total limit. The limit of an address is not
+ * shown: it would reveal requests of others for this address.
  */
 function checkAdmitted(refusal: ProofRefusal): void {
   if (refusal === 'network')
@@ -126,8 +126,8 @@ interface AskedProof {
 }
 
 /**
- * Keeps a sign-up until its link is used, and reads what its address is, in the caller's transaction. `isKept` is false
- * beyond the limit of the address. Throws 429 or 503 beyond the other limits.
+ * Keeps a sign-up until its link is used, and reads the facts about its address, in the caller's transaction. `isKept`
+ * is false beyond the limit of the address. Throws 429 or 503 beyond the other limits.
  */
 export async function keepSignUp(
   db: Database,
@@ -153,7 +153,7 @@ export async function keepMailLogin(
   return { ...user, isKept: refusal === null }
 }
 
-/** What is known about the address of a sign-up. */
+/** Facts about the address of a sign-up. */
 export function describeSignUpAddress(db: Database, email: string, now: Date): Promise<SignUpAddress> {
   return findSignUpAddress(db, email, now)
 }
@@ -166,7 +166,7 @@ export function findProof(
   return findAddressProof(db, { tokenHash: hashProofToken(token), purpose, now })
 }
 
-/** Uses the sign-up of a link up, with every other one of its address. Of two concurrent uses one succeeds. */
+/** Spends the sign-up of a link, with every other one of its address. Of two concurrent uses one succeeds. */
 export function takeSignUp(
   db: Database,
   { token, now }: { token: string; now: Date },

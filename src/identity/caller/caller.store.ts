@@ -46,7 +46,7 @@ const selectSessionCaller = statement<
 /** The caller of a valid session, with the data of the session. */
 export interface SessionCallerRecord extends CallerRecord {
   accountId: AccountId | null
-  /** The app that the session is for, and what the user let it do; null for a session of the user. */
+  /** The app of the session with its granted scopes; null for a session of the user. */
   client: { id: string; scope: string } | null
   expiresAt: Date
   lastUsedAt: Date
@@ -73,7 +73,7 @@ const selectUserCallers = statement<CallerRow, { users: readonly UserId[] }>(`
   select ${OF_CALLER} from "user" u ${HOLDINGS_OF_USER}
   where u.document_id = any($users::uuid[]) and u.is_actived and u.deleted_at is null`)
 
-/** The rows of those of these users who are active. */
+/** The rows of the active ones of these users. */
 export async function findUserCallers(db: Database, users: readonly UserId[]): Promise<CallerRecord[]> {
   return (await selectUserCallers(db, { users })).map(({ holdings, ...caller }) => ({ ...caller, ...holdings }))
 }
@@ -102,7 +102,7 @@ export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date):
   return { ...caller, ...holdings }
 }
 
-/** A portal session, with what its API key and that key's owner hold. */
+/** A portal session, with the permissions of its API key and the owner of that key. */
 export interface PortalCallerRecord extends CallerRecord {
   portal: PortalVisit
   role: PortalRole
@@ -150,14 +150,10 @@ export async function findPortalCaller(
   return { ...caller, ...holdings, portal: { id: sessionId, externalUser } }
 }
 
-const touch = statement<never, { id: SessionId; before: Date; now: Date }>(
+/** Updates the last use of a session, unless it was updated after `before`. */
+export const touchSession = statement<never, { id: SessionId; before: Date; now: Date }>(
   `update session set last_used_at = $now where document_id = $id and last_used_at <= $before`,
 )
-
-/** Updates the last use of a session, unless it was updated after `before`. */
-export async function touchSession(db: Database, input: { id: SessionId; before: Date; now: Date }): Promise<void> {
-  await touch(db, input)
-}
 
 /** Updates the last use of a key, unless it was updated after `before`: at most once a minute. */
 export async function touchApiKey(db: Database, input: { id: string; before: Date; now: Date }): Promise<void> {

@@ -7,8 +7,8 @@ const lockJoins = aheadStatement<{ account: AccountId }>(
 )
 
 /**
- * Locks an account against new members, with the next statement of the transaction: what closes the ways in of its members
- * sees each of them, or is seen by who joins.
+ * Locks an account against new members, with the next statement of the transaction: a change that closes the ways in of
+ * its members sees each of them, or is seen by a joining user.
  */
 export async function lockJoinsOf(db: Database, account: AccountId): Promise<void> {
   await lockJoins(db, { account })
@@ -26,8 +26,8 @@ const endAccess = aheadStatement<{ id: ConnectionId; domain: string | null; forg
 )
 
 /**
- * Ends what the users of a locked connection opened, of all its domains or of one, with the next statement of the
- * transaction. With `forgets` the connection knows them no longer.
+ * Ends the access that users of a locked connection opened, of all its domains or of one, with the next statement of
+ * the transaction. With `forgets` the connection no longer knows them.
  */
 export async function endConnectionAccess(
   db: Database,
@@ -36,22 +36,18 @@ export async function endConnectionAccess(
   await endAccess(db, { id, domain, forgets, now })
 }
 
-const endOfAccount = aheadStatement<{ account: AccountId; now: Date }>(
+/** Ends the access that users of every connection of an account opened, with the next statement of the transaction. */
+export const endAccessOfAccount = aheadStatement<{ account: AccountId; now: Date }>(
   'select from end_account_connections($account, $now)',
 )
-
-/** Ends what the users of every connection of an account opened, with the next statement of the transaction. */
-export async function endAccessOfAccount(db: Database, input: { account: AccountId; now: Date }): Promise<void> {
-  await endOfAccount(db, input)
-}
 
 const endClosed = aheadStatement<{ id: ConnectionId; domain: string | null; spared: UserId; now: Date }>(
   'select from end_closed_access($id, $domain, $spared, $now)',
 )
 
 /**
- * Ends what members opened by ways in that a connection closes from now on, of all its proven domains or of one, with the
- * next statement of the transaction. `spared` is the user who closes them.
+ * Ends the access that members opened by ways in that a connection now closes, of all its proven domains or of one,
+ * with the next statement of the transaction. `spared` is the user who closes them.
  */
 export async function endClosedAccess(
   db: Database,
@@ -60,20 +56,13 @@ export async function endClosedAccess(
   await endClosed(db, { id, domain, spared, now })
 }
 
-const forget = aheadStatement<{ userId: UserId; account: AccountId; now: Date }>(
+/**
+ * Removes a locked user whom a connection of an account knows from the account, and ends its access, with the next
+ * statement of the transaction. The connections no longer know it.
+ */
+export const forgetConnectedUser = aheadStatement<{ userId: UserId; account: AccountId; now: Date }>(
   'select from forget_connected_user($userId, $account, $now)',
 )
-
-/**
- * Removes a locked user whom a connection of an account knows from the account, and ends what it opened, with the next
- * statement of the transaction. The connections know it no longer.
- */
-export async function forgetConnectedUser(
-  db: Database,
-  input: { userId: UserId; account: AccountId; now: Date },
-): Promise<void> {
-  await forget(db, input)
-}
 
 const selectClosed = statement<{ isClosed: boolean }, { account: AccountId; email: string }>(`
   select exists (select from connection_domain d

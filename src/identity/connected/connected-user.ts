@@ -1,5 +1,5 @@
 /**
- * What the operations on accounts, memberships and connections end for users whom a connection knows
+ * Ends of access after operations on accounts, memberships and connections, for users whom a connection knows
  * (docs/contract/connections.md#what-ends-the-access-of-a-connection).
  */
 export {

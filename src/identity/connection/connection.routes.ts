@@ -31,7 +31,7 @@ const changedOf = ({ id, account }: ConnectionRecord) => [
   { id, account, url: `${PATH.replace('{id}', account)}/${id}` },
 ]
 
-/** What a change can set. The secret of a client is not shown, so that it is no part of a tag. */
+/** Columns that a change can set. The secret of a client is never shown, so it is not part of the ETag. */
 const SETTABLE = [
   ...(['name', 'is_enabled', 'is_enforced', 'is_jit', 'default_role', 'group_roles', 'session_hours'] as const),
   ...(['oidc', 'saml'] as const),

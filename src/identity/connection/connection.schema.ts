@@ -108,7 +108,7 @@ const SessionHoursSchema = Type.Integer({
   description: 'Longest session that it opens, in hours: afterwards the provider is asked again. Default 24.',
 })
 
-/** The members that create and update have alike; every one may be left out. */
+/** The shared members of create and update, all optional. */
 const settings = {
   is_enabled: Type.Optional(Type.Boolean({ description: 'Default true.' })),
   is_enforced: Type.Optional(Type.Boolean({ description: 'Default false.' })),

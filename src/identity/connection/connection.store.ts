@@ -87,7 +87,7 @@ export async function findSignInConnection(db: Database, id: string): Promise<Si
   return found
 }
 
-/** Creations in one account follow each other, so that they count each other. */
+/** Creations in one account are serialized, so that they count each other. */
 const countConnections = countBehindLock<{ id: AccountId; connections: number }, { account: string }>({
   counts: 'connections of an account',
   lock: 'account',
@@ -95,12 +95,12 @@ const countConnections = countBehindLock<{ id: AccountId; connections: number },
   read: 'select a.document_id as id, count_connections(a.document_id) as connections from locked a',
 })
 
-/** Locks an account until the transaction ends, and counts its connections. Undefined when there is no such account. */
+/** Locks an account until the transaction ends, and counts its connections. Undefined for an unknown account. */
 export async function countConnectionsOf(db: Database, account: string): Promise<number | undefined> {
   return (await countConnections(db, { account }))[0]?.connections
 }
 
-/** A connection that is to be. */
+/** A new connection. */
 export type NewConnection = Omit<ConnectionRecord, 'createdBy' | 'updatedBy' | 'createdAt' | 'updatedAt'> & {
   secretEncrypted: string | null
   by: UserId
@@ -135,27 +135,27 @@ export async function insertConnection(db: Database, row: NewConnection): Promis
   return { ...kept, groupRoles, createdBy: by, updatedBy: by, createdAt: now, updatedAt: now }
 }
 
+/** The columns that one kind has, and the others leave null. */
+export type KindColumns = Pick<
+  NewConnection,
+  | 'issuer'
+  | 'clientId'
+  | 'scopes'
+  | 'groupsClaim'
+  | 'isEmailTrusted'
+  | 'ssoUrl'
+  | 'certificates'
+  | 'emailAttribute'
+  | 'nameAttribute'
+>
+
 /** Changes of a connection. Omitted members stay. */
 export type ConnectionChange = Partial<
-  Pick<
-    NewConnection,
-    | 'name'
-    | 'isEnabled'
-    | 'isEnforced'
-    | 'isJit'
-    | 'defaultRole'
-    | 'sessionHours'
-    | 'issuer'
-    | 'clientId'
-    | 'scopes'
-    | 'groupsClaim'
-    | 'isEmailTrusted'
-    | 'ssoUrl'
-    | 'certificates'
-    | 'emailAttribute'
-    | 'nameAttribute'
-    | 'secretEncrypted'
-  >
+  KindColumns &
+    Pick<
+      NewConnection,
+      'name' | 'isEnabled' | 'isEnforced' | 'isJit' | 'defaultRole' | 'sessionHours' | 'secretEncrypted'
+    >
 >
 
 const changeColumns = columnChange<ConnectionChange & { by: UserId; now: Date }>('connection', {
@@ -211,7 +211,8 @@ export function deleteConnectionRow(db: Database, id: ConnectionId): Promise<voi
   return remove(db, { id })
 }
 
-const selectStale = statement<
+/** The stale secrets of connections, as `reencryptSecrets` reads them. */
+export const listStaleConnectionSecrets = statement<
   { id: ConnectionId; secretEncrypted: string },
   { prefix: string; after: string | null; limit: number }
 >(`
@@ -219,14 +220,6 @@ const selectStale = statement<
   where secret_encrypted is not null and not starts_with(secret_encrypted, $prefix)
     and ($after::uuid is null or document_id > $after::uuid)
   order by document_id limit $limit for update`)
-
-/** The stale secrets of connections, as `reencryptSecrets` reads them. */
-export function listStaleConnectionSecrets(
-  db: Database,
-  input: { prefix: string; after: string | null; limit: number },
-): Promise<{ id: string; secretEncrypted: string }[]> {
-  return selectStale(db, input)
-}
 
 /** Replaces the encrypted form of a secret; the secret itself and the row's times stay. */
 export async function replaceConnectionSecret(db: Database, id: string, secretEncrypted: string): Promise<void> {

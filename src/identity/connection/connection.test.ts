@@ -53,8 +53,8 @@ describe('connections of an account', () => {
         redirect_path: `/api/v3/auth/login/oauth/${id}/callback`,
       },
     })
-    const one = await call('GET', created.headers.location as string)
-    expect(one.body.data).toEqual(created.body.data)
+    const read = await call('GET', created.headers.location as string)
+    expect(read.body.data).toEqual(created.body.data)
     const list = await call('GET', `${pathOf(account)}?count=true`)
     expect(list.body).toMatchObject({ data: [created.body.data], pagination: { total: 1 } })
     const changed = await call('PATCH', `${pathOf(account)}/${id}`, {
@@ -72,7 +72,7 @@ describe('connections of an account', () => {
     expect((await call('GET', `${pathOf(account)}/${id}`)).body.data).toEqual(changed.body.data)
     const same = await call('PATCH', `${pathOf(account)}/${id}`, { is_enforced: true, oidc: { scopes: ['email'] } })
     expect(same.body.message).toBe('Connection unchanged.')
-    const everything = JSON.stringify([created.body, one.body, list.body, changed.body])
+    const everything = JSON.stringify([created.body, read.body, list.body, changed.body])
     expect(everything).not.toContain(OIDC.client_secret)
     const { rows } = await app.database.pool.query('select secret_encrypted from connection')
     expect(rows[0].secret_encrypted).toMatch(/^v1\./)

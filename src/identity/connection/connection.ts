@@ -22,7 +22,7 @@ import {
 } from './connection.store.ts'
 import { type KindInput, readKindChange, readNewKind } from './settings-of-kind.ts'
 
-/** Connections of one account. */
+/** Maximum number of connections of one account. */
 const CONNECTIONS_LIMIT = 10
 
 const DEFAULT_SESSION_HOURS = 24
@@ -121,8 +121,8 @@ export async function createConnection(
 }
 
 /**
- * Changes a connection. Another issuer or client makes the provider another one, whose people the connection does not
- * know; disabling ends what it opened. Both end the access of its users. `isChanged` is false when nothing differs. Throws
+ * Changes a connection. Another issuer or client means another provider, whose people the connection does not
+ * know. This, and disabling, end the access of its users. `isChanged` is false when nothing differs. Throws
  * 404, 403, 422.
  */
 export async function changeConnection(
@@ -164,7 +164,7 @@ function isEnforcing(before: ConnectionRecord, change: ConnectionChange): boolea
   return isEnabled && isEnforced && !(before.isEnabled && before.isEnforced)
 }
 
-/** Deletes a connection with its domains, and ends what it opened. Throws 404, 403. */
+/** Deletes a connection with its domains, and ends the access of its users. Throws 404, 403. */
 export async function deleteConnection(
   db: Database,
   input: { target: AccountTarget; id: string; caller: Caller; now: Date },

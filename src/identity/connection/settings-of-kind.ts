@@ -1,6 +1,6 @@
 import { invalidField } from '../../http/problem/problem.ts'
 import { type CallbackRules, checkCallbackUrl } from '../../outbound/guard/callback-url.ts'
-import type { ConnectionChange, ConnectionRecord, NewConnection } from './connection.store.ts'
+import type { ConnectionChange, ConnectionRecord, KindColumns } from './connection.store.ts'
 import { readNewSaml, readSamlChange, type SamlInput } from './saml/settings/saml-settings.ts'
 
 /** The part of an OpenID provider in a request, in the words of the wire. */
@@ -25,20 +25,6 @@ interface Deps {
 }
 
 const DEFAULT_SCOPES = ['openid', 'email', 'profile']
-
-/** The columns that one kind has, and the others leave null. */
-type KindColumns = Pick<
-  NewConnection,
-  | 'issuer'
-  | 'clientId'
-  | 'scopes'
-  | 'groupsClaim'
-  | 'isEmailTrusted'
-  | 'ssoUrl'
-  | 'certificates'
-  | 'emailAttribute'
-  | 'nameAttribute'
->
 
 const NO_COLUMNS: KindColumns = {
   issuer: null,

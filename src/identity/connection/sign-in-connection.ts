@@ -3,7 +3,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { findConnection, findSignInConnection } from './connection.store.ts'
 import type { AttributeNames } from './saml/response/read-person.ts'
 
-/** What verifies the responses of a SAML provider. */
+/** Verifier of the responses of a SAML provider. */
 export interface SamlVerifier {
   id: ConnectionId
   account: AccountId

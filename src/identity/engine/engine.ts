@@ -34,7 +34,7 @@ export interface EngineStart {
 
 /** A started sign-in. */
 export interface StartedFlow {
-  /** Where the browser continues. */
+  /** URL at which the browser continues. */
   redirectUrl: string
   /** State that `complete` needs and the browser must not see: the PKCE verifier, the nonce. Stored encrypted. */
   secret: Record<string, string>
@@ -64,7 +64,7 @@ export interface EngineCompletion {
   callback: CallbackParameters
   /** The name that the provider posted beside its answer; it does so at the first sign-in only. */
   postedName: string | null
-  /** What the provider posted instead of an answer in the query, verified where it was posted. */
+  /** Answer that the provider posted instead of one in the query; verified at the route that received it. */
   postedAnswer?: string | null
   /** Whether the caller needs the session of the user at a managed engine; otherwise it is revoked. Default false. */
   keepsSession?: boolean
@@ -94,7 +94,7 @@ export type EngineRefusal =
   | 'callback_incomplete'
   /** The answer is not from the requested provider (RFC 9207, RFC 9700 section 4.4). */
   | 'issuer_mismatch'
-  /** The answer that the provider posted proves nobody (docs/contract/saml.md#refusals). */
+  /** The posted answer of the provider is not a valid proof (docs/contract/saml.md#refusals). */
   | 'answer_refused'
   /** The provider refused the code. */
   | 'code_refused'
@@ -110,7 +110,7 @@ export type EngineRefusal =
   | 'email_unverified'
   /** The provider did not answer, or not in its protocol. */
   | 'provider_fault'
-  /** This process could not ask the provider, for want of something of its own (docs/contract/delivery.md#whose-fault). */
+  /** This process could not ask the provider, for a fault of its own (docs/contract/delivery.md#whose-fault). */
   | 'own_fault'
 
 /** The result of a completed sign-in. `detail` names the broken rule, without tokens or personal data. */

@@ -43,7 +43,7 @@ const selectKnown = statement<{ ids: string[]; emails: string[]; identities: Ide
         select i.provider, i.subject from identity i where i.provider = x.provider and i.subject = x.subject offset 0
       ) known) as identities`)
 
-/** What is there already of these users. */
+/** Rows that these users already have. */
 export async function findKnownOfImport(db: Database, users: readonly NewImportedUser[]): Promise<KnownOfImport> {
   const [row] = await selectKnown(db, toAsked(users))
   const { ids = [], emails = [], identities = [] } = row ?? {}
@@ -101,7 +101,7 @@ export interface NewImportedUser {
   }[]
 }
 
-/** What was inserted. */
+/** Inserted rows. */
 export interface InsertedOfImport {
   ids: ReadonlySet<string>
   credentialIds: ReadonlySet<string>

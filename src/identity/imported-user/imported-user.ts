@@ -13,7 +13,7 @@ import {
   type NewImportedUser,
 } from './imported-user.store.ts'
 
-/** A user of another system, as it is to be here (docs/contract/identity.md#imported-users). */
+/** A user of another system to create here (docs/contract/identity.md#imported-users). */
 export interface ImportedUser {
   id: UserId
   email: string
@@ -29,7 +29,7 @@ export interface ImportedUser {
 }
 
 /**
- * What became of a user. `already`: its id is there, of an earlier import, deleted ones among them. `email_taken`: another
+ * Outcome for a user. `already`: its id exists, also deleted, from an earlier import. `email_taken`: another
  * user has its address, and nothing was made. Of a `created` one, `left` has the identities and passkeys that another
  * user has.
  */
@@ -42,7 +42,7 @@ interface ImportDeps {
   keyring: Keyring
 }
 
-/** What an import of these users would make of each, in their order, but for passkeys. Changes nothing. */
+/** Outcome of an import for each of these users, in their order, but for passkeys. Changes nothing. */
 export async function previewImport(db: Database, users: readonly ImportedUser[]): Promise<ImportOutcome[]> {
   const rows = users.map(toPreview)
   return decideImport(rows, await findKnownOfImport(db, rows)).map(({ kind, left }) =>
@@ -51,8 +51,8 @@ export async function previewImport(db: Database, users: readonly ImportedUser[]
 }
 
 /**
- * Imports users, in the caller's transaction, with the role `member`. A user of an earlier import is left as it is. Nobody
- * is mailed. Returns what became of each, in their order.
+ * Imports users, in the caller's transaction, with the role `member`. A user of an earlier import is unchanged. No
+ * mail is sent. Returns the outcome for each, in their order.
  */
 export async function importUsers(
   deps: ImportDeps,
@@ -66,7 +66,7 @@ export async function importUsers(
   const inserted = fresh.length > 0 ? await insertImportedUsers(tx, fresh, now) : undefined
   return decisions.map(({ kind, row, left }, at) => {
     if (kind !== 'create') return { kind }
-    // Somebody signed up with the address since it was looked up.
+    // A user has signed up with the address since the look-up.
     if (!inserted?.ids.has(row.id)) return { kind: 'email_taken' }
     const kept = row.passkeys.filter(({ credentialId }) => inserted.credentialIds.has(credentialId))
     const asked = rows[at]?.passkeys.length ?? 0

@@ -2,7 +2,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { Mail } from './mail.ts'
 
-/** Mails that development keeps; older ones are deleted. */
+/** Maximum number of mails that development keeps; older ones are deleted. */
 const KEPT_LIMIT = 100
 
 /** A mail that was stored in place of being sent. */

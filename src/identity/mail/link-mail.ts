@@ -29,11 +29,11 @@ export interface LinkMailFacts {
   link: string
   /** `BRAND_NAME`, which users know the service by. */
   serviceName: string
-  /** What another user chose and the recipient may not know: `account` of an invitation, the new `email`. */
+  /** Texts chosen by another user: `account` of an invitation, the new `email`. */
   named?: Readonly<Record<string, string>>
 }
 
-/** The mail `name`. What others chose is quoted. Pure. */
+/** The mail `name`. Texts chosen by others are quoted. Pure. */
 export function buildLinkMail(name: keyof typeof CLOSINGS, facts: LinkMailFacts): MailContent {
   const { texts, link, serviceName: service, named = {} } = facts
   const quoted = Object.fromEntries(Object.entries(named).map(([key, value]) => [key, quoteName(value)]))

@@ -24,7 +24,7 @@ const PLACES = [
 
 type Place = (typeof PLACES)[number]
 
-/** The places without which a mail does not say what it has to. */
+/** The required places. */
 const NEEDED: readonly Place[] = ['before', 'link', 'after']
 
 /** Appearance of mails. */

@@ -12,7 +12,7 @@ import { mailContextOf } from './outbox.ts'
 /** Interval between polls of the outbox. */
 const POLL_MS = 1_000
 
-/** Mails claimed at once; they are sent one after the other. */
+/** Number of mails in one claim; they are sent one after the other. */
 const BATCH_SIZE = 10
 
 /** Lease of a claim: longer than a batch with a server that does not answer. */
@@ -21,10 +21,10 @@ const LEASE_MS = 10 * 60_000
 /** Timeout of a stop for the mail being sent. A hanging server must not block the process. */
 const STOP_GRACE_MS = 5_000
 
-/** The delay after an attempt that this process could not make, which is none. */
+/** The delay after an attempt that this process could not make and that does not count. */
 const OWN_FAULT_WAIT_MS = 10_000
 
-/** The delay after each failed attempt; a mail whose last one fails is given up. */
+/** The delay after each failed attempt; a mail is dropped after the last one. */
 export const RETRY_DELAYS_MS = [10_000, 60_000, 5 * 60_000, 15 * 60_000]
 
 /** By the kind of a mail, whether it may still be sent. */
@@ -53,7 +53,7 @@ export interface MailWorkerDeps {
 
 /** Sends the mails of the outbox. One for each process with the role `maintenance`; one at a time sends a mail. */
 export interface MailWorker {
-  /** Tries every mail that is due. Returns the number of attempts. */
+  /** Attempts every due mail. Returns the number of attempts. */
   drain(): Promise<number>
   run(): Promise<void>
   stop(): void

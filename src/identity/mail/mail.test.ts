@@ -128,7 +128,7 @@ describe('the outbox', () => {
     await using outbox = await openOutbox(transport)
     await outbox.write('one@example.com')
     const faults: OwnFault[] = []
-    const worker = outbox.worker({ onOwnFault: (one) => faults.push(one) })
+    const worker = outbox.worker({ onOwnFault: (fault) => faults.push(fault) })
     for (let step = 0; step < 10; step += 1) {
       expect(await worker.drain()).toBe(1)
       expect(await outbox.rows()).toMatchObject([{ status: 'waiting', attempts: 0, last_error: null }])

@@ -40,7 +40,7 @@ export interface MailContent {
   unsubscribe?: string
 }
 
-/** A mail that is to be sent. Its id stays the same over all attempts. */
+/** A mail to send. Its id stays the same over all attempts. */
 export interface Mail extends MailContent {
   id: MailId
   to: string

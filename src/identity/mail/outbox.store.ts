@@ -12,20 +12,16 @@ export interface OutboxRow {
   expiresAt: Date
 }
 
-const insert = closingStatement<OutboxRow & { isReal: boolean; now: Date }>(`
+/**
+ * Inserts a mail that is due at once, with the last statement of the transaction. With `isReal` false the same statement
+ * inserts nothing, so that both take the same time.
+ */
+export const insertMail = closingStatement<OutboxRow & { isReal: boolean; now: Date }>(`
   queued_mail as (
     insert into mail_outbox (document_id, kind, recipient, content, due_at, expires_at, created_at)
     select $id::uuid, $kind::text, $to::text, $content::text, $now::timestamptz, $expiresAt::timestamptz,
       $now::timestamptz
     where $isReal::boolean)`)
-
-/**
- * Inserts a mail that is due at once, with the last statement of the transaction. With `isReal` false the same statement
- * inserts nothing, so that both take the same time.
- */
-export async function insertMail(db: Database, row: OutboxRow & { isReal: boolean; now: Date }): Promise<void> {
-  await insert(db, row)
-}
 
 const OUTBOX_COLUMNS = [
   ['document_id', 'uuid'],

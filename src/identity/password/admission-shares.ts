@@ -3,13 +3,15 @@ import type { Clock } from '../../base/clock.ts'
 import type { PlaceVisitor } from '../../http/pipeline/pipeline-deps.ts'
 import { listNetworks } from '../../http/request/address-group.ts'
 
-/** Frees a place. A refused try, such as a wrong password, costs the network of a stranger more than one that was right. */
+/**
+ * Frees a place. A refused attempt, such as a wrong password, costs the network of a stranger more than a correct one.
+ */
 export type LeavePlace = (isRefused: boolean) => void
 
-/** Places that strangers leave to browsers that have signed in before: an eighth of all. */
+/** Places reserved for browsers that have signed in before: an eighth of all. */
 const KNOWN_SHARE = 1 / 8
 
-/** Places that networks which tried much leave to those that tried little: a quarter of all. */
+/** Places reserved for networks with few attempts: a quarter of all. */
 const FAIR_SHARE = 1 / 4
 
 /** Maximum number of places of one known browser. */
@@ -46,7 +48,7 @@ interface Points {
   atMs: number
 }
 
-/** A place as the work of its request sees it. */
+/** A place, as the work of its request uses it. */
 export interface Admission {
   leave: LeavePlace
   /** Points of its network: work of a network with fewer points runs first. */

@@ -135,8 +135,8 @@ describe('limits of hashes of other systems', () => {
       fc.array(part, { maxLength: 8 }).map((parts) => `$${parts.join('$')}`),
     )
     fc.assert(
-      fc.property(text, (one) => {
-        const hash = parseForeignHash(one)
+      fc.property(text, (given) => {
+        const hash = parseForeignHash(given)
         if (!hash || findForeignFault(hash) !== undefined) return
         const stored = storeForeignHash(hash)
         expect(storeForeignHash(readStoredForeignHash(stored) as typeof hash)).toBe(stored)

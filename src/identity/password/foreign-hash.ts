@@ -2,8 +2,8 @@ import type { ForeignWork } from './foreign-work.ts'
 import { HASH_MEMORY_LIMIT } from './hash-cost.ts'
 
 /**
- * Hashes that another system has made (docs/contract/sessions.md#imported-passwords). They are stored as `imported` and
- * a PHC string, or bcrypt's own form: a hash of this service never begins so, and has other rules for the text of the
+ * Hashes of other systems (docs/contract/sessions.md#imported-passwords). They are stored as `imported` and a PHC
+ * string, or bcrypt's own form: a hash of this service never begins so, and has other rules for the text of the
  * password.
  */
 const TAG = 'imported'
@@ -29,14 +29,14 @@ export type Pbkdf2Digest = keyof typeof DIGEST_BYTES
 
 export const isPbkdf2Digest = (text: string): text is Pbkdf2Digest => Object.hasOwn(DIGEST_BYTES, text)
 
-/** The most that a stored hash may ask of a sign-in: one to two seconds of a core each. */
+/** Maximum cost of a stored hash: one to two seconds of a core each. */
 const ARGON2_PASSES_LIMIT = 1024
 /** Memory in KiB times passes: a quarter more than Logto needs. */
 const ARGON2_WORK_LIMIT = 5 * HASH_MEMORY_LIMIT
 const PBKDF2_ITERATIONS_LIMIT = 1_500_000
 const BCRYPT_COST_LIMIT = 14
 
-/** The least that is kept: a hash below is found by guessing at the rate of a plain digest. */
+/** Minimum cost of a stored hash: below it, guessing is as fast as for a plain digest. */
 const ARGON2_WORK_MIN = 4096
 const PBKDF2_ITERATIONS_MIN = 1000
 const BCRYPT_COST_MIN = 8
@@ -53,7 +53,7 @@ const PBKDF2 = new RegExp(`^\\$pbkdf2-(sha1|sha224|sha256|sha384|sha512)\\$i=(\\
 /** The last character has four bits of the 23 bytes and two that are 0. */
 const BCRYPT = /^\$2[aby]\$(\d\d)\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{30}[.CGKOSWaeimquy26])$/
 
-/** Why a hash is not kept. `unknown`: it has no form that is read here. */
+/** Reasons for which a hash is not kept. `unknown`: its form is not supported. */
 export type ForeignFault = 'unknown' | 'too_weak' | 'too_costly'
 
 /** Reads a hash of another system by its text; undefined for another form. In linear time. Pure. */
@@ -96,7 +96,7 @@ function readBcrypt(text: string): ForeignHash | undefined {
   return { kind: 'bcrypt', cost: Number(cost), salt, tag }
 }
 
-/** Why this hash is not kept; undefined when it is. Pure. */
+/** Reason for which this hash is not kept; undefined when it is. Pure. */
 export function findForeignFault(hash: ForeignHash): ForeignFault | undefined {
   if (hash.kind !== 'bcrypt' && !hasUsableBytes(hash)) return 'unknown'
   switch (hash.kind) {
@@ -147,7 +147,7 @@ export function readStoredForeignHash(stored: string): ForeignHash | undefined {
 
 /** The work that computes the tag of a password under this hash, and the tag that it must give. Pure. */
 export function planForeignCheck(hash: ForeignHash, password: string): { work: ForeignWork; expected: Buffer } {
-  // As it was typed: other systems do not normalize.
+  // As typed: other systems do not normalize.
   const message = Buffer.from(password)
   switch (hash.kind) {
     case 'argon2': {

@@ -11,14 +11,14 @@ export const DEFAULT_HASH_COST: HashCost = { memory: 19_456, passes: 2 }
 /** The least memory of one lane, in KiB (RFC 9106 section 3.1). */
 export const HASH_MEMORY_MIN = 8
 
-/** The most that a stored hash may ask of a sign-in: 256 MiB and ten passes. */
+/** Maximum cost of a stored hash: 256 MiB and ten passes. */
 export const HASH_MEMORY_LIMIT = 262_144
 export const HASH_PASSES_LIMIT = 10
 
 /** The equal choices of OWASP's Password Storage Cheat Sheet: KiB for one pass, for two, and so on. */
 const SAFE_MEMORY = [47_104, 19_456, 12_288, 9_216, 7_168] as const
 
-/** The memory in KiB that this number of passes needs at least to be safe. More passes than the last choice need as much as it. */
+/** Minimum safe memory in KiB for this number of passes. More passes than the last choice need as much as it. */
 export function findSafeMemory(passes: number): number {
   return SAFE_MEMORY[passes - 1] ?? SAFE_MEMORY[4]
 }

@@ -38,7 +38,7 @@ export function buildHashThreads(
     execArgv: [],
     recordTiming: false,
   })
-  // A thread failed without work: as it started, so what waits for it would wait for ever.
+  // A thread that fails at its start has no work, so the waiting work must be rejected.
   pool.on('error', () => void pool.destroy())
   return async (work) => Buffer.from(await pool.run(work))
 }

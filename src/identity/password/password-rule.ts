@@ -2,7 +2,7 @@ import { invalidField } from '../../http/problem/problem.ts'
 import { isCommonPassword } from './common-password.ts'
 import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
 
-/** The user whose password it is to be. */
+/** The owner of the new password. */
 export interface PasswordOwner {
   email: string
   name: string | null
@@ -51,7 +51,7 @@ export function checkNewPassword(password: string, { path, owner }: { path: stri
   if (fault) throw invalidField(path, fault.code, fault.message)
 }
 
-/** Whether little is left of a password without the words of its owner and of the service. */
+/** Whether too little of a password is left without the words of its owner and of the service. */
 function isPersonal(password: string, { email, name }: PasswordOwner): boolean {
   const folded = password.toLowerCase()
   const words = [...SERVICE_WORDS, ...listWords(email), ...listWords(name ?? '')].sort((a, b) => b.length - a.length)

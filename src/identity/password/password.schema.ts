@@ -1,7 +1,7 @@
 import { Type } from '../../http/shape/schema-type.ts'
 import { PASSWORD_LENGTH_LIMIT, PASSWORD_LENGTH_MIN } from './password.ts'
 
-/** A password that is to be set (docs/contract/sessions.md#password-rules). */
+/** A new password (docs/contract/sessions.md#password-rules). */
 export const NewPasswordSchema = Type.String({
   minLength: PASSWORD_LENGTH_MIN,
   maxLength: PASSWORD_LENGTH_LIMIT,

@@ -22,10 +22,10 @@ describe('password hashes', () => {
 
   test('are PHC strings with the parameters of OWASP by default and a random salt', async () => {
     const passwords = buildPasswordHashing(DEFAULT_HASH_COST, systemRandom)
-    const [one, other] = await Promise.all([passwords.hash('same'), passwords.hash('same')])
-    expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
-    expect(one).not.toBe(other)
-    expect(passwords.isStale(one)).toBe(false)
+    const [hash, other] = await Promise.all([passwords.hash('same'), passwords.hash('same')])
+    expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+    expect(hash).not.toBe(other)
+    expect(passwords.isStale(hash)).toBe(false)
   })
 
   test('of a program with other parameters still match, and are reported as stale', async () => {

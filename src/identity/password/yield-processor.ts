@@ -9,6 +9,6 @@ export function yieldProcessor(lower: typeof setPriority = setPriority): void {
   try {
     lower(0, constants.priority.PRIORITY_LOW)
   } catch {
-    // A sign-in that takes its share of the processor is better than none.
+    // Without this right, sign-ins compete for the processor.
   }
 }

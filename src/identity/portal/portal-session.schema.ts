@@ -89,7 +89,7 @@ export const EndPortalSessionBody = named(
   ),
 )
 
-/** An opened session: what its page needs to know of it. */
+/** An opened session, as its page needs it. */
 export const OpenedPortalSession = named(
   'OpenedPortalSession',
   Type.Object({

@@ -94,14 +94,14 @@ test('a session is revoked in its account alone, once, and not after its end', a
 })
 
 test('an account counts its sessions that have not ended', async () => {
-  const [one, two] = [await make(), await make(), await make(other)]
+  const [first, second] = [await make(), await make(), await make(other)]
   expect([await count(), await count(other), await count(newId())]).toEqual([2, 1, undefined])
   expect([await count(account, madeAfter(59_999)), await count(account, madeAfter(60_000))]).toEqual([2, 0])
-  await revokePortalSessionRow(db, { id: one!.made.id, account, now: MADE_AT })
+  await revokePortalSessionRow(db, { id: first!.made.id, account, now: MADE_AT })
   expect(await count()).toBe(1)
   await rows.set('account', account, { deleted_at: MADE_AT })
   expect(await count()).toBeUndefined()
-  expect(two!.made.account).toBe(account)
+  expect(second!.made.account).toBe(account)
 })
 
 test('sessions that expired before an instant are deleted in batches, the oldest first', async () => {

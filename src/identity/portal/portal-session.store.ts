@@ -56,15 +56,15 @@ const countLiving = countBehindLock<{ living: number }, { account: string; now: 
 })
 
 /**
- * Locks an account until the transaction ends, and counts its links and sessions that have not ended. Undefined when there is
- * no such account.
+ * Locks an account until the transaction ends, and counts its open links and sessions. Undefined for an unknown
+ * account.
  */
 export async function countLivingSessions(db: Database, account: string, now: Date): Promise<number | undefined> {
   const [row] = await countLiving(db, { account, now })
   return row?.living
 }
 
-/** A portal session that is to be, with its link. */
+/** A new portal session, with its link. */
 type NewPortalSession = Pick<
   PortalSessionRecord,
   'id' | 'account' | 'apiKeyId' | 'role' | 'externalUser' | 'returnUrl' | 'lifetimeSeconds' | 'expiresAt'

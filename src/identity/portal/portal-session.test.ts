@@ -227,11 +227,11 @@ describe('a session', () => {
     expect(made.status).toBe(201)
     for (const account of [other, undefined])
       expect((await developer.call('POST', HOOKS, { url, account, is_global: account === undefined })).status).toBe(403)
-    for (const one of [viewer, developer]) {
-      expect((await one.call('GET', `${HOOKS}/${made.body.data.document_id}`)).status).toBe(200)
-      expect((await one.call('GET', `${HOOKS}/${foreign.id}`)).status).toBe(404)
-      expect((await one.call('GET', `/api/v3/identity/account/${mine}/limit`)).status).toBe(200)
-      expect((await one.call('GET', `/api/v3/identity/account/${other}/limit`)).status).toBe(404)
+    for (const caller of [viewer, developer]) {
+      expect((await caller.call('GET', `${HOOKS}/${made.body.data.document_id}`)).status).toBe(200)
+      expect((await caller.call('GET', `${HOOKS}/${foreign.id}`)).status).toBe(404)
+      expect((await caller.call('GET', `/api/v3/identity/account/${mine}/limit`)).status).toBe(200)
+      expect((await caller.call('GET', `/api/v3/identity/account/${other}/limit`)).status).toBe(404)
     }
     const accounts = new Set((await developer.call('GET', HOOKS)).body.data.map((row: Json) => row.account))
     expect(accounts).toEqual(new Set([mine]))
@@ -322,17 +322,17 @@ describe('a session', () => {
 
   test('has Idempotency-Keys and limits of its own, so that two under one key do not meet', async () => {
     const { call } = await makeKey()
-    const [one, two] = [await openSession(call), await openSession(call)]
+    const [first, second] = [await openSession(call), await openSession(call)]
     const body = { url: `${fixture.receiver.origin}/same`, account: mine }
     const headers = { 'idempotency-key': 'same-key' }
-    const answers = [await one.call('POST', HOOKS, body, headers), await two.call('POST', HOOKS, body, headers)]
+    const answers = [await first.call('POST', HOOKS, body, headers), await second.call('POST', HOOKS, body, headers)]
     expect(answers.map(({ status }) => status)).toEqual([201, 201])
     expect(answers[0]?.body.data.document_id).not.toBe(answers[1]?.body.data.document_id)
     expect(answers[1]?.headers['idempotency-replayed']).toBeUndefined()
     const left = (answer: TestAnswer) => Number(/"caller";r=(\d+)/.exec(String(answer.headers.ratelimit))?.[1])
-    const before = left(await two.call('GET', HOOKS))
-    await one.call('GET', HOOKS)
-    expect(left(await two.call('GET', HOOKS))).toBe(before - 1)
+    const before = left(await second.call('GET', HOOKS))
+    await first.call('GET', HOOKS)
+    expect(left(await second.call('GET', HOOKS))).toBe(before - 1)
   })
 })
 
@@ -340,7 +340,7 @@ describe('a session ends', () => {
   /** Each ending, with what it needs of the session. */
   const endings: [
     string,
-    (one: { key: Awaited<ReturnType<typeof makeKey>>; account: string; id: string; token: string }) => unknown,
+    (session: { key: Awaited<ReturnType<typeof makeKey>>; account: string; id: string; token: string }) => unknown,
   ][] = [
     ['by hand', ({ key, account, id }) => key.call('DELETE', `${pathOf(account)}/${id}`)],
     ['as its end user leaves', ({ token }) => fixture.app.anonymous('POST', END, { token })],

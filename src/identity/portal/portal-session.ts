@@ -24,7 +24,7 @@ const LINK_SECONDS = 120
 /** Lifetime of an opened session where the platform asks for none, in seconds. */
 const DEFAULT_LIFETIME_SECONDS = 3_600
 
-/** Links and sessions of one account that have not ended. */
+/** Maximum number of open links and sessions of one account. */
 const LIVING_LIMIT = 1_000
 
 /** Dependencies of the operations on portal sessions. */

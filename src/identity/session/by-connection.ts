@@ -11,7 +11,9 @@ export interface ProvenByConnection {
   locked?: AccountName
 }
 
-/** The refusal of a way in that an account closed to its members (docs/contract/connections.md#closed-ways-in). */
+/**
+ * The refusal of a sign-in method that an account closed to its members (docs/contract/connections.md#closed-ways-in).
+ */
 export function buildConnectionRequired(connection: ConnectionId): Problem {
   const start = `/api/v3/auth/login/oauth/${connection}`
   return new Problem('connection_required', 'Your account signs its members in by its own provider. Sign in there.', {

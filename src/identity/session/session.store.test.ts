@@ -112,15 +112,15 @@ describe('a session', () => {
   })
 
   test('ends by its refresh token for its user alone, with those opened from it', async () => {
-    const [one, beside] = [await open(), await open()]
-    const child = await open({ parentId: one.session.id })
+    const [opened, beside] = [await open(), await open()]
+    const child = await open({ parentId: opened.session.id })
     const end = (tokenHash: Buffer, userId: UserId, isFamily = false) =>
       inTransaction(db, (tx) => revokeTokenTree(tx, { tokenHash, userId, isFamily, now: at(1) }))
-    const idsOf = (...sessions: (typeof one)[]) => sessions.map(({ session }) => session.id).toSorted()
-    expect(await end(one.tokenHash, other)).toEqual([])
-    expect(await isRevoked(one.session.id)).toBe(false)
+    const idsOf = (...sessions: (typeof opened)[]) => sessions.map(({ session }) => session.id).toSorted()
+    expect(await end(opened.tokenHash, other)).toEqual([])
+    expect(await isRevoked(opened.session.id)).toBe(false)
     expect(await end(child.tokenHash, user)).toEqual(idsOf(child))
-    expect((await end(child.tokenHash, user, true)).toSorted()).toEqual(idsOf(one))
+    expect((await end(child.tokenHash, user, true)).toSorted()).toEqual(idsOf(opened))
     expect(await isRevoked(beside.session.id)).toBe(false)
   })
 

@@ -79,7 +79,7 @@ export interface NewRefreshToken {
   expiresAt: Date
 }
 
-/** A session that is to be. */
+/** A new session. */
 type NewSession = Omit<SessionRecord, 'client' | 'lastUsedAt' | 'revokedAt' | 'createdAt' | 'updatedAt'> & { now: Date }
 
 const insert = closingStatement<

@@ -246,7 +246,7 @@ describe('authentication', () => {
   })
 
   test('accepts a session only with its user and an unexpired JWT', async () => {
-    const [one, other] = [await user(), await user()]
+    const [first, other] = [await user(), await user()]
     const authenticate = buildAuthenticate({
       db: app.db,
       clock: app.clock,
@@ -255,13 +255,13 @@ describe('authentication', () => {
       cache: buildCallerCache(() => false),
       findPermissionsOf,
     })
-    expect(await authenticate(`Bearer ${one.token}`)).toMatchObject({ userId: one.user.id, apiKeyId: null })
+    expect(await authenticate(`Bearer ${first.token}`)).toMatchObject({ userId: first.user.id, apiKeyId: null })
     await app.db
       .updateTable('session')
       .set({ user: other.user.id })
-      .where('document_id', '=', one.session.sessionId)
+      .where('document_id', '=', first.session.sessionId)
       .execute()
-    expect(await authenticate(`Bearer ${one.token}`)).toBeUndefined()
+    expect(await authenticate(`Bearer ${first.token}`)).toBeUndefined()
     expect(await authenticate(`Bearer ${other.token}`)).toBeDefined()
     app.clock.advance(3_605_000)
     expect(await authenticate(`Bearer ${other.token}`)).toBeUndefined()

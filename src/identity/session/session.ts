@@ -121,7 +121,7 @@ export async function issueSession(
     amr?: readonly AuthMethod[]
     /** Default: that of the parent, else the one of `amr` (`rateMethods`). */
     acr?: string
-    /** When the user proved its identity. Default: that of the parent, else now. */
+    /** Time at which the user proved its identity. Default: that of the parent, else now. */
     authTime?: Date
     now: Date
   },

@@ -10,6 +10,8 @@ import { MailAccepted } from '../user/password/link.routes.ts'
 import { LinkTokenSchema } from '../user/user.schema.ts'
 import { completeSignUp, prepareSignUp, requestSignUp, type SignUpDeps } from './sign-up.ts'
 
+const OF_SIGN_UP = { method: 'POST', accountScope: 'none', access: 'public', strictRateLimit: true } as const
+
 const SignUpBody = named(
   'SignUp',
   Type.Object({ email: Type.String({ format: 'email', maxLength: 254 }) }, { additionalProperties: false }),
@@ -27,13 +29,10 @@ const ConfirmSignUpBody = named(
 export const signUpRoutes: Routes<SignUpDeps> = [
   defineRoute(
     {
-      method: 'POST',
+      ...OF_SIGN_UP,
       path: '/api/v3/auth/sign-up',
       resource: 'sign-up',
       action: 'request',
-      accountScope: 'none',
-      access: 'public',
-      strictRateLimit: true,
       status: 202,
       summary: 'Ask for a link to sign up',
       description:
@@ -57,13 +56,10 @@ export const signUpRoutes: Routes<SignUpDeps> = [
   ),
   defineRoute(
     {
-      method: 'POST',
+      ...OF_SIGN_UP,
       path: '/api/v3/auth/sign-up/confirm',
       resource: 'login',
       action: 'sign-up',
-      accountScope: 'none',
-      access: 'public',
-      strictRateLimit: true,
       summary: 'Sign up by the link of a mail',
       description:
         'Registers the user with this password and an account of its own, and signs it in. The address counts as verified.',

@@ -31,7 +31,7 @@ beforeAll(async () => {
   closed = await createTestApp({ env, ...shared })
 })
 afterAll(async () => {
-  for (const one of [closed, invited, other, app]) await one[Symbol.asyncDispose]()
+  for (const service of [closed, invited, other, app]) await service[Symbol.asyncDispose]()
 })
 
 let count = 0
@@ -199,13 +199,13 @@ describe('a limit of open sign-ups', () => {
   test('of an address is not shown, also with parallel requests, and counts a known address alike', async () => {
     const [{ email, from }, known] = [newcomer(), { ...newcomer() }]
     await createUserWithPassword(app, { email: known.email }, PASSWORD)
-    for (const one of [{ email, from }, known]) {
+    for (const asker of [{ email, from }, known]) {
       const requests = Array.from({ length: ADDRESS_LIMIT + 3 }, (_, at) =>
-        ask(one.email, { 'x-forwarded-for': `10.200.${at}.${count}` }, at % 2 ? app : other),
+        ask(asker.email, { 'x-forwarded-for': `10.200.${at}.${count}` }, at % 2 ? app : other),
       )
       const statuses = (await Promise.all(requests)).map(({ status }) => status)
       expect(statuses).toEqual(Array(ADDRESS_LIMIT + 3).fill(202))
-      expect(await readMails(app, one.email)).toHaveLength(ADDRESS_LIMIT)
+      expect(await readMails(app, asker.email)).toHaveLength(ADDRESS_LIMIT)
     }
     app.clock.advance(SIGN_UP_LIFETIME_MS)
     await ask(email, from)

@@ -28,7 +28,7 @@ export const SIGN_UP_LIFETIME_MS = 3_600_000
 /** The page of the link of a sign-up. */
 export const SIGN_UP_CONFIRM = '/auth/sign-up/confirm'
 
-/** Who may sign up with e-mail and password: `SIGN_UP` and `SIGN_UP_EMAIL_DOMAINS`. */
+/** Rule for sign-ups with e-mail and password: `SIGN_UP` and `SIGN_UP_EMAIL_DOMAINS`. */
 export interface SignUpRules {
   mode: 'closed' | 'invited' | 'open'
   /** Domains of the allowed addresses, in lower case; none for all. */
@@ -43,7 +43,7 @@ export interface SignUpDeps extends LinkDeps, PasswordDeps, SessionDeps, Registr
 /** Outcome of a request. For the audit log only: the caller gets one answer for all of them. */
 export type SignUpResult = 'sent' | 'known' | 'not_invited' | 'too_many'
 
-/** Checks that somebody may sign up. Throws 403 `sign_up_closed`. */
+/** Checks that sign-up is open. Throws 403 `sign_up_closed`. */
 export function checkSignUpOpen({ signUp }: Pick<SignUpDeps, 'signUp'>): void {
   if (signUp.mode !== 'closed') return
   throw new Problem('sign_up_closed', 'Nobody can sign up here. Ask an administrator for an invitation.', {
@@ -152,7 +152,7 @@ export interface CompletedSignUp {
 
 /**
  * Registers the user of a sign-up whose link proved the address, and opens its first session, in the caller's
- * transaction. Every link of the address is used up. Of two concurrent confirmations one succeeds. Throws 409 when the
+ * transaction. Every link of the address is spent. Of two concurrent confirmations one succeeds. Throws 409 when the
  * address is taken by a concurrent request.
  */
 export async function completeSignUp(

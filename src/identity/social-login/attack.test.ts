@@ -233,8 +233,8 @@ describe('login CSRF', () => {
   test('lets two tabs of one browser finish', async () => {
     t.seat('google', { sub: someone() })
     const browser = t.browser()
-    const [one, other] = [await t.reachCallback(browser, 'google'), await t.reachCallback(browser, 'github')]
-    expect((await browser.get(redirectUrlOf(one), json)).status).toBe(200)
+    const [callback, other] = [await t.reachCallback(browser, 'google'), await t.reachCallback(browser, 'github')]
+    expect((await browser.get(redirectUrlOf(callback), json)).status).toBe(200)
     t.seat('github', { sub: someone() })
     expect((await browser.get(redirectUrlOf(other), json)).status).toBe(200)
   })

@@ -48,7 +48,7 @@ ${renderManualStep(texts, next, parameters)}
   return buildPage({ brand, texts, title: texts.say('bridge.title'), content, scripts: [BRIDGE_SCRIPT] })
 }
 
-/** The failures that the page has words for; the script shows one of them. */
+/** The failures with a text; the script shows one of them. */
 const FAILURES: readonly { code: string; cause?: string }[] = [
   { code: 'unknown' },
   { code: 'social_login_failed' },

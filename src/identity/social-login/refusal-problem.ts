@@ -14,7 +14,7 @@ export type Refusal =
   | 'code_expired'
   | 'verifier_wrong'
 
-/** The reasons that a user can do something about; all others have one text. */
+/** The reasons with a remedy for the user; all others have one text. */
 const TOLD: Partial<Record<Refusal, ['email_required' | 'email_not_verified' | 'identity_not_linked', string]>> = {
   email_missing: [
     'email_required',
@@ -35,7 +35,10 @@ export const CAUSES = ['declined', 'disabled', 'expired', 'not_admitted', 'other
 
 type Cause = (typeof CAUSES)[number]
 
-/** The account of a connection does not admit a person. The answer does not say why: the provider is in other hands. */
+/**
+ * The account of a connection does not admit a person. The answer gives no reason, because the platform does not
+ * control the provider.
+ */
 const NOT_ADMITTED = {
   path: 'code',
   code: 'not_admitted',
@@ -45,7 +48,7 @@ const NOT_ADMITTED = {
 /** The cause of a refusal, the parameter of the callback that shows it, and a sentence. */
 const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: string }>> = {
   denied: { path: 'error', code: 'declined', message: 'says that the user or the provider declined' },
-  // The user has proven the identity: whether its own user is disabled is no secret from it.
+  // The user has proven the identity, so the answer may say that its user is disabled.
   disabled: { path: 'code', code: 'disabled', message: 'proves a user who is disabled here; ask an administrator' },
   state_expired: { path: 'state', code: 'expired', message: 'has expired; start again' },
   foreign_browser: {

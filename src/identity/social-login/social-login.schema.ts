@@ -114,7 +114,7 @@ export const CreateIdentityBody = named(
   ),
 )
 
-/** An identity as its user sees it. The subject stays inside: it names the user at the provider. */
+/** An identity as its user sees it. The subject is not shown: it names the user at the provider. */
 export const IdentityRow = named(
   'Identity',
   Type.Object({

@@ -181,10 +181,10 @@ describe('the new profile', () => {
 
   test('is made once by two first sign-ins at the same time', async () => {
     t.seat('google', { sub: someone() })
-    const [one, other] = [t.browser(), t.browser()]
-    const steps = [await t.reachCallback(one, 'google'), await t.reachCallback(other, 'google')]
+    const [browser, other] = [t.browser(), t.browser()]
+    const steps = [await t.reachCallback(browser, 'google'), await t.reachCallback(other, 'google')]
     const answers = await Promise.all([
-      one.get(redirectUrlOf(steps[0]!), 'application/json'),
+      browser.get(redirectUrlOf(steps[0]!), 'application/json'),
       other.get(redirectUrlOf(steps[1]!), 'application/json'),
     ])
     expect(answers.map(({ status }) => status)).toEqual([200, 200])

@@ -39,7 +39,7 @@ export interface FlowDeps {
   baseUrl: () => string
 }
 
-/** Open sign-ins of one connection: each keeps a row for ten minutes, for whoever asks. */
+/** Maximum number of open sign-ins of one connection: each keeps a row for ten minutes, and anybody can start one. */
 const OPEN_FLOWS_LIMIT = 5_000
 
 const buildUnknown = () =>
@@ -183,10 +183,10 @@ export interface Callback {
   now: Date
 }
 
-/** A flow, or why the callback has none. `flow` is set where the refusal may be reported to its `redirect_url`. */
+/** A flow, or the reason for none. `flow` is set where the refusal may be reported to its `redirect_url`. */
 export type FoundFlow = { flow: LoginFlow } | { reason: FlowRefusal; flow?: LoginFlow }
 
-/** Looks at the flow of a callback without consuming it. */
+/** Reads the flow of a callback without consuming it. */
 export async function inspectFlow(deps: FlowDeps, db: Database, callback: Callback): Promise<FoundFlow> {
   const { provider, now } = callback
   const state = readState(deps.keyring, callback.state, { provider, now })

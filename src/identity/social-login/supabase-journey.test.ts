@@ -61,8 +61,8 @@ const finish = (browser: TestBrowser, callback: string) =>
 
 describe('social login with the supabase engine', () => {
   test('registers a user once, and finds the same user the next time', async () => {
-    const [one, other] = [buildTestBrowser(app), buildTestBrowser(app)]
-    const first = await finish(one, await reachCallback(one))
+    const [browser, other] = [buildTestBrowser(app), buildTestBrowser(app)]
+    const first = await finish(browser, await reachCallback(browser))
     const second = await finish(other, await reachCallback(other))
     expect(first.body.data).toMatchObject({
       is_new_user: true,
@@ -70,7 +70,7 @@ describe('social login with the supabase engine', () => {
       account: { name: 'Ada Lovelace' },
     })
     expect(second.body.data).toMatchObject({ is_new_user: false, user: first.body.data.user })
-    expect(one.cookies.has('signalbox_session')).toBe(true)
+    expect(browser.cookies.has('signalbox_session')).toBe(true)
   })
 
   test('shows the bridge page, leads deep links back with tokens, and a denial with an error', async () => {

@@ -25,7 +25,7 @@ export interface Continuation {
 }
 
 /**
- * How a browser continues after a sign-in (docs/contract/social-login.md#web-continuation). Only the browser that
+ * Continues in the browser after a sign-in (docs/contract/social-login.md#web-continuation). Only the browser that
  * started the flow gets the session: for an unbound flow, the tokens are only in the answer.
  */
 export async function continueOnWeb(

@@ -51,8 +51,8 @@ test.each([
 })
 
 test('the session of another user is none', async () => {
-  const [one, other] = [await open(), await open()]
-  expect(await claim({ ...one, userId: other.userId }, randomBytes(32))).toBeUndefined()
+  const [session, other] = [await open(), await open()]
+  expect(await claim({ ...session, userId: other.userId }, randomBytes(32))).toBeUndefined()
 })
 
 test('nonces of tokens that expired before an instant are deleted in batches, the oldest first, and no others', async () => {

@@ -143,7 +143,7 @@ describe('the family of a session', () => {
     const sibling = (await sso.exchange(await sso.mint(user))).body.jwt
     const answer = await sso.app.callAs(jwt)('POST', REVOKE, { family: true })
     expect(answer.body.data).toEqual({ revoked: 3 })
-    for (const one of [user.jwt, jwt, sibling]) expect(await sso.isAccepted(one)).toBe(false)
+    for (const token of [user.jwt, jwt, sibling]) expect(await sso.isAccepted(token)).toBe(false)
   })
 
   test('stays when an app signs out alone', async () => {
@@ -159,11 +159,11 @@ describe('the family of a session', () => {
     await sso.app.admin('POST', '/api/v3/identity/user', { email, password })
     const login = async () =>
       (await sso.app.anonymous('POST', '/api/v3/auth/login/local', { email, password })).body.data.jwt as string
-    const [one, other] = [await login(), await login()]
-    const { redirect_url } = (await sso.start(one, { target_url: TARGET })).body.data
+    const [first, other] = [await login(), await login()]
+    const { redirect_url } = (await sso.start(first, { target_url: TARGET })).body.data
     const { jwt } = (await sso.exchange(new URL(redirect_url).searchParams.get('sso_token'))).body
     await sso.app.callAs(jwt)('POST', REVOKE, { family: true })
-    expect([await sso.isAccepted(one), await sso.isAccepted(jwt), await sso.isAccepted(other)]).toEqual([
+    expect([await sso.isAccepted(first), await sso.isAccepted(jwt), await sso.isAccepted(other)]).toEqual([
       false,
       false,
       true,

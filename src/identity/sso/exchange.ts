@@ -22,7 +22,7 @@ export type ExchangeRefusal =
   | 'user_inactive'
   | 'replayed'
 
-/** A session that was opened by a handshake. */
+/** A session opened by a handshake. */
 export interface Exchanged {
   kind: 'exchanged'
   issued: IssuedSession
@@ -40,7 +40,7 @@ export interface RefusedExchange {
 /** An id without a row: a refused token is looked up in the database like any other. */
 const NO_ROW = '00000000-0000-0000-0000-000000000000'
 
-/** Keyed by the nonce: one token has more than one encoding, and one nonce serves once in whichever token. */
+/** Keyed by the nonce: a token has several encodings, and a nonce is valid once, in any token. */
 function hashNonce(nonce: string): Buffer {
   return createHash('sha256').update(nonce).digest()
 }

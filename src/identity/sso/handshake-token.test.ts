@@ -143,8 +143,8 @@ describe('properties', () => {
       fc.property(
         fc.string({ unit: anyCharacter, maxLength: 400 }),
         fc.string({ unit: anyCharacter }),
-        (one, other) => {
-          for (const text of [one, `${one}.${other}.${one}`, ['e30', other, one].join('.')])
+        (part, other) => {
+          for (const text of [part, `${part}.${other}.${part}`, ['e30', other, part].join('.')])
             expect(verify(text).ok).toBe(false)
         },
       ),

@@ -6,7 +6,7 @@ import { isOwnIssuer, type SessionKeys, verifySessionToken } from '../session/to
 import { readNextPath } from './next-path.ts'
 import { isTarget, type OwnSite, type TargetRules } from './target.ts'
 
-/** Lifetime of a handshake token, and the longest that is accepted (docs/contract/sso.md#handshake-token). */
+/** Lifetime of a handshake token, and maximum accepted lifetime (docs/contract/sso.md#handshake-token). */
 export const HANDSHAKE_SECONDS = 60
 
 /** Tolerance for clock skew between issuers and this process. */

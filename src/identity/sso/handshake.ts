@@ -9,7 +9,7 @@ import { encodeNonce, HANDSHAKE_SECONDS, signHandshake } from './handshake-token
 import { readNextPath } from './next-path.ts'
 import { isSameSite, readTarget } from './target.ts'
 
-/** Where the browser continues. */
+/** URL at which the browser continues. */
 export interface StartedHandshake {
   sessionId: SessionId
   /** The origin of the target. */

@@ -24,7 +24,7 @@ export const StartHandshakeBody = named(
   ),
 )
 
-/** Where the browser continues (docs/contract/sso.md#handshake). */
+/** URL at which the browser continues (docs/contract/sso.md#handshake). */
 export const HandshakeRow = named(
   'Handshake',
   Type.Object({
@@ -36,7 +36,7 @@ export const HandshakeRow = named(
 
 export const ExchangeBody = named(
   'ExchangeHandshake',
-  // Without limits of its own: every text that is no valid token gets the same answer.
+  // Without limits of its own: every text other than a valid token gets the same answer.
   Type.Object({ token: Type.String({ description: 'The value of `sso_token`.' }) }, { additionalProperties: false }),
 )
 

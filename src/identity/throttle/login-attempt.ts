@@ -59,8 +59,7 @@ export function chargeAttempt(db: Database, attempt: LoginAttempt): Promise<Char
 }
 
 /**
- * As `chargeAttempt`, for the password of a user who is signed in. Returns until when the attempt has to wait; undefined
- * when it was counted.
+ * As `chargeAttempt`, for the password of a signed-in user. Returns the end of the wait; undefined when it was counted.
  */
 export function chargeOwnAttempt(db: Database, attempt: UserAttempt): Promise<Date | undefined> {
   return chargeKnown(db, { key: userKeyOf(attempt), now: attempt.now, decide: decideAttempt })

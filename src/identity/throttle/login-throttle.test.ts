@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   ADDRESS_RULE,
-  buildFreshState,
   countFailure,
   decideAttempt,
   EMAIL_RULE,
@@ -19,6 +18,12 @@ import {
 
 const START = new Date('2026-09-11T12:00:00.000Z')
 const inMs = (ms: number) => new Date(START.getTime() + ms)
+const buildFreshState = (now: Date): ThrottleState => ({
+  failures: 0,
+  lastFailureAt: now,
+  waitUntil: null,
+  turnAt: null,
+})
 const fresh = (): ThrottleStates => ({
   address: buildFreshState(START),
   email: buildFreshState(START),

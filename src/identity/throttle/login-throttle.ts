@@ -21,11 +21,11 @@ export interface ThrottleState {
 
 /** The thresholds for delays and locks of a subject. */
 export interface ThrottleRule {
-  /** From this many failures on, each one delays the next attempt: 1 s, 2 s, 4 s ... */
+  /** Number of failures from which each one delays the next attempt: 1 s, 2 s, 4 s ... */
   delayAfter: number
   /** The longest delay. */
   delayLimitMs: number
-  /** From this many failures on, each one locks the subject for `LOCK_MS`; null for never. */
+  /** Number of failures from which each one locks the subject for `LOCK_MS`; null for never. */
   lockAfter: number | null
 }
 
@@ -38,7 +38,7 @@ export const ADDRESS_RULE: ThrottleRule = { delayAfter: 20, delayLimitMs: 60_000
 /** An attacker can fail with any e-mail address, from many network addresses, so it is never locked. */
 export const EMAIL_RULE: ThrottleRule = { delayAfter: 5, delayLimitMs: 30_000, lockAfter: null }
 
-/** Codes are short. Only who knows the password can fail with them, so the user may be locked: a stranger cannot do it. */
+/** Codes are short. Only somebody with the password can fail with them, so a stranger cannot lock the user. */
 const FACTOR_RULE: ThrottleRule = { delayAfter: 5, delayLimitMs: 60_000, lockAfter: 10 }
 
 export const LOCK_MS = 15 * 60_000
@@ -62,11 +62,6 @@ const RULES: Record<Subject, ThrottleRule> = { address: ADDRESS_RULE, email: EMA
 export type AttemptDecision =
   | { kind: 'made'; states: ThrottleStates }
   | { kind: 'waits'; until: Date; states: Partial<ThrottleStates> }
-
-/** The state of a subject without failures. */
-export function buildFreshState(now: Date): ThrottleState {
-  return { failures: 0, lastFailureAt: now, waitUntil: null, turnAt: null }
-}
 
 /** The end of a subject's wait; undefined when there is none. */
 export function findWait(state: ThrottleState, now: Date): Date | undefined {

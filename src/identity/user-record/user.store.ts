@@ -157,7 +157,7 @@ export async function insertUser(db: Database, row: NewUser): Promise<UserWithRo
   return inserted
 }
 
-/** A user that is to be, with the roles of these ids alone. */
+/** A new user, with the roles of these ids alone. */
 interface NewCheckedUser {
   id: UserId
   email: string

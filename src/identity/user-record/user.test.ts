@@ -150,16 +150,16 @@ describe('changing a user', () => {
   })
 
   test('a new address is unverified and must be free; another case of the same address is accepted', async () => {
-    const [one, other] = [await createUser(), await createUser()]
+    const [user, other] = [await createUser(), await createUser()]
     const verifiedAt = new Date(app.clock.now())
     await app.db
       .updateTable('user')
       .set({ email_verified_at: verifiedAt })
-      .where('document_id', '=', one.document_id)
+      .where('document_id', '=', user.document_id)
       .execute()
-    const path = `${USERS}/${one.document_id}`
+    const path = `${USERS}/${user.document_id}`
     expect(await asRoot('PATCH', path, { email: other.email })).toMatchObject({ status: 409 })
-    const cased = await asRoot('PATCH', path, { email: one.email.toUpperCase() })
+    const cased = await asRoot('PATCH', path, { email: user.email.toUpperCase() })
     expect(cased.body.data.email_verified_at).toBe(verifiedAt.toISOString())
     const moved = await asRoot('PATCH', path, { email: email() })
     expect(moved.body.data.email_verified_at).toBeNull()

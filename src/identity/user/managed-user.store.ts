@@ -11,7 +11,7 @@ export interface ManagedUser extends UserWithRoles {
   /** The names of `roles`, in the same order. */
   roleNames: string[]
   holdings: Holdings
-  /** The account that the user belongs to alone, because a connection of it knows the user. */
+  /** The only account that the user may belong to, because a connection of it knows the user. */
   connectedAccount: AccountId | null
   /** Whether an account closed its ways in to members with the address of this user, who keeps them by its roles alone. */
   isExempt: boolean
@@ -23,7 +23,7 @@ export interface ManagedUser extends UserWithRoles {
 
 /** Further facts that decide on a change of a user. */
 export interface UserQuestion {
-  /** The ids of the roles that the user is to have. */
+  /** The ids of the new roles of the user. */
   roles?: readonly string[]
   /** The name of a role that must keep an active holder: when the user has it, and it is not among `roles`. */
   keptRole?: string

@@ -62,7 +62,7 @@ async function prepareUpdate(
 
 const changedOf = (user: Pick<UserWithRoles, 'id'>) => [{ id: user.id, account: null }]
 
-/** What a change can set. */
+/** Columns that a change can set. */
 const SETTABLE = ['email', 'name', 'roles'] as const
 
 const OF_USER = { resource: 'user', accountScope: 'none', data: UserRow } as const

@@ -255,7 +255,7 @@ async function changeLocked(db: Database, user: ManagedUser, change: UserChange)
   return applyUserChange(user, change)
 }
 
-/** Of a user loaded with `roles: []`. The lock on the user blocks assignments: who is no administrator stays so. */
+/** Of a user loaded with `roles: []`. The lock on the user blocks assignments, so it cannot become an administrator. */
 function checkNotLastAdministrator(user: ManagedUser): void {
   if (user.roleNames.includes(ADMINISTRATOR_ROLE)) checkAdministratorRemains(user)
 }

@@ -3,7 +3,7 @@ import { CLAIMS_OF_SCOPES } from './account-claims.ts'
 /** The classes of a sign-in (docs/contract/sessions.md#how-a-user-signed-in). */
 export const ACR_VALUES = ['aal1', 'aal2'] as const
 
-/** One request for a claim (OpenID Connect Core section 5.5.1): null asks for it without more. */
+/** One request for a claim (OpenID Connect Core section 5.5.1); null is one without conditions. */
 type ClaimRequest = null | { essential?: unknown; value?: unknown; values?: unknown }
 
 /** The parameter `claims`: the requested claims of the ID token and of userinfo. */
@@ -56,7 +56,7 @@ export function limitAskedClaims(claims: AskedClaims, scopes: readonly string[])
   }
 }
 
-/** The classes of a sign-in of which the request needs one; undefined when it needs none. Pure. */
+/** The classes of a sign-in that the request accepts; undefined when it accepts any. Pure. */
 export function findNeededAcrs(claims: AskedClaims): readonly unknown[] | undefined {
   const asked = isObject(claims.id_token) ? claims.id_token.acr : undefined
   if (!isObject(asked) || asked.essential !== true) return undefined

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../base/html.ts'
 
-/** The page of the apps that a user allows something. */
+/** The page of the apps with access to the account of a user. */
 export const APPS = '/auth/apps'
 
 /** Path prefix of the logos of apps, followed by the id of the client. */

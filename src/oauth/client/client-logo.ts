@@ -26,7 +26,9 @@ function startsWith(body: Buffer, at: number, signature: Buffer): boolean {
   return body.subarray(at, at + signature.length).equals(signature)
 }
 
-/** The media type of an image by its first bytes; undefined for anything else. What its sender calls it does not count. Pure. */
+/**
+ * The media type of an image by its first bytes, whatever type its sender declares; undefined for anything else. Pure.
+ */
 function findMediaType(body: Buffer): string | undefined {
   return SIGNATURES.find(({ isOne }) => isOne(body))?.mediaType
 }

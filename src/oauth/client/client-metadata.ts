@@ -46,7 +46,7 @@ function toMetadata(client: ClientRecord, secrets: string): AdapterPayload {
   }
 }
 
-/** Checks of a client that registers itself what the bodies of the API check of any other. Pure. Throws 422. */
+/** Checks a client that registers itself as the bodies of the API check any other. Pure. Throws 422. */
 function checkRegistration({ name, redirectUris, postLogoutRedirectUris, backchannelLogoutUri }: ClientRecord): void {
   if (!isLine(name, NAME_LENGTH_LIMIT))
     throw invalidField('client_name', 'name', `must be one line of at most ${NAME_LENGTH_LIMIT} characters`)

@@ -49,7 +49,7 @@ beforeEach(async () => {
 const keyed = (body: object = {}) =>
   fixture.client({ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [keys.jwk] }, ...body })
 
-const authOf = (one = keys) => oauth.PrivateKeyJwt({ key: one.privateKey, kid: one.jwk.kid ?? '' })
+const authOf = (signer = keys) => oauth.PrivateKeyJwt({ key: signer.privateKey, kid: signer.jwk.kid ?? '' })
 
 /** Pushes an authorization request; the answer of the provider. */
 async function push(id: string, auth: oauth.ClientAuth, parameters: Record<string, string> = {}) {

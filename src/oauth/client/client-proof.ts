@@ -7,7 +7,7 @@ export const AUTH_METHODS = ['client_secret_basic', 'private_key_jwt'] as const
 /** Requirements of a client, in addition to its type. */
 export interface ClientProof {
   authMethod: (typeof AUTH_METHODS)[number]
-  /** The public keys of `private_key_jwt` (RFC 7517), or where they are: one of both. */
+  /** The public keys of `private_key_jwt` (RFC 7517), or their URL: one of both. */
   jwks: { keys: Record<string, unknown>[] } | null
   jwksUri: string | null
   /** Whether each authorization request is pushed (RFC 9126). */

@@ -40,7 +40,7 @@ const prepareLogo = async ({ fetch }: ClientDeps, uri: string | null | undefined
 
 const changedOf = (client: ClientRecord) => [{ id: client.id, account: null }]
 
-/** What a change can set. */
+/** Columns that a change can set. */
 const SETTABLE = [
   'name',
   'publisher',

@@ -66,61 +66,66 @@ describe('a client beside others', () => {
   })
 
   test('is written with all its settings, and no other is', async () => {
-    const [one, two, three] = clients as [ClientRecord, ClientRecord, ClientRecord]
+    const [first, second, third] = clients as [ClientRecord, ClientRecord, ClientRecord]
     const changed: ClientRecord = {
-      ...{ id: two.id, name: 'Renamed', type: 'public', applicationType: 'native', publisher: 'Example Ltd' },
+      ...{ id: second.id, name: 'Renamed', type: 'public', applicationType: 'native', publisher: 'Example Ltd' },
       ...{ redirectUris: ['com.example.app:/callback'], postLogoutRedirectUris: ['https://app.example.com/out'] },
-      ...{ grantTypes: ['authorization_code'], scopes: ['openid'], isFirstParty: !two.isFirstParty },
-      ...{ backchannelLogoutUri: 'https://app.example.com/end', isDpopBound: !two.isDpopBound },
-      ...{ idTokenAlg: two.idTokenAlg === 'ES256' ? 'RS256' : 'ES256', registration: 'dynamic' },
+      ...{ grantTypes: ['authorization_code'], scopes: ['openid'], isFirstParty: !second.isFirstParty },
+      ...{ backchannelLogoutUri: 'https://app.example.com/end', isDpopBound: !second.isDpopBound },
+      ...{ idTokenAlg: second.idTokenAlg === 'ES256' ? 'RS256' : 'ES256', registration: 'dynamic' },
       ...{ logoUri: 'https://app.example.com/logo', logoHash: 'hash', createdAt: at(1), updatedAt: at(2) },
       ...{ authMethod: 'private_key_jwt', jwks: { keys: [] }, jwksUri: null, isParRequired: true },
     }
     await write((tx) => updateClient(tx, changed))
-    expect(await findClient(db, two.id)).toEqual(changed)
-    for (const other of [one, three]) expect(await findClient(db, other.id)).toEqual(other)
+    expect(await findClient(db, second.id)).toEqual(changed)
+    for (const other of [first, third]) expect(await findClient(db, other.id)).toEqual(other)
   })
 
   test('is deleted with its secrets and its logo, and no other is', async () => {
-    const [one, two] = clients as [ClientRecord, ClientRecord]
+    const [first, second] = clients as [ClientRecord, ClientRecord]
     for (const { id } of clients)
       await write((tx) => keepLogo(tx, id, { mediaType: 'image/png', body: Buffer.from(id), hash: '' }))
-    await write((tx) => deleteClient(tx, two.id, NOW))
-    expect([await findClient(db, two.id), await findClientWithSecrets(db, two.id)]).toEqual([undefined, undefined])
-    expect(await write((tx) => lockClient(tx, two.id, NOW))).toBeUndefined()
+    await write((tx) => deleteClient(tx, second.id, NOW))
+    expect([await findClient(db, second.id), await findClientWithSecrets(db, second.id)]).toEqual([
+      undefined,
+      undefined,
+    ])
+    expect(await write((tx) => lockClient(tx, second.id, NOW))).toBeUndefined()
     const count = 'select count(*)::int as n from oauth_client_secret where client = $1'
     const countOf = async (id: string) => (await database.pool.query(count, [id])).rows[0].n
-    expect([await countOf(one.id), await countOf(two.id)]).toEqual([1, 0])
-    expect([(await findLogo(db, one.id))?.mediaType, await findLogo(db, two.id)]).toEqual(['image/png', undefined])
-    expect(await findClient(db, one.id)).toEqual(one)
+    expect([await countOf(first.id), await countOf(second.id)]).toEqual([1, 0])
+    expect([(await findLogo(db, first.id))?.mediaType, await findLogo(db, second.id)]).toEqual(['image/png', undefined])
+    expect(await findClient(db, first.id)).toEqual(first)
   })
 
   test('has a logo of its own, which another one replaces', async () => {
-    const [one, two] = clients as [ClientRecord, ClientRecord]
+    const [kept, deleted] = clients as [ClientRecord, ClientRecord]
     const [first, second] = ['image/png', 'image/gif'].map((mediaType) => ({ mediaType, body: Buffer.from(mediaType) }))
-    for (const { id } of [one, two]) await write((tx) => keepLogo(tx, id, { ...first!, hash: '' }))
-    await write((tx) => keepLogo(tx, one.id, { ...second!, hash: '' }))
-    expect([await findLogo(db, one.id), await findLogo(db, two.id)]).toMatchObject([second, first])
-    await write((tx) => removeLogo(tx, one.id))
-    expect([await findLogo(db, one.id), await findLogo(db, two.id)]).toMatchObject([undefined, first])
+    for (const { id } of [kept, deleted]) await write((tx) => keepLogo(tx, id, { ...first!, hash: '' }))
+    await write((tx) => keepLogo(tx, kept.id, { ...second!, hash: '' }))
+    expect([await findLogo(db, kept.id), await findLogo(db, deleted.id)]).toMatchObject([second, first])
+    await write((tx) => removeLogo(tx, kept.id))
+    expect([await findLogo(db, kept.id), await findLogo(db, deleted.id)]).toMatchObject([undefined, first])
   })
 })
 
 describe('the secrets of a client', () => {
   test('end at the overlap, and none later than it did', async () => {
-    const [one, two] = clients as [ClientRecord, ClientRecord]
-    await rotate(one.id, at(60_000))
-    await rotate(one.id, at(3_600_000))
-    expect((await endsOf(one.id))?.toSorted()).toEqual([at(60_000).getTime(), at(3_600_000).getTime(), null].toSorted())
-    await rotate(one.id, at(30_000))
-    expect((await endsOf(one.id))?.toSorted()).toEqual([...Array(3).fill(at(30_000).getTime()), null].toSorted())
-    expect(await endsOf(two.id)).toEqual([null])
+    const [first, second] = clients as [ClientRecord, ClientRecord]
+    await rotate(first.id, at(60_000))
+    await rotate(first.id, at(3_600_000))
+    expect((await endsOf(first.id))?.toSorted()).toEqual(
+      [at(60_000).getTime(), at(3_600_000).getTime(), null].toSorted(),
+    )
+    await rotate(first.id, at(30_000))
+    expect((await endsOf(first.id))?.toSorted()).toEqual([...Array(3).fill(at(30_000).getTime()), null].toSorted())
+    expect(await endsOf(second.id)).toEqual([null])
   })
 
   test('count until the instant at which they end', async () => {
-    const [one] = clients as [ClientRecord]
-    await rotate(one.id, at(60_000))
-    const count = async (now: Date) => (await write((tx) => lockClient(tx, one.id, now)))?.liveSecrets
+    const [client] = clients as [ClientRecord]
+    await rotate(client.id, at(60_000))
+    const count = async (now: Date) => (await write((tx) => lockClient(tx, client.id, now)))?.liveSecrets
     expect([await count(at(59_999)), await count(at(60_000))]).toEqual([2, 1])
   })
 })

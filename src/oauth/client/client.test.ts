@@ -169,14 +169,14 @@ describe('a client whose scopes reach the API', () => {
 
 describe('the secrets of a client', () => {
   test('are all accepted until they expire, and nothing else is', () => {
-    const [one, two] = [createClientSecret(systemRandom), createClientSecret(systemRandom)]
+    const [first, second] = [createClientSecret(systemRandom), createClientSecret(systemRandom)]
     const described = describeSecrets([
-      { hash: one.hash, expiresAt: new Date(1000) },
-      { hash: two.hash, expiresAt: null },
+      { hash: first.hash, expiresAt: new Date(1000) },
+      { hash: second.hash, expiresAt: null },
     ])
-    expect(isOneOfSecrets(described, one.secret, 999)).toBe(true)
-    expect(isOneOfSecrets(described, one.secret, 1000)).toBe(false)
-    expect(isOneOfSecrets(described, two.secret, 1000)).toBe(true)
+    expect(isOneOfSecrets(described, first.secret, 999)).toBe(true)
+    expect(isOneOfSecrets(described, first.secret, 1000)).toBe(false)
+    expect(isOneOfSecrets(described, second.secret, 1000)).toBe(true)
     expect(isOneOfSecrets(described, described, 0)).toBe(false)
     expect(isOneOfSecrets(describeSecrets([]), 'none', 0)).toBe(false)
   })

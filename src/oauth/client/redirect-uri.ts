@@ -7,7 +7,7 @@ const URI_LIMIT = 2048
 /** Hosts of the machine itself (RFC 8252 section 7.3). */
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** Schemes that a browser or the system gives a meaning of its own. */
+/** Schemes with a meaning of their own to a browser or the system. */
 const RESERVED_SCHEMES = new Set([
   'javascript:',
   'data:',

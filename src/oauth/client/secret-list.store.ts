@@ -7,7 +7,7 @@ export const listedSecret = defineRecord('oauth_client_secret', ['document_id', 
 /** A valid secret of a client, without the secret. */
 export type ListedSecret = RecordOf<typeof listedSecret>
 
-/** No row is a client that does not exist; a row without an id, one that has no valid secret. */
+/** No row: the client does not exist; a row without an id: it has no valid secret. */
 const selectSecrets = statement<{ secrets: ListedInJson[] }, { client: string; now: Date }>(`
   select (
     select coalesce(json_agg(l), '[]') from (
@@ -21,7 +21,7 @@ const selectSecrets = statement<{ secrets: ListedInJson[] }, { client: string; n
 /** In JSON an instant is text. */
 type ListedInJson = Omit<ListedSecret, 'createdAt' | 'expiresAt'> & { createdAt: string; expiresAt: string | null }
 
-/** The valid secrets of a client, the newest first; undefined when there is no such client. */
+/** The valid secrets of a client, the newest first; undefined for an unknown client. */
 export async function findSecrets(
   db: Database,
   { client, now }: { client: string; now: Date },
@@ -34,7 +34,9 @@ export async function findSecrets(
   }))
 }
 
-/** The deletion locks the row: of two at once, the second one finds nothing. The trigger of the table drops the client from caches. */
+/**
+ * The deletion locks the row: the second of two concurrent ones finds nothing. A trigger drops the client from caches.
+ */
 const deleteValid = statement<ListedSecret, { client: string; secret: string; now: Date }>(`
   delete from oauth_client_secret s
   where s.document_id = $secret and s.client = $client and (s.expires_at is null or s.expires_at > $now)

@@ -32,7 +32,7 @@ type PageContent = Omit<PageParts, 'brand'> & { formTargets?: readonly string[] 
 type Deps = Pick<PageDeps, 'browserKeys'>
 type AccountMember = 'texts' | 'authorizationId' | 'browserId' | 'email'
 
-/** Builds the consent page. It needs no script: what is optional is a checkbox. */
+/** Builds the consent page. It needs no script: optional scopes are checkboxes. */
 export function buildConsentPage(deps: Deps, view: ConsentView): PageContent {
   const { texts, authorizationId, browserId, client, redirectUri } = view
   const scopes = view.asked.flatMap((name) => findScope(name) ?? [])
@@ -115,7 +115,7 @@ ${renderFormToken(deps, view.browserId)}
 </form>`
 }
 
-/** The page that asks which account to use, or to prove again who one is. */
+/** The page that asks for an account, or for a new authentication. */
 export function buildAccountPage(
   deps: Deps,
   view: Pick<ConsentView, AccountMember> & {
@@ -149,7 +149,7 @@ ${hidden}
   return { texts, title, content }
 }
 
-/** The page that leads on to an app. A header makes browsers follow at once; the link is for those that do not. */
+/** The page that continues at an app. A header makes browsers follow at once; the link is for those that do not. */
 export function buildContinuePage(view: { texts: Texts; clientName: string; href: string }): PageContent {
   const { texts, clientName, href } = view
   const content = html`<div class="panel">

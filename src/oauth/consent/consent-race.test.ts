@@ -8,15 +8,15 @@ const GRANTS = '/api/v3/oauth/grant'
 const ALL = ['openid', 'profile', 'email', 'contract:read', 'contract:write', 'account:read']
 
 /** Two processes on one database. */
-let one: TestApp
+let app: TestApp
 let other: TestApp
 beforeAll(async () => {
-  one = await createTestApp()
-  other = await createTestApp({ database: one.database })
+  app = await createTestApp()
+  other = await createTestApp({ database: app.database })
 })
 afterAll(async () => {
   await other[Symbol.asyncDispose]()
-  await one[Symbol.asyncDispose]()
+  await app[Symbol.asyncDispose]()
 })
 
 interface User {
@@ -30,16 +30,16 @@ interface User {
 }
 
 async function signIn(): Promise<User> {
-  const { call, userId, token } = await one.signInMember()
+  const { call, userId, token } = await app.signInMember()
   const body = { name: 'Example app', type: 'confidential', redirect_uris: ['https://app.example.com/callback'] }
-  const clientId = (await one.admin('POST', CLIENTS, { ...body, scopes: ALL })).body.data.client_id
+  const clientId = (await app.admin('POST', CLIENTS, { ...body, scopes: ALL })).body.data.client_id
   return {
     userId,
     call,
     inOther: other.callAs(token),
     clientId,
     decide: async (by, scope, scopes) => {
-      const id = await addInteraction(one, { userId, clientId, scope })
+      const id = await addInteraction(app, { userId, clientId, scope })
       const decision = { authorization_id: id, decision: 'approve', ...(scopes && { scopes }) }
       return () => by('POST', '/api/v3/oauth/decision', decision)
     },
@@ -67,7 +67,7 @@ describe('a consent that is taken back while another authorization of the app is
     const takeBack = await user.decide(user.call, 'openid email contract:read', ['openid', 'email'])
     const approve = await user.decide(user.inOther, 'openid email account:read')
     const requests = place === 'first' ? [takeBack, approve] : [approve, takeBack]
-    const answers = await race(one.database, holdGrant(grantId), requests)
+    const answers = await race(app.database, holdGrant(grantId), requests)
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
     const [grant] = await user.grants()
     expect(grant?.scopes.toSorted()).toEqual(['account:read', 'email', 'openid'])
@@ -77,7 +77,7 @@ describe('a consent that is taken back while another authorization of the app is
     const { user, grantId } = await allowContracts()
     const approve = await user.decide(user.inOther, 'openid email')
     const remove = () => user.call('DELETE', `${GRANTS}/${grantId}`)
-    const answers = await race(one.database, holdGrant(grantId), [remove, approve])
+    const answers = await race(app.database, holdGrant(grantId), [remove, approve])
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
     const grants = await user.grants()
     expect(grants).toMatchObject([{ scopes: ['openid', 'email'] }])
@@ -87,10 +87,10 @@ describe('a consent that is taken back while another authorization of the app is
   test('is given to no client that is deleted meanwhile', async () => {
     const { user, grantId } = await allowContracts()
     const approve = await user.decide(user.inOther, 'openid email')
-    const remove = () => one.admin('DELETE', `${CLIENTS}/${user.clientId}`)
-    const [removed, approved] = await race(one.database, holdGrant(grantId), [remove, approve])
+    const remove = () => app.admin('DELETE', `${CLIENTS}/${user.clientId}`)
+    const [removed, approved] = await race(app.database, holdGrant(grantId), [remove, approve])
     expect([removed?.status, approved?.status]).toEqual([200, 404])
-    const { rows } = await one.database.pool.query(
+    const { rows } = await app.database.pool.query(
       'select count(*)::int as live from oauth_grant where client = $1 and revoked_at is null',
       [user.clientId],
     )
@@ -110,7 +110,7 @@ test('five approvals of one user at once keep all that was allowed', async () =>
   const requests = await Promise.all(
     asked.map((scope, index) => user.decide(index % 2 === 0 ? user.call : user.inOther, scope)),
   )
-  const answers = await race(one.database, holdUser(user.userId), requests)
+  const answers = await race(app.database, holdUser(user.userId), requests)
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   const grants = await user.grants()
   expect(grants).toHaveLength(1)
@@ -122,9 +122,9 @@ test('a decision counts only while its session lives', async () => {
   expect((await user.inOther('GET', '/api/v3/auth/session')).status).toBe(200)
   const approve = await user.decide(user.inOther, 'openid email')
   const path = `/api/v3/identity/user/${user.userId}/revoke-sessions`
-  const revoke = () => one.admin('POST', path)
-  const [revoked, approved] = await race(one.database, holdUser(user.userId), [revoke, approve])
+  const revoke = () => app.admin('POST', path)
+  const [revoked, approved] = await race(app.database, holdUser(user.userId), [revoke, approve])
   expect([revoked?.status, approved?.status]).toEqual([200, 404])
-  const { rows } = await one.database.pool.query('select from oauth_grant where "user" = $1', [user.userId])
+  const { rows } = await app.database.pool.query('select from oauth_grant where "user" = $1', [user.userId])
   expect(rows).toHaveLength(0)
 })

@@ -191,15 +191,15 @@ describe('consent', () => {
   })
 
   test('can be given as another account: the authorization begins again with it', async () => {
-    const [one, two] = [await fixture.user(), await fixture.user()]
-    const { browser, page } = await stopAtConsent('openid email', openBrowser(), one)
+    const [first, second] = [await fixture.user(), await fixture.user()]
+    const { browser, page } = await stopAtConsent('openid email', openBrowser(), first)
     const switched = await flow.submit(browser, { page, action: '/auth/oauth/switch' })
-    const end = await fixture.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { user: two })
+    const end = await fixture.walk(browser, new URL(switched.headers.location ?? '', page.url).href, { user: second })
     expect(end.location).toContain('code=')
     const grants = await fixture.app.admin('GET', `/api/v3/oauth/grant?filters=client|eq|${client.id}`)
     const users = grants.body.data.map(({ user }: { user: string }) => user)
-    expect(users).toContain(two.userId)
-    expect(users).not.toContain(one.userId)
+    expect(users).toContain(second.userId)
+    expect(users).not.toContain(first.userId)
   })
 
   test('can be given as the same account after a sign-out on the way', async () => {

@@ -44,7 +44,7 @@ export interface RecordedDecision {
   /** The grant; null for a refusal. */
   grant: GrantRecord | null
   clientId: string
-  /** Where the browser continues. */
+  /** URL at which the browser continues. */
   authorizeUrl: string
 }
 

@@ -16,9 +16,9 @@ export interface Interaction {
   accountId: string | null
   /** Answers to earlier questions of the same authorization. */
   lastAnswers: Record<string, unknown>
-  /** The family of tokens that the browser has already. */
+  /** The existing token family of the browser. */
   tokenFamilyId: string | null
-  /** Where the browser continues after the answer. */
+  /** URL at which the browser continues after the answer. */
   returnTo: string
   createdAt: Date
   isAnswered: boolean
@@ -74,7 +74,7 @@ export async function findAppName(db: Database, id: string, now: Date): Promise<
   return row?.name ?? undefined
 }
 
-/** An interaction that is being answered, with what its user allowed its client before. */
+/** An interaction that is being answered, with the earlier grant of its user to its client. */
 export interface ClaimedInteraction extends Interaction {
   grant: GrantRecord | undefined
 }

@@ -5,7 +5,7 @@ import { findAppName } from './interaction.store.ts'
 /** The pages of an authorization, to which a sign-in may lead. */
 export const ENTRY = '/auth/oauth'
 
-/** The cookie that ties an authorization to the browser that began it. The provider sets it. */
+/** The cookie of the provider that binds an authorization to the browser that began it. */
 export const INTERACTION_COOKIE = 'signalbox_oauth_interaction'
 
 /**

@@ -37,7 +37,7 @@ const pathOf = (id: string) => `${ENGINE_DECISION_PATH}?${new URLSearchParams({ 
 /** The engine, and the id of the authorization. Throws `link_invalid`. */
 function readRequest({ engineConsent }: EngineInteractionDeps, id: string | undefined) {
   if (engineConsent && id !== undefined && ID_PATTERN.test(id)) return { engineConsent, id }
-  throw new Problem('link_invalid', 'There is no such authorization at a managed engine.')
+  throw new Problem('link_invalid', 'No such authorization at a managed engine.')
 }
 
 async function findDecider(

@@ -51,7 +51,7 @@ async function loadInteraction(
 const pathOf = ({ prompt, id }: Interaction) =>
   `${ENTRY}/${prompt === 'consent' ? 'consent' : 'sign-in'}?${new URLSearchParams({ id })}`
 
-/** Hands the sign-in of this browser to the provider, and leads on to the app. */
+/** Passes the sign-in of this browser to the provider, and continues at the app. */
 async function continueAs(
   deps: InteractionDeps,
   db: Database,
@@ -81,12 +81,12 @@ async function findClientName(db: Database, { params }: Interaction, texts: Text
   return (await findClient(db, String(params.client_id)))?.name ?? texts.say('app.unnamed')
 }
 
-/** The language of an authorization: what its app asks for, else that of the visitor. */
+/** The language of an authorization: that requested by its app, else that of the visitor. */
 const chooseFlowTexts = ({ params }: Interaction, { texts }: Pick<Visitor, 'texts'>): Texts =>
   findLanguage(readUiLocales(params.ui_locales)) ?? texts
 
 const goTo = (location: string): RedirectOutcome => ({ kind: 'redirect', status: 303, location })
-/** The pages of an authorization: who one is, and what the app may do (docs/contract/oauth.md#consent). */
+/** The pages of an authorization: sign-in and consent (docs/contract/oauth.md#consent). */
 export const interactionRoutes: Routes<InteractionDeps> = [
   definePage(
     {
@@ -100,7 +100,7 @@ export const interactionRoutes: Routes<InteractionDeps> = [
     {
       handle: async (deps: InteractionDeps, { db, query, cookieHeader, now }) => {
         const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
-        // The pages on the way, such as that of a second step, do not know the request.
+        // The pages in between, such as that of a second step, do not know the request.
         const lang = findLanguage(readUiLocales(interaction.params.ui_locales))?.lang ?? ''
         const cookies = lang === (readKeptLanguage(cookieHeader) ?? '') ? [] : [deps.cookies.keepLanguage(lang)]
         return { ...goTo(pathOf(interaction)), ...(cookies.length > 0 && { cookies }) }

@@ -13,7 +13,7 @@ import type { AskedConsent } from './engine-consent.ts'
 
 type PageContent = Omit<PageParts, 'brand'> & { formTargets?: readonly string[] }
 
-/** The scopes that an engine cannot ask for, because it knows none of the API: the user adds them. */
+/** The scopes of the API, which an engine does not know and cannot request: the user adds them. */
 export const ADDED_SCOPES: readonly Scope[] = SCOPES.filter(({ permissions }) => permissions.length > 0)
 
 /** Contents of the consent page of a managed engine. */
@@ -48,7 +48,7 @@ ${email !== null && html`<p class="small quiet">${renderText(texts, 'account.sig
   return { texts, title: texts.say('engine.prove'), content }
 }
 
-/** Builds the consent page. What the app asks for comes with every approval: the engine cannot grant a part of it. */
+/** Builds the consent page. Every approval grants all requested scopes: the engine cannot grant a part. */
 export function buildEngineConsentPage(deps: Pick<PageDeps, 'browserKeys'>, view: EngineConsentView): PageContent {
   const { texts, authorizationId, browserId, asked, email } = view
   const { clientName: client, redirectUri } = asked

@@ -25,15 +25,15 @@ export type AskedConsent =
   | { kind: 'pending'; clientId: string; clientName: string; redirectUri: string; scopes: readonly string[] }
   | { kind: 'covered'; authorizeUrl: string }
 
-/** A user at the engine: the user here, and its token there. */
+/** A user of this service, with its token at the engine. */
 export interface EngineUser {
   userId: UserId
   token: string
 }
 
-/** A decision as the engine took it. */
+/** A decision accepted by the engine. */
 export interface DecidedConsent {
-  /** Where the browser continues. */
+  /** URL at which the browser continues. */
   authorizeUrl: string
   /** The app; null if an earlier consent covers the request, because the engine then names none. */
   clientId: string | null
@@ -87,7 +87,7 @@ export function buildEngineConsent(deps: {
   ): Promise<AskedConsent> {
     for (const clientId of await listOpenRevocations(db, user.userId)) {
       const answer = await ask(() => client.revokeGrant(user.token, clientId))
-      // Grants that the engine does not have are ended.
+      // Grants unknown to the engine are ended.
       if (!answer.ok && answer.status !== 404) throw buildUnavailable(answer.code)
       await noteEndedThere(db, user.userId, clientId)
     }
@@ -103,7 +103,7 @@ export function buildEngineConsent(deps: {
     if (grants.length > 0) await recordEngineGrants(db, { userId, grants, readAt: now })
   }
 
-  /** Reading first makes the user the owner; a consent before that is a 404 there. */
+  /** The first read makes the user the owner; a consent before that is a 404 at the engine. */
   async function askOnce(
     db: Database,
     input: { user: EngineUser; authorizationId: string; decision: ConsentDecision; now: Date },

@@ -67,23 +67,19 @@ export async function claimDecision(db: Database, row: DecisionClaim): Promise<E
   )
 }
 
-const keep = statement<never, { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date }>(`
+/** Stores the answer of the engine. */
+export const keepDecision = statement<
+  never,
+  { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date }
+>(`
   update oauth_engine_decision set client_id = $clientId, authorize_url = $authorizeUrl, decided_at = $now
   where authorization_id = $authorizationId`)
-
-/** Stores the answer of the engine. */
-export async function keepDecision(
-  db: Database,
-  row: { authorizationId: string; clientId: string | null; authorizeUrl: string; now: Date },
-): Promise<void> {
-  await keep(db, row)
-}
 
 const release = statement<never, { authorizationId: string }>(
   'delete from oauth_engine_decision where authorization_id = $authorizationId and authorize_url is null',
 )
 
-/** Gives a claim up whose question the engine refused. */
+/** Releases a claim whose authorization the engine refused. */
 export async function releaseDecision(db: Database, authorizationId: string): Promise<void> {
   await release(db, { authorizationId })
 }
@@ -100,8 +96,8 @@ const removeOld = statement<{ authorization_id: string }, { before: Date; limit:
   returning authorization_id`)
 
 /**
- * Deletes decisions from before `before`, `limit` at most, except the last approval of each user and app: the hook reads
- * its scopes. Returns how many.
+ * Deletes decisions from before `before`, `limit` at most, except the last approval of each user and app: the hook
+ * reads its scopes. Returns their number.
  */
 export async function deleteOldDecisions(db: Database, before: Date, limit: number): Promise<number> {
   return (await removeOld(db, { before, limit })).length

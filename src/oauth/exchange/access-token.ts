@@ -71,7 +71,7 @@ export type AccessTokenResult =
   | { ok: true; token: AccessToken; issuer: TokenIssuer }
   | { ok: false; reason: TokenRefusal }
 
-/** A signature that is valid under a key (RFC 7515 appendix A.3), so that early refusals also cost a verification. */
+/** A signature with its key (RFC 7515 appendix A.3), verified so that early refusals cost the same. */
 const STAND_IN = {
   token:
     'eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q',
@@ -106,7 +106,10 @@ export async function verifyAccessToken(
   return typeof read === 'string' ? { ok: false, reason: read } : { ok: true, token: read, issuer }
 }
 
-/** Whether the signature of a compact JWS is one of the key, by ES256 (RFC 7518 section 3.4) whatever its header says. */
+/**
+ * Whether the signature of a compact JWS is valid under the key by ES256 (RFC 7518 section 3.4), whatever its header
+ * names.
+ */
 function isSigned(token: string, key: KeyObject): boolean {
   const end = token.lastIndexOf('.')
   const signature = Buffer.from(token.slice(end + 1), 'base64url')
@@ -149,7 +152,7 @@ function readKeyId(header: Claims): { ok: true; id: string } | { ok: false; reas
   return { ok: true, id }
 }
 
-/** The class of a token (RFC 7515 section 4.1.9); a value that is no text is none that an issuer accepts. */
+/** The class of a token (RFC 7515 section 4.1.9); no issuer accepts one that is not a text. */
 function readType(header: Claims): string | undefined {
   const type = readClaim(header, 'typ')
   if (type === undefined) return undefined

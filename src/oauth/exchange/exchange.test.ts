@@ -72,9 +72,9 @@ describe('an exchange', () => {
   test('of one token again opens another session with the same ceiling', async () => {
     const { userId } = await fixture.signUp()
     const token = fixture.mint(userId)
-    const [one, two] = [await fixture.exchange(token), await fixture.exchange(token)]
-    expect(readPayload(one.body.jwt).sid).not.toBe(readPayload(two.body.jwt).sid)
-    expect(readPayload(one.body.jwt).scope).toBe(readPayload(two.body.jwt).scope)
+    const [first, second] = [await fixture.exchange(token), await fixture.exchange(token)]
+    expect(readPayload(first.body.jwt).sid).not.toBe(readPayload(second.body.jwt).sid)
+    expect(readPayload(first.body.jwt).scope).toBe(readPayload(second.body.jwt).scope)
   })
 
   test('takes a token up to 5 s after its end, for a session of some seconds', async () => {

@@ -20,7 +20,7 @@ export interface FormFault {
   error_description: string
 }
 
-/** A read form. */
+/** A parsed form. */
 export type FormResult =
   | { ok: true; token: string; scope: string | undefined; clientId: string | undefined }
   | { ok: false; fault: FormFault }

@@ -19,7 +19,7 @@ export type AppPageDeps = PageDeps & GrantDeps
 
 const NOTICES: Readonly<Record<string, TextKey>> = { removed: 'apps.removed' }
 
-/** An image that is opened as a page of its own runs nothing and loads nothing. */
+/** An image opened as a page of its own must not run or load anything. */
 const LOGO_HEADERS = {
   'cache-control': 'public, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; sandbox",

@@ -3,10 +3,10 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { GrantId } from './grant.store.ts'
 
-/** Apps that a page lists. */
+/** Maximum number of apps on a page. */
 const APPS_LIMIT = 200
 
-/** An app that a user allows something. */
+/** An app with a grant of a user. */
 export interface AppWithAccess {
   grantId: GrantId
   clientId: string

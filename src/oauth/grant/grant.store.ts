@@ -22,7 +22,7 @@ export type NamedGrant = GrantRecord & { clientName: string; publisher: string |
 export function selectGrants(db: Database, owner: UserId | 'all') {
   const joined = db
     .selectFrom('oauth_grant as g')
-    // Joined without a barrier, the clients may be read through for the grants of one user.
+    // Without this barrier the join may read all clients for the grants of one user.
     .innerJoinLateral(
       ({ selectFrom }) =>
         selectFrom('oauth_client')
@@ -33,7 +33,7 @@ export function selectGrants(db: Database, owner: UserId | 'all') {
       (join) => join.onTrue(),
     )
   const all = selectRecord(joined, grant, 'g').select(['c.name as clientName', 'c.publisher'])
-  // The index of live grants is that of a user; without one, it would be read through and sorted for each page.
+  // The index of live grants begins with the user; without a user, each page would read and sort all of it.
   if (owner === 'all') return all.where(sql<SqlBool>`${sql.raw(isNull('g.revoked_at'))}`)
   return all.where('g.revoked_at', 'is', null).where('g.user', '=', owner)
 }

@@ -3,7 +3,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { TokenSubject } from './token-hook.ts'
 
-/** The subject of a token, and what it granted the app of the scopes that a managed engine does not know. */
+/** The subject of a token, and the API scopes that it granted the app, which a managed engine does not know. */
 export interface FoundSubject {
   subject: TokenSubject
   apiScope: string | null

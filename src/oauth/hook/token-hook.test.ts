@@ -100,8 +100,8 @@ describe('the decision about a token', () => {
   const client = { id: 'app', scope: 'openid account:read' }
 
   test('gives a disabled user nothing, with an app and without', () => {
-    for (const one of [client, null])
-      expect(decideTokenClaims({ subject: { ...subject, isActive: false }, client: one })).toEqual({
+    for (const app of [client, null])
+      expect(decideTokenClaims({ subject: { ...subject, isActive: false }, client: app })).toEqual({
         kind: 'refuse',
         reason: 'user_disabled',
       })
@@ -288,8 +288,8 @@ describe('the signature of the hook', () => {
   })
 
   test('is that of the official library for every listed secret', () => {
-    const [one, two] = readHookKeys(hookSecrets(`${NEW_SECRET},${OLD_SECRET}`))
-    expect([one, two]).toEqual([Buffer.alloc(32, 1), Buffer.alloc(32, 2)])
+    const [first, second] = readHookKeys(hookSecrets(`${NEW_SECRET},${OLD_SECRET}`))
+    expect([first, second]).toEqual([Buffer.alloc(32, 1), Buffer.alloc(32, 2)])
     expect(hookSecrets(`${NEW_SECRET}|${OLD_SECRET}`)).toEqual([NEW_SECRET, OLD_SECRET].map(asLibrarySecret))
     expect(readHookKeys(['a secret that is no base64 of 32 bytes'])[0]?.toString()).toMatch(/^a secret/)
   })

@@ -24,7 +24,7 @@ export interface TokenRequest {
   beganAtSeconds?: number | undefined
 }
 
-/** Claims to add to the token, or why there is none. */
+/** Claims to add to the token, or the reason for which there is none. */
 export type TokenDecision =
   | { kind: 'issue'; claims: Readonly<Record<string, unknown>> }
   | { kind: 'refuse'; reason: 'user_unknown' | 'user_disabled' | 'grant_revoked' | 'access_ended' }

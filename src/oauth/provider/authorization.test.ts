@@ -19,12 +19,12 @@ beforeAll(async () => {
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 
-const discover = (one: OauthClient = client) =>
+const discover = (app: OauthClient = client) =>
   openid.discovery(
     new URL(fixture.issuer),
-    one.id,
-    one.secret ?? undefined,
-    one.secret === null ? openid.None() : undefined,
+    app.id,
+    app.secret ?? undefined,
+    app.secret === null ? openid.None() : undefined,
     {
       execute: [openid.allowInsecureRequests],
     },

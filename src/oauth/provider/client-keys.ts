@@ -15,7 +15,7 @@ const ASSERTION_SECONDS = 600
 type KeysAnswer = Promise<{ status: number; text: string } | { fault: unknown }>
 
 /**
- * A `fetch` that limits the reads of a key address, whatever its cache headers: a stranger may name a client with a
+ * A `fetch` that limits the reads of a key address, ignoring its cache headers: a stranger may name a client with a
  * `jwks_uri`, and so cause requests. Other requests than GET pass.
  */
 export function keepClientKeys(fetch: GuardedFetch, nowMs: () => number): GuardedFetch {

@@ -107,8 +107,8 @@ describe('the device flow', () => {
 
 describe('DPoP', () => {
   test('binds the tokens of a public client to its key', async () => {
-    const one = await fixture.client({ type: 'public', dpop_bound_access_tokens: true })
-    const flow = await openFlow(fixture, one)
+    const client = await fixture.client({ type: 'public', dpop_bound_access_tokens: true })
+    const flow = await openFlow(fixture, client)
     const keys = await oauth.generateKeyPair('ES256')
     const DPoP = oauth.DPoP(flow.client, keys)
     const begun = await flow.begin(openBrowser(), { user, parameters: { prompt: 'consent' } })

@@ -5,11 +5,11 @@ import { readJwtTokenId } from '../grant/state-id.ts'
 import { type FindUser, type SessionModel, visitSession } from './state/session-bridge.ts'
 import type { ReadDeps } from './state/state-reader.ts'
 
-/** A part of the library that the service replaces, because no option of it does. */
+/** A part of the library that the service replaces, because no option can. */
 interface Override {
-  /** The member of the provider, or what it does by itself. */
+  /** The member of the provider, or its default behaviour. */
   replaced: string
-  /** The version of the library whose part was read for this: a test fails at any other, until it is read again. */
+  /** The reviewed version of the library: a test fails with any other, until its part is reviewed again. */
   version: string
   reason: string
   /** Replaces the member. Undefined where the caller of the library does it, by a function of this file. */
@@ -48,7 +48,7 @@ interface StoredToken {
   [member: string]: unknown
 }
 
-/** All that the library is made to do otherwise. */
+/** All replaced behaviour of the library. */
 export const OVERRIDES: readonly Override[] = [
   {
     replaced: 'Client.find',
@@ -190,7 +190,7 @@ function findAskedClaims(ctx: KoaContextWithOIDC | undefined): { userinfo: objec
   return userinfo && { userinfo }
 }
 
-/** Loads the library without its line about the release of Node. Other lines are written. */
+/** Loads the library without its warning about the release of Node. Other lines are written. */
 export async function loadWithoutRuntimeLine<Loaded>(load: () => Promise<Loaded>): Promise<Loaded> {
   const { warn } = console
   console.warn = (...texts: unknown[]) => {
@@ -203,7 +203,7 @@ export async function loadWithoutRuntimeLine<Loaded>(load: () => Promise<Loaded>
   }
 }
 
-/** Lets the library read a body that was read before: it iterates over the chunks of a readable request. */
+/** Lets the library read a consumed body: it iterates over the chunks of a readable request. */
 export function handOver(request: IncomingMessage, body: Buffer): void {
   request.headers['content-length'] = String(body.length)
   if (request.headers['transfer-encoding'] !== undefined) delete request.headers['transfer-encoding']

@@ -8,7 +8,7 @@ import { renderText } from '../../identity/pages/frame/text.ts'
 import { findFormTarget } from '../client/redirect-uri.ts'
 import { replaceSubmitPage } from './submit-page.ts'
 
-/** The pages that the provider shows itself, as its configuration takes them. */
+/** The pages of the provider itself, in the form of its configuration. */
 export interface ProviderPages {
   renderError(ctx: KoaContextWithOIDC, out: ErrorOut, error: unknown): Promise<void>
   showSignOut(ctx: KoaContextWithOIDC, form: string): Promise<void>
@@ -16,7 +16,7 @@ export interface ProviderPages {
   showCodeInput(ctx: KoaContextWithOIDC, form: string, out?: ErrorOut, error?: unknown): Promise<void>
   showCodeConfirm(ctx: KoaContextWithOIDC, form: string, client: unknown, device: unknown, code: string): Promise<void>
   showDeviceSuccess(ctx: KoaContextWithOIDC): Promise<void>
-  /** Puts the page of the service in place of one by which the library hands a form on. */
+  /** Replaces a page by which the library forwards a form with that of the service. */
   replaceSubmitPage(ctx: KoaContextWithOIDC): void
 }
 
@@ -153,7 +153,7 @@ ${problem !== undefined && html`<div class="notice bad" role="alert"><p>${proble
   }
 }
 
-/** Asks whether the device of a code is the user's own (RFC 8628 section 5.4). */
+/** Asks whether the device of a code belongs to the user (RFC 8628 section 5.4). */
 function buildConfirmPage(texts: Texts, ctx: KoaContextWithOIDC, code: string): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {
@@ -177,7 +177,7 @@ function buildConfirmPage(texts: Texts, ctx: KoaContextWithOIDC, code: string): 
   }
 }
 
-/** Shown when a device has got its access. */
+/** Shown when a device has access. */
 function buildDevicePage(texts: Texts, ctx: KoaContextWithOIDC): Shown {
   const client = renderClient(texts, ctx, 'code.unnamed')
   return {

@@ -19,7 +19,7 @@ type Served = ReturnType<Provider['callback']>
 /** Constant dependencies of a provider; the issuer is known once the service listens. */
 export interface ProviderSourceDeps extends Omit<ProviderDeps, 'issuer' | 'jwks' | 'apiResource'> {
   baseUrl: () => string
-  /** Hears of faults of the provider. */
+  /** Receives faults of the provider. */
   watch: (provider: Provider) => void
 }
 
@@ -52,7 +52,7 @@ export function buildProviderSource(deps: ProviderSourceDeps): ProviderSource {
   }
 
   async function build(jwks: ProviderDeps['jwks']): Promise<Provider> {
-    // Loaded with the first request: a service that no OAuth client uses does not pay for it.
+    // Loaded with the first request, because many services have no OAuth client.
     const { buildProvider } = await loadWithoutRuntimeLine(() => import('./build-provider.ts'))
     const baseUrl = deps.baseUrl()
     const issuer = `${baseUrl}${PROVIDER_PATH}`

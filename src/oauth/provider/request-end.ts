@@ -64,7 +64,7 @@ function writeState(deps: RequestEndDeps, ctx: KoaContextWithOIDC, state: Reques
   return writeStateBatch(db, { spent: spent && { ...spent, answer }, rows: [...writes.values()], browser, now })
 }
 
-/** Refuses the redemption of what was spent before, in this moment or by another process. */
+/** Refuses the redemption of a code or token that another call or process has spent. */
 async function refuseSpent(
   deps: RequestEndDeps,
   ctx: KoaContextWithOIDC,
@@ -76,7 +76,7 @@ async function refuseSpent(
   const { db, machineClock } = deps
   const found = await findState(db, { ...spent, now: new Date(machineClock.now()) })
   if (spent.model === 'RefreshToken' && found && isRefreshRepeat(deps, found, ctx)) markRepeat(ctx, spent.idHash)
-  // Two redemptions at once: one of them may be a thief's, so that nothing of this authorization stays valid.
+  // Of two concurrent redemptions one may be an attacker's: the whole authorization is revoked.
   else if (typeof found?.payload.grantId === 'string') {
     await deleteTokenFamily(db, found.payload.grantId)
     ctx.oidc.provider.emit('grant.revoked', ctx, found.payload.grantId)

@@ -7,7 +7,7 @@ import { buildPage } from '../../identity/pages/frame/page.ts'
 import { renderText } from '../../identity/pages/frame/text.ts'
 import { findFormTarget } from '../client/redirect-uri.ts'
 
-/** The script of the page that hands a form on. */
+/** The script of the page that forwards a form. */
 export const SUBMIT_SCRIPT = loadPageFile(
   '/auth/submit-form.js',
   'text/javascript; charset=utf-8',
@@ -48,7 +48,7 @@ function decodeEntities(text: string): string {
   return text.replace(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity] ?? entity)
 }
 
-/** Builds the page that hands a form on: a script of a file sends it, a button does where scripts are off. */
+/** Builds the page that forwards a form: by the script of a file, or by a button where scripts are off. */
 function buildSubmitPage(texts: Texts, { action, fields }: HandedForm) {
   const title = texts.say('submit.title')
   return {
@@ -68,7 +68,7 @@ ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="
   }
 }
 
-/** Puts the page of the service (docs/contract/pages.md#headers) in place of that of the library. */
+/** Replaces the page of the library with that of the service (docs/contract/pages.md#headers). */
 export function replaceSubmitPage(ctx: KoaContextWithOIDC, { brand, texts }: { brand: Brand; texts: Texts }): void {
   const form = readHandedForm(ctx.body)
   if (!form) return

@@ -26,17 +26,17 @@ const OFFLINE = { prompt: 'consent' }
 
 describe('discovery', () => {
   test('the metadata are the same at the path of OpenID and at that of RFC 8414', async () => {
-    const [one, other] = await Promise.all([
+    const [metadata, other] = await Promise.all([
       fetch(`${fixture.issuer}/.well-known/openid-configuration`).then((answer) => answer.json()),
       fetch(`${fixture.baseUrl}/.well-known/oauth-authorization-server/api/v3/oauth`).then((answer) => answer.json()),
     ])
-    expect(other).toEqual(one)
-    expect(one.issuer).toBe(fixture.issuer)
-    expect(one.code_challenge_methods_supported).toEqual(['S256'])
-    expect(one.id_token_signing_alg_values_supported).toEqual(expect.arrayContaining(['ES256', 'RS256']))
-    expect(one.authorization_response_iss_parameter_supported).toBe(true)
-    expect(one.registration_endpoint).toBeUndefined()
-    expect(one.request_parameter_supported).not.toBe(true)
+    expect(other).toEqual(metadata)
+    expect(metadata.issuer).toBe(fixture.issuer)
+    expect(metadata.code_challenge_methods_supported).toEqual(['S256'])
+    expect(metadata.id_token_signing_alg_values_supported).toEqual(expect.arrayContaining(['ES256', 'RS256']))
+    expect(metadata.authorization_response_iss_parameter_supported).toBe(true)
+    expect(metadata.registration_endpoint).toBeUndefined()
+    expect(metadata.request_parameter_supported).not.toBe(true)
   })
 
   test('no address of the metadata follows the Host header of a request', async () => {
@@ -216,8 +216,8 @@ describe('a request without a question', () => {
 describe('sign-out by a client', () => {
   test('ends the session of the browser here too, with its event and audit entry, and returns to the client', async () => {
     const returnTo = 'http://127.0.0.1:4711/bye'
-    const one = await fixture.client({ post_logout_redirect_uris: [returnTo] })
-    const own = await openFlow(fixture, one)
+    const client = await fixture.client({ post_logout_redirect_uris: [returnTo] })
+    const own = await openFlow(fixture, client)
     const browser = openBrowser()
     const { tokens } = await own.signIn(browser, { user })
     const url = `${fixture.issuer}/end-session?${new URLSearchParams({ id_token_hint: tokens.id_token ?? '', post_logout_redirect_uri: returnTo, state: 's' })}`
@@ -232,7 +232,7 @@ describe('sign-out by a client', () => {
     const { rows } = await fixture.app.database.pool.query(
       `select e.resource_id from event_occurrence e join audit_log a on a.target::text = e.resource_id and a.action = e.event
        where e.event = 'session.revoke' and a.detail ->> 'client' = $1`,
-      [one.id],
+      [client.id],
     )
     expect(rows).toHaveLength(1)
     expect((await browser.visit(`${fixture.baseUrl}/auth/devices`)).headers.location).toContain('/auth/')

@@ -86,12 +86,12 @@ describe('the ceiling of an app', () => {
 
   test('grows with the scopes and with the user, and never beyond either', () => {
     fc.assert(
-      fc.property(someUser, someScope, someScope, fc.constantFrom(...PERMISSIONS), (user, one, more, permission) => {
-        const narrow = findPermissionScope(asApp(user, one), permission)
-        expect(isWithin(narrow, findPermissionScope(asApp(user, `${one} ${more}`), permission))).toBe(true)
+      fc.property(someUser, someScope, someScope, fc.constantFrom(...PERMISSIONS), (user, scope, more, permission) => {
+        const narrow = findPermissionScope(asApp(user, scope), permission)
+        expect(isWithin(narrow, findPermissionScope(asApp(user, `${scope} ${more}`), permission))).toBe(true)
         expect(isWithin(narrow, findPermissionScope(user, permission))).toBe(true)
         const administrator = { ...user, patterns: ['*:*'] }
-        expect(isWithin(narrow, findPermissionScope(asApp(administrator, one), permission))).toBe(true)
+        expect(isWithin(narrow, findPermissionScope(asApp(administrator, scope), permission))).toBe(true)
       }),
       { numRuns: 300 },
     )

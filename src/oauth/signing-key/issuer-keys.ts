@@ -6,9 +6,9 @@ import type { Clock } from '../../base/clock.ts'
 export interface KeyTimes {
   /** Cache lifetime of keys; then they are refreshed in the background. */
   freshMs: number
-  /** Keys are used for this long while the issuer does not answer. */
+  /** Maximum age of keys while the issuer does not answer. */
   keptMs: number
-  /** Minimum interval between two reads, whatever tokens arrive. */
+  /** Minimum interval between two reads. */
   pauseMs: number
 }
 
@@ -57,7 +57,7 @@ export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: Is
     }
   }
 
-  /** Reads, or takes part in the read under way; nothing within `pauseMs` after a read began. */
+  /** Reads, or joins the read in flight; does nothing within `pauseMs` after a read began. */
   function readUnlessPaused(): Promise<void> | undefined {
     // A clock that steps back does not prolong the pause.
     const isPause = askedAtMs !== undefined && Math.abs(clock.now() - askedAtMs) < times.pauseMs
@@ -81,7 +81,7 @@ export function buildIssuerKeys({ load, clock, logger, times = REMOTE_KEYS }: Is
 /** The ES256 keys of a JWK set by their ids. Others are omitted, and so are all keys of a repeated id. */
 function readKeySet(value: unknown): Map<string, KeyObject> {
   const set = asObject(value).keys
-  if (!Array.isArray(set)) throw new Error('the answer is no JWK set')
+  if (!Array.isArray(set)) throw new Error('the answer is not a JWK set')
   const found = new Map<string, KeyObject>()
   const repeated = new Set<string>()
   for (const jwk of set.slice(0, KEYS_LIMIT).map(asObject)) {
@@ -106,7 +106,7 @@ function isVerificationKey({ kty, crv, alg, use, key_ops: operations }: Record<s
   return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
 }
 
-/** The public part of a key, whatever else its JWK holds. Undefined for coordinates that are no point of the curve. */
+/** The public part of a key, without other members of its JWK. Undefined for coordinates outside the curve. */
 function readPublicKey({ kty, crv, x, y }: Record<string, unknown>): KeyObject | undefined {
   try {
     return createPublicKey({ key: { kty, crv, x, y } as { kty: 'EC' }, format: 'jwk' })

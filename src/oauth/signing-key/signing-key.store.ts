@@ -12,9 +12,9 @@ export interface SigningKeyRecord {
   alg: SigningAlgorithm
   /** Encrypted under the context of its `kid`. */
   privateKey: string
-  /** From here on it signs, until a newer key of its algorithm does. */
+  /** Start of its signatures, until a newer key of its algorithm replaces it. */
   activeAt: Date
-  /** From here on it is not published any more; null while no newer key replaces it. */
+  /** End of its publication; null while no newer key replaces it. */
   expiresAt: Date | null
 }
 
@@ -27,12 +27,10 @@ export async function listSigningKeys(db: Database, now: Date): Promise<SigningK
   return selectLive(db, { now })
 }
 
-const lock = statement<object>(`select pg_advisory_xact_lock(hashtext('${ADVISORY_LOCKS.signingKeys.key}'))`)
-
-/** Makes other transactions that create keys wait until this one ends. */
-export async function lockSigningKeys(tx: Database): Promise<void> {
-  await lock(tx)
-}
+/** Serializes transactions that create keys. */
+export const lockSigningKeys = statement<object>(
+  `select pg_advisory_xact_lock(hashtext('${ADVISORY_LOCKS.signingKeys.key}'))`,
+)
 
 const insert = statement<object, Omit<SigningKeyRecord, 'expiresAt'> & { now: Date }>(`
   insert into oauth_signing_key (kid, alg, private_key, active_at, created_at)
@@ -52,14 +50,14 @@ const expire = statement<object, { kids: readonly string[]; expiresAt: Date }>(
    where kid = any($kids) and (expires_at is null or expires_at > $expiresAt)`,
 )
 
-/** Sets when keys are not published any more. */
+/** Sets the end of the publication of keys. */
 export async function expireSigningKeys(db: Database, kids: readonly string[], expiresAt: Date): Promise<void> {
   await expire(db, { kids, expiresAt })
 }
 
 const deleteOld = changeStatement<{ before: Date }>('delete from oauth_signing_key where expires_at < $before')
 
-/** Deletes keys that expired before `before`. Returns how many. */
+/** Deletes keys that expired before `before`. Returns their number. */
 export async function deleteExpiredSigningKeys(db: Database, before: Date): Promise<number> {
   return deleteOld(db, { before })
 }
@@ -80,7 +78,7 @@ const replace = changeStatement<{ kid: string; from: string; to: string }>(
   'update oauth_signing_key set private_key = $to where kid = $kid and private_key = $from',
 )
 
-/** Replaces the ciphertext of a key, unless it was replaced meanwhile. */
+/** Replaces the ciphertext of a key, unless another process has replaced it. */
 export async function replaceSigningKey(
   db: Database,
   kid: string,

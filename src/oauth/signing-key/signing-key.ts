@@ -125,12 +125,12 @@ async function createKeys(
   return made
 }
 
-/** Creates the successors of keys that the schedule wants; none while no client has used the provider. Returns how many. */
+/** Creates the successors of keys by the schedule; none while no client has used the provider. Returns their number. */
 export async function succeedSigningKeys(keyring: Keyring, db: Database, now: Date): Promise<number> {
   return (await listSigningKeys(db, now)).length === 0 ? 0 : keepSigningKeys(keyring, db, now)
 }
 
-/** Creates the keys that the schedule wants. Returns their number. Safe in several processes at once. */
+/** Creates the keys due by the schedule. Returns their number. Safe in several processes at once. */
 export async function keepSigningKeys(keyring: Keyring, db: Database, now: Date): Promise<number> {
   if (planScheduledKeys(await listSigningKeys(db, now), now).length === 0) return 0
   return inTransaction(db, async (tx) => {
@@ -176,7 +176,7 @@ export async function loadSigningKeys(keyring: Keyring, db: Database, now: Date)
   return orderKeys(keys, now).map(({ kid, privateKey }) => JSON.parse(keyring.open(privateKey, contextOf(kid))))
 }
 
-/** Encrypts keys under the first secret that an older one encrypted. Returns how many. */
+/** Encrypts keys of older secrets under the first secret. Returns their number. */
 export async function reencryptSigningKeys(keyring: Keyring, db: Database): Promise<number> {
   let count = 0
   for (const { kid, privateKey } of await listStaleSigningKeys(db, keyring.currentPrefix)) {

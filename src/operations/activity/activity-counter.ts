@@ -12,15 +12,15 @@ const MINUTE_MS = 60_000
 const PERIOD_MS = 30_000
 
 /**
- * Age at which a minute is counted, after its end: its transactions have ended, and an entry of equal refusals counts no
- * more.
+ * Age at which a minute is counted, after its end: its transactions have ended, and no entry of equal refusals still
+ * grows.
  */
 const SETTLED_MS = 60_000
 
-/** How far back the first round begins: the longest range. */
+/** Age at which the first round begins: the longest range. */
 const HISTORY_MS = 31 * 24 * 3_600_000
 
-/** Length of the span that one transaction counts at most: its rows are read at once. */
+/** Maximum span that one transaction counts: its rows are read at once. */
 const SPAN_MS = 24 * 60 * MINUTE_MS
 
 const COUNTS: Readonly<Record<ActivityKind, (db: Database, span: { from: Date; to: Date }) => Promise<ActivitySum[]>>> =

@@ -36,7 +36,7 @@ const MessageSeries = named(
   }),
 )
 
-/** The sums of a range by bucket, every bucket of it, and over all: how much of each measure. */
+/** The sums of each measure in a range, for every bucket and in total. */
 async function readSeries(db: Database, { kind, range, now }: { kind: ActivityKind; range: Range; now: Date }) {
   const { width, stepMs, count } = RANGES[range]
   const start = findStart(range, now)

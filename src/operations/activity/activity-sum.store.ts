@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
-/** What is counted: sign-ins, or realtime messages. */
+/** Kinds of counted activity. */
 export type ActivityKind = 'sign-in' | 'realtime'
 
 /** A sum of one bucket. */
@@ -61,16 +61,9 @@ export async function addSums(
   })
 }
 
-const select = statement<ActivitySum, { kind: ActivityKind; width: string; start: Date }>(`
-  select at, measure, count::float8 as count from activity_sum where kind = $kind and width = $width and at >= $start`)
-
 /** The sums of a width since `start`. */
-export function readSums(
-  db: Database,
-  input: { kind: ActivityKind; width: string; start: Date },
-): Promise<ActivitySum[]> {
-  return select(db, input)
-}
+export const readSums = statement<ActivitySum, { kind: ActivityKind; width: string; start: Date }>(`
+  select at, measure, count::float8 as count from activity_sum where kind = $kind and width = $width and at >= $start`)
 
 const deleteOf = (width: string, before: string) => `
     delete from activity_sum where ctid = any(array(
@@ -89,10 +82,10 @@ const deleteOld = statement<
   select greatest((select count(*) from minutes), (select count(*) from hours), (select count(*) from quarters),
     (select count(*) from days))::int as deleted`)
 
-/** Ages at which the sums of each width end, in hours: the range that it serves, and some more. */
+/** Retention of the sums of each width, in hours: the range that it serves, and some more. */
 const KEPT_HOURS = { minutes: 2, hours: 25, quarters: 8 * 24, days: 31 * 24 }
 
-/** Deletes sums that no range has any more, up to `limit` of a width. Returns the number of the width with the most. */
+/** Deletes sums outside every range, up to `limit` of a width. Returns the number of the width with the most. */
 export async function deleteOldSums(db: Database, now: Date, limit: number): Promise<number> {
   const before = (hours: number) => new Date(now.getTime() - hours * 3_600_000)
   const { minutes, hours, quarters, days } = KEPT_HOURS

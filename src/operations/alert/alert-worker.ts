@@ -13,7 +13,7 @@ const POLL_MS = 1_000
 /** Interval between the checks, in polls. */
 const CHECK_EVERY_POLLS = 10
 
-/** Incidents claimed at once; they are posted one after the other. */
+/** Number of incidents in one claim; they are posted one after the other. */
 const BATCH_SIZE = 10
 
 /** Lease of a claim: longer than a batch with a receiver that does not answer. */
@@ -43,7 +43,7 @@ export interface AlertWorkerDeps {
 export interface AlertWorker {
   /** Checks for begins and ends of incidents. */
   check(): Promise<void>
-  /** Posts what is due. Returns the number of POSTs. */
+  /** Posts due incidents. Returns the number of POSTs. */
   drain(): Promise<number>
   run(): Promise<void>
   stop(): void

@@ -38,8 +38,8 @@ const OF_PUBLICATIONS = `action = 'event.publish'`
 test('the entry of a publication is in the row of its first event, and is listed as any other', async () => {
   fixture.app.clock.advance(1_000)
   const since = new Date(fixture.app.clock.now()).toISOString()
-  const one = await fixture.app.admin('POST', '/api/v3/webhook/publish', { event: 'parcel.send', id: 'p-0' })
-  const [id] = one.body.data.events.map((event: { event_id: string }) => event.event_id)
+  const answer = await fixture.app.admin('POST', '/api/v3/webhook/publish', { event: 'parcel.send', id: 'p-0' })
+  const [id] = answer.body.data.events.map((event: { event_id: string }) => event.event_id)
   fixture.app.clock.advance(1_000)
   const [first] = await publish(3)
   expect(await countRows('audit_log', OF_PUBLICATIONS)).toBe(0)
@@ -59,7 +59,7 @@ test('the entry of a publication is in the row of its first event, and is listed
     account: null,
     target: null,
     address: expect.stringMatching(/./),
-    request_id: one.headers['x-request-id'],
+    request_id: answer.headers['x-request-id'],
     detail: { events: 1 },
     count: 1,
     created_at: since,

@@ -3,7 +3,7 @@ import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { type SignIn, signIn } from './sign-in-log.store.ts'
 
-/** One try of a user to sign in. */
+/** One sign-in attempt of a user. */
 export const SignInRow = named(
   'SignIn',
   Type.Object({

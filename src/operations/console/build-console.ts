@@ -27,12 +27,12 @@ const BUILDER = join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js')
 /** File with the hash of a build's sources. */
 const MARK = 'sources'
 
-/** Result of a build. `no sources`: this is an installation that brings the console built, or without it. */
+/** Result of a build. `no sources`: an installation with a built console, or without one. */
 export type ConsoleBuildResult = 'built' | 'unchanged' | 'no sources'
 
 /**
- * Builds the console in a process of its own, with the lowest priority, unless the sources are those of the build that is
- * there. The new build takes the place of the old one at once and whole. Throws what the builder printed when it fails.
+ * Builds the console in a child process with the lowest priority, unless the sources are those of the existing
+ * build. The new build replaces the old one atomically. Throws the output of the builder when it fails.
  */
 export async function buildConsole({ stop }: { stop?: AbortSignal } = {}): Promise<ConsoleBuildResult> {
   if (!existsSync(join(ROOT, 'console', 'src')) || !existsSync(BUILDER)) return 'no sources'
@@ -43,12 +43,12 @@ export async function buildConsole({ stop }: { stop?: AbortSignal } = {}): Promi
   try {
     await runBuilder(made, stop)
     await writeFile(join(made, MARK), mark)
-    // A rename onto a folder with files fails, so of several first builds one is put there, and stays for its readers.
+    // A rename onto a non-empty folder fails, so the first of several builds stays for its readers.
     const isFirst = await rename(made, CONSOLE_FOLDER).then(
       () => true,
       () => false,
     )
-    // Another process may have put the same build there meanwhile.
+    // Another process may have stored the same build.
     if (isFirst || (await readMark()) === mark) return 'built'
     await rename(CONSOLE_FOLDER, old).catch(() => {})
     await rename(made, CONSOLE_FOLDER).catch(() => {})
@@ -102,7 +102,7 @@ async function runBuilder(outDir: string, stop: AbortSignal | undefined): Promis
   if (code !== 0) throw new Error(`the console was not built:\n${Buffer.concat(output)}`)
 }
 
-/** The service comes first. Where the system does not allow it, the build takes its share. */
+/** The service has priority; if the system does not allow a lower one, the build competes with it. */
 function lowerPriority({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_LOW)

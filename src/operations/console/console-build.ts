@@ -9,7 +9,7 @@ export const CONSOLE_FOLDER = fileURLToPath(new URL('../../../console/dist', imp
 export interface ConsoleFile {
   type: string
   body: Buffer
-  /** The same, compressed with Brotli; undefined for what does not get smaller. */
+  /** The same, compressed with Brotli; undefined if that is not smaller. */
   compressed: Buffer | undefined
 }
 

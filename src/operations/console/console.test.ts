@@ -84,20 +84,20 @@ describe('the page', () => {
 
   test('lets no script run but its own, and hands it no token of the session', async () => {
     const { visitor } = await signIn()
-    const [one, other] = [await visitor.get('/console'), await visitor.get('/console/webhooks')]
-    const settings = readSettings(one.body)
-    expect(one.status).toBe(200)
-    expect(one.headers['content-security-policy']).toContain("script-src 'self'; style-src 'self' 'nonce-")
-    expect(one.headers['content-security-policy']).toContain(`'nonce-${settings.nonce}'`)
-    expect(one.headers['content-security-policy']).toContain("frame-ancestors 'none'")
-    expect(one.headers['content-security-policy']).toContain("connect-src 'self';")
-    expect(one.headers['cache-control']).toBe('no-store')
+    const [page, other] = [await visitor.get('/console'), await visitor.get('/console/webhooks')]
+    const settings = readSettings(page.body)
+    expect(page.status).toBe(200)
+    expect(page.headers['content-security-policy']).toContain("script-src 'self'; style-src 'self' 'nonce-")
+    expect(page.headers['content-security-policy']).toContain(`'nonce-${settings.nonce}'`)
+    expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'")
+    expect(page.headers['content-security-policy']).toContain("connect-src 'self';")
+    expect(page.headers['cache-control']).toBe('no-store')
     expect(readSettings(other.body).nonce).not.toBe(settings.nonce)
     const [session, refresh] = ['signalbox_session', 'signalbox_refresh'].map((name) =>
       [...visitor.cookies].find(([cookie]) => cookie.endsWith(name)),
     )
-    for (const cookie of [session, refresh]) expect(one.body).not.toContain(cookie?.[1].value)
-    expect(one.body).not.toMatch(/<script(?![^>]* src="\/console\/assets\/)/)
+    for (const cookie of [session, refresh]) expect(page.body).not.toContain(cookie?.[1].value)
+    expect(page.body).not.toMatch(/<script(?![^>]* src="\/console\/assets\/)/)
   })
 
   test('connects to the realtime server of the settings beside itself, and to nobody else', async () => {
@@ -222,7 +222,7 @@ describe('a call of the console', () => {
     const { visitor } = await signIn()
     const { formToken } = await openConsole(visitor)
     const made = await app.admin('POST', '/api/v3/identity/api-key', { name: 'planted', permissions: ['*:*'] })
-    const [name, cookie] = [...visitor.cookies].find(([one]) => one.endsWith('signalbox_session'))!
+    const [name, cookie] = [...visitor.cookies].find(([cookieName]) => cookieName.endsWith('signalbox_session'))!
     visitor.cookies.set(name, { ...cookie, value: made.body.data.key })
     expect((await visitor.get(WHO, withToken(formToken))).status).toBe(401)
   })

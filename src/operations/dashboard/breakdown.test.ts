@@ -131,9 +131,9 @@ describe('over the API', () => {
   async function join(accounts: AccountId[]) {
     const member = await d.t.signInMember(accounts)
     const roles = (await d.call('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')).body.data
-    for (const one of accounts) {
+    for (const account of accounts) {
       const change = { user: member.userId, roles: [roles[0].document_id] }
-      await d.call('PATCH', `/api/v3/identity/account/${one}/member`, change)
+      await d.call('PATCH', `/api/v3/identity/account/${account}/member`, change)
     }
     return member.call
   }

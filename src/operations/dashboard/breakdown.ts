@@ -1,7 +1,7 @@
 import type { Share } from './breakdown.store.ts'
 import type { Range } from './series.ts'
 
-/** Ranges of a breakdown: it begins at a whole multiple of `stepMs`, the width of its narrowest sums that still stand apart. */
+/** Ranges of a breakdown: it begins at a whole multiple of `stepMs`, the width of its narrowest sums. */
 const SPANS: Readonly<Record<Range, { stepMs: number; count: number }>> = {
   '1h': { stepMs: 300_000, count: 12 },
   '24h': { stepMs: 3_600_000, count: 24 },

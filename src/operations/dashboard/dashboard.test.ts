@@ -105,8 +105,8 @@ test('recent failures are the ten that ended last, latest first, as ledger rows'
   for (const status of ['success', 'cancelled']) await addLedgerRow(app, { webhook, status, endedAgeMs: 0 })
   const { recent_failures: rows } = await read()
   expect(rows.map((row: { document_id: string }) => row.document_id)).toEqual(ids.slice(0, 10))
-  const one = await app.admin('GET', `/api/v3/webhook/dispatch/${ids[0]}`)
-  const { attempts_log: _log, ...row } = one.body.data
+  const answer = await app.admin('GET', `/api/v3/webhook/dispatch/${ids[0]}`)
+  const { attempts_log: _log, ...row } = answer.body.data
   expect(rows[0]).toEqual(row)
 })
 

@@ -11,14 +11,14 @@ export interface DatabaseFacts {
   isReadOnly: boolean
   /** Whether the service's user may create tables in the schema `public`. */
   mayCreate: boolean
-  /** Tables of the schema `public` that our user does not own, and so cannot migrate. */
+  /** Tables of the schema `public` that the user of the service does not own, and so cannot migrate. */
   foreignTables: number
   fsync: boolean
   fullPageWrites: boolean
   synchronousCommit: string
   /** `synchronous_standby_names`: the standbys that a commit waits for; empty for none. */
   synchronousStandbyNames: string
-  /** Servers that receive its changes now. */
+  /** Number of servers that receive its changes. */
   standbys: number
   /** Identifies the database and its copies (`pg_control_system`). */
   systemId: string

@@ -7,7 +7,7 @@ import { type Finding, fail, warn } from './finding.ts'
 /** Copies that survive the loss of a server. */
 const MIN_COPIES = 3
 
-/** Classifies what the servers of NATS say; `error`: they could not be asked. */
+/** Classifies the facts of the NATS servers; `error`: they did not answer. */
 export function classifyNats(
   facts: NatsFacts | { error: LogErrorCode; message: string },
   { isProduction }: { isProduction: boolean },
@@ -39,7 +39,7 @@ export function classifyNats(
   return findings
 }
 
-/** Classifies how the servers write: with less than `sync_interval: always` they lose what they confirmed. */
+/** Classifies the disk sync of the servers: with less than `sync_interval: always` a crash loses confirmed messages. */
 export function classifySync(facts: readonly SyncFact[]): Finding[] {
   const late = facts.filter(({ sync }) => sync === 'later').map(({ url }) => url)
   const unknown = facts.filter(({ sync }) => sync === 'unknown').map(({ url }) => url)
@@ -63,7 +63,7 @@ export function classifySync(facts: readonly SyncFact[]): Finding[] {
   ]
 }
 
-/** Classifies what the database knows of the log. */
+/** Classifies the state of the log in the database. */
 export function classifyOutbox(facts: OutboxFacts, given: { isOn: boolean; now: Date }): Finding[] {
   if (!given.isOn)
     return facts.isOpen

@@ -70,7 +70,7 @@ export const FINDING_AREAS = {
 } as const satisfies Record<string, Area>
 export type FindingCode = keyof typeof FINDING_AREAS
 
-/** One thing that is wrong, or that should be known. */
+/** A fault or a note for the operator. */
 export interface Finding {
   code: FindingCode
   /** A failure stops the service or loses data; a warning does not. */
@@ -86,7 +86,7 @@ export function fail(code: FindingCode, detail: string, remedy: string): Finding
   return { code, severity: 'failure', detail, remedy }
 }
 
-/** Builds a finding that should be known. */
+/** Builds a warning. */
 export function warn(code: FindingCode, detail: string, remedy: string): Finding {
   return { code, severity: 'warning', detail, remedy }
 }
@@ -96,7 +96,7 @@ export interface AreaReport {
   area: Area
   status: 'ok' | 'warning' | 'failure' | 'skipped'
   findings: Finding[]
-  /** Figures that an operator asks for where nothing is wrong as well. */
+  /** Figures shown also without a finding. */
   notes: string[]
 }
 

@@ -218,11 +218,11 @@ describe('the keys', () => {
   })
 
   test('a secret that two settings share is a warning, and one that a setting repeats is not', () => {
-    const [one, two] = ['Xk29vQbT7mZp4RwL1', 'Hd83nYcJ6sFg5TqM2']
-    expect(list(classifySecrets({ SECRET_KEY: [one], OAUTH_HOOK_SECRET: [two, one] }))).toEqual([
+    const [first, second] = ['Xk29vQbT7mZp4RwL1', 'Hd83nYcJ6sFg5TqM2']
+    expect(list(classifySecrets({ SECRET_KEY: [first], OAUTH_HOOK_SECRET: [second, first] }))).toEqual([
       'warning secret_shared',
     ])
-    expect(classifySecrets({ SECRET_KEY: [one, one], OAUTH_HOOK_SECRET: [two] })).toEqual([])
+    expect(classifySecrets({ SECRET_KEY: [first, first], OAUTH_HOOK_SECRET: [second] })).toEqual([])
   })
 })
 
@@ -384,7 +384,7 @@ describe('the disk of the database', () => {
   test('that nobody knows, and events that are too few, are said', () => {
     const unknown = { freeBytes: undefined, bytesPerEvent: undefined, growthPerDay: undefined, fullInDays: undefined }
     expect(describeStorage({ databaseBytes: 12_345_678, ...unknown }, now)).toBe(
-      'the database takes 12.3 MB, what is left on its disk is not known (DATABASE_DISK_BYTES), too few events for a forecast',
+      'the database takes 12.3 MB, free disk space unknown (DATABASE_DISK_BYTES), too few events for a forecast',
     )
   })
 })

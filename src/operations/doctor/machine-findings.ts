@@ -36,7 +36,7 @@ export interface DiskFacts {
   directory: string
   /** The code of a failed access, such as EACCES. Undefined when it can be written, or created. */
   error: string | undefined
-  /** Free space for our user. */
+  /** Free space for the user of the service. */
   freeBytes: number
 }
 

@@ -52,7 +52,7 @@ type Version = readonly [number, number, number]
 
 function parseVersion(text: string): Version {
   const [, major, minor, patch] = /(\d+)\.(\d+)\.(\d+)/.exec(text) ?? []
-  if (major === undefined) throw new TypeError(`${text} is no version of Node`)
+  if (major === undefined) throw new TypeError(`${text} is not a version of Node`)
   return [Number(major), Number(minor), Number(patch)]
 }
 

@@ -47,7 +47,7 @@ export interface KeyUse {
   count: number
 }
 
-/** Classifies SECRET_KEY against what is stored. `keyIds`: those of its keys, the current one first. */
+/** Classifies SECRET_KEY against the stored secrets. `keyIds`: the ids of its keys, the current one first. */
 export function classifyStoredSecrets(uses: readonly KeyUse[], keyIds: readonly string[]): Finding[] {
   const lost = uses.filter(({ keyId }) => !keyIds.includes(keyId))
   const old = uses.filter(({ keyId }) => keyIds.includes(keyId) && keyId !== keyIds[0])

@@ -84,10 +84,10 @@ test('the sentence of each refusal has its code, and none has the value', () => 
     ...findRefusedSettings({ ...GOOD, appEnv: 'development', baseUrl: 'http://secret.example.com' }),
   ]
   expect(refused).toHaveLength(5)
-  for (const one of refused) {
-    expect(findRefusedCode(describeRefused(one))).toBe(one.code)
-    expect(describeRefused(one)).not.toContain('secret.example')
-    expect(describeRefused(one)).not.toContain('secretsecret')
+  for (const fault of refused) {
+    expect(findRefusedCode(describeRefused(fault))).toBe(fault.code)
+    expect(describeRefused(fault)).not.toContain('secret.example')
+    expect(describeRefused(fault)).not.toContain('secretsecret')
   }
 })
 

@@ -1,7 +1,7 @@
 import type { StorageForecast } from '../storage/storage.ts'
 import { type Finding, fail, warn } from './finding.ts'
 
-/** Fewer days than an operator needs to get a disk. */
+/** Number of days in which an operator can get a disk. */
 const FAILURE_DAYS = 3
 
 const DAY_MS = 24 * 3_600_000
@@ -18,9 +18,7 @@ export function describeStorage(forecast: StorageForecast, now: number): string 
   const { databaseBytes, freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   const parts = [
     `the database takes ${formatBytes(databaseBytes)}`,
-    freeBytes === undefined
-      ? 'what is left on its disk is not known (DATABASE_DISK_BYTES)'
-      : `${formatBytes(freeBytes)} are left`,
+    freeBytes === undefined ? 'free disk space unknown (DATABASE_DISK_BYTES)' : `${formatBytes(freeBytes)} are left`,
   ]
   if (bytesPerEvent === undefined || growthPerDay === undefined)
     return [...parts, 'too few events for a forecast'].join(', ')
@@ -32,7 +30,10 @@ export function describeStorage(forecast: StorageForecast, now: number): string 
 
 const formatDay = (days: number, now: number) => new Date(now + days * DAY_MS).toISOString().slice(0, 10)
 
-/** Classifies the disk of the database: full before retention deletes as much as comes, or not. `now` is in milliseconds. */
+/**
+ * Classifies the disk of the database: whether it fills before retention deletes as much as is added. `now` is in
+ * milliseconds.
+ */
 export function classifyStorage(forecast: StorageForecast, now: number): Finding[] {
   const { freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   if (fullInDays === null || fullInDays === undefined || bytesPerEvent === undefined || growthPerDay === undefined)

@@ -2,7 +2,7 @@ import { SKEW_REPORTED_MS, SKEW_TRUSTED_MS } from '../../base/database-clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listProcessSkews, type ProcessSkew } from './process-skew.store.ts'
 
-/** A process that has not reported itself for this long has stopped, or its machine has the right time again. */
+/** Age of a report after which its process has stopped, or its machine has the right time again. */
 const SKEW_KNOWN_MS = 30_000
 
 /** Maximum number of processes in the component. */
@@ -12,7 +12,7 @@ const PROCESS_LIMIT = 100
 export interface ClockFacts {
   /** Processes whose machine is more than two seconds off the database's clock; 100 means that many or more. */
   skewed_processes: number
-  /** Those of them that claim and delete nothing, being more than ten seconds off. */
+  /** Processes more than ten seconds off, which claim and delete nothing. */
   resting_processes: number
   /** Largest skew: seconds ahead of the database, negative behind. 0 without any. */
   largest_skew_s: number
@@ -35,7 +35,9 @@ export function decideClockFacts(skews: readonly ProcessSkew[]): ClockFacts {
   }
 }
 
-/** The processes that are off at `now`. Rows of the future were written before the database's clock was set back. */
+/**
+ * The processes that are off at `now`. Rows with a later time were written before the database's clock was set back.
+ */
 function listSkewed(db: Database, now: Date): Promise<ProcessSkew[]> {
   const [since, until] = [-SKEW_KNOWN_MS, SKEW_KNOWN_MS].map((ms) => new Date(now.getTime() + ms)) as [Date, Date]
   return listProcessSkews(db, { since, until, limit: PROCESS_LIMIT })

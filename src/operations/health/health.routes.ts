@@ -81,7 +81,7 @@ export const healthRoutes: Routes<HealthDeps> = [
     {
       handle: async (deps: HealthDeps) => {
         const realtime = await deps.readRealtimeHealth()
-        // A service that no realtime provider was given for is whole without it.
+        // A service without a configured realtime provider is healthy without it.
         const ofRealtime = realtime.isWanted ? [realtime] : []
         const always = [
           await deps.readWebhookOutHealth(),

@@ -26,19 +26,12 @@ export async function removeProcessSkew(db: Database, process: string): Promise<
   await remove(db, { process })
 }
 
-const list = statement<ProcessSkew, { since: Date; until: Date; limit: number }>(`
+/** The processes that reported themselves after `since` and before `until`, the latest first, up to `limit`. */
+export const listProcessSkews = statement<ProcessSkew, { since: Date; until: Date; limit: number }>(`
   select process, skew_ms::float8 as "skewMs" from process_skew
   where seen_at > $since and seen_at < $until order by seen_at desc, process limit $limit`)
 
-/** The processes that reported themselves after `since` and before `until`, the latest first, up to `limit`. */
-export function listProcessSkews(
-  db: Database,
-  { since, until, limit }: { since: Date; until: Date; limit: number },
-): Promise<ProcessSkew[]> {
-  return list(db, { since, until, limit })
-}
-
-/** Deletes up to `limit` processes that last reported themselves before `before`. Returns how many went. */
+/** Deletes up to `limit` processes that last reported themselves before `before`. Returns their number. */
 const deleteOldSkews = deletionOfOld('process_skew', { key: 'process', time: 'seen_at' })
 
 /** Retention of the skew of a process after its last report. */

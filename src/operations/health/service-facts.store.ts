@@ -1,4 +1,3 @@
-import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
 /** A migration that ran. */
@@ -7,9 +6,5 @@ export interface RanMigration {
   ran_at: Date
 }
 
-const select = statement<RanMigration>('select name, ran_at from schema_migration order by name')
-
 /** The applied migrations, by name. */
-export function listRanMigrations(db: Database): Promise<RanMigration[]> {
-  return select(db)
-}
+export const listRanMigrations = statement<RanMigration>('select name, ran_at from schema_migration order by name')

@@ -24,14 +24,14 @@ test('the health of outbound webhooks is never down, and worse facts never impro
     oldest_pending_s: fc.nat(),
   })
   fc.assert(
-    fc.property(facts, facts, (one, more) => {
-      const status = decideWebhookOutHealth(one)
+    fc.property(facts, facts, (base, more) => {
+      const status = decideWebhookOutHealth(base)
       expect(['operational', 'degraded']).toContain(status)
       const worse = {
-        exhausted_24h: one.exhausted_24h + more.exhausted_24h,
-        auto_disabled: one.auto_disabled + more.auto_disabled,
-        backlog: one.backlog + more.backlog,
-        oldest_pending_s: one.oldest_pending_s + more.oldest_pending_s,
+        exhausted_24h: base.exhausted_24h + more.exhausted_24h,
+        auto_disabled: base.auto_disabled + more.auto_disabled,
+        backlog: base.backlog + more.backlog,
+        oldest_pending_s: base.oldest_pending_s + more.oldest_pending_s,
       }
       if (status === 'degraded') expect(decideWebhookOutHealth(worse)).toBe('degraded')
     }),

@@ -8,7 +8,7 @@ export interface DatabaseMetricsDeps {
   pools: Readonly<Record<string, () => PoolState>>
   /** Number of replacements of the listening connection. */
   countListenReconnects: () => number
-  /** How often another server became the primary, where the connection string names several. */
+  /** Number of changes of the primary, where the connection string names several servers. */
   countSwitches: () => number
   /** The use of the read replica; undefined without one. */
   replica?: (() => ReplicaState) | undefined

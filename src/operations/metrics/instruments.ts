@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
 /** Makers of the metrics of one registry. */
 export type Instruments = ReturnType<typeof buildInstruments>
 
-/** What describes a metric. `collect` sets it when it is rendered. */
+/** Description of a metric. `collect` sets its value when it is rendered. */
 type Described<Label extends string, Metric> = [
   name: string,
   help: string,

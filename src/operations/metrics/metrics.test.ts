@@ -92,7 +92,7 @@ test('two processes on one database show the same total', async () => {
   await using second = await createTestApp({ env, database: app.database, clock: app.clock })
   await deliverTest(app)
   await deliverTest(second)
-  for (const one of [app, second]) expect(totalsOf(await scrape(one))).toMatchObject({ pending: 2, success: 2 })
+  for (const service of [app, second]) expect(totalsOf(await scrape(service))).toMatchObject({ pending: 2, success: 2 })
 })
 
 test('all scrapes share one text for 5 s', async () => {
@@ -220,7 +220,8 @@ test('the runtime is watched once for a process, and each text shows it once', a
   await using second = await createTestApp()
   expect(watch).not.toHaveBeenCalled()
   watch.mockRestore()
-  for (const one of [app, second]) expect((await scrape(one)).match(/^nodejs_eventloop_lag_seconds /gm)).toHaveLength(1)
+  for (const service of [app, second])
+    expect((await scrape(service)).match(/^nodejs_eventloop_lag_seconds /gm)).toHaveLength(1)
 })
 
 test('every series of a counter with known label values is there from the start, with 0', async () => {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 /** Directory of the build for the service: `npm run site -- --service`. */
 export const SITE_FOLDER = fileURLToPath(new URL('../../../site/service', import.meta.url))
 
-/** What a build says of itself, in `manifest.json`. */
+/** The `manifest.json` of a build. */
 export interface SiteManifest {
   /** Content policy hashes of the scripts inside pages: `sha256-...`. */
   scripts: string[]

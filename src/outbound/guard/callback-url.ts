@@ -116,7 +116,7 @@ function checkHost(hostname: string): CallbackRefusal | undefined {
   }
   const labels = hostname.split('.')
   if (hostname.length > 253 || labels.some((label) => !/^[a-z0-9_-]{1,63}$/.test(label))) {
-    return refuse('url_invalid', 'has a host that is no valid DNS name: letters, digits and hyphens, 63 to a label.')
+    return refuse('url_invalid', 'has a host that is not a valid DNS name: letters, digits and hyphens, 63 to a label.')
   }
   const suffix = labels.at(-1)!
   if (labels.length === 1 || PRIVATE_SUFFIXES.has(suffix) || METADATA_NAMES.has(hostname)) {

@@ -40,9 +40,9 @@ test('the key does not depend on the order of the addresses', () => {
     hostname: 'receiver.example',
     addresses: addresses.map((address) => ({ address, family: 4 as const })),
   })
-  const one = pool.take(of('127.0.0.1', '127.0.0.2'))
-  pool.giveBack(one)
-  expect(pool.take(of('127.0.0.1'))).not.toBe(one)
-  expect(pool.take(of('127.0.0.2', '127.0.0.1'))).toBe(one)
+  const taken = pool.take(of('127.0.0.1', '127.0.0.2'))
+  pool.giveBack(taken)
+  expect(pool.take(of('127.0.0.1'))).not.toBe(taken)
+  expect(pool.take(of('127.0.0.2', '127.0.0.1'))).toBe(taken)
   pool.clear()
 })

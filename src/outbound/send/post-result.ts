@@ -23,9 +23,9 @@ export interface PostResponse {
   responseExcerpt: string
   responseHeaders: Record<string, string>
   /**
-   * How reading the body ended: complete, cut at the limit, cut at the deadline, or aborted by the receiver. The status
-   * counts in each case: success is a 2xx status line within the deadline (docs/contract/delivery.md#statuses); the body is
-   * for diagnosis only.
+   * End of the body: complete, cut at the limit, cut at the deadline, or aborted by the receiver. The status counts in
+   * each case: success is a 2xx status line within the deadline (docs/contract/delivery.md#statuses); the body is for
+   * diagnosis only.
    */
   bodyEnd: 'complete' | 'cut' | 'deadline' | 'broken'
   durationMs: number

@@ -3,18 +3,18 @@ import { systemClock } from '../../base/clock.ts'
 import { listHosts } from './host-list.ts'
 import { buildPrimaryChoice, type PrimaryAnswer, type PrimaryChoice, type ServerProbe } from './primary-choice.ts'
 
-/** Limit of a question to a server, with the connection that it may need. */
+/** Timeout of a query to a server, its connection included. */
 const ASK_LIMIT_MS = 2_000
 
-/** In recovery a server has no name for the file of a position. */
+/** A server in recovery cannot name the file of a position. */
 const STANDING = `select pg_is_in_recovery() as is_standby,
   current_setting('default_transaction_read_only')::boolean as is_read_only,
   case when not pg_is_in_recovery()
     then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint end as timeline`
 
 /**
- * The choices of this process, by connection string: its pools and its listener use one primary. There are as many as
- * its settings name.
+ * The choices of this process, by connection string, so that its pools and its listener use one primary. There are as
+ * many as its settings name.
  */
 const choices = new Map<string, PrimaryChoice>()
 
@@ -46,7 +46,7 @@ function buildProbe(connectionString: string): ServerProbe {
   }
 
   function close(): void {
-    // Destroyed at once: the other side may not answer a goodbye.
+    // Destroyed at once: the server may not answer a termination message.
     void opening?.then((client) => streamOf(client).destroy()).catch(() => undefined)
     opening = undefined
   }
@@ -66,7 +66,7 @@ function buildProbe(connectionString: string): ServerProbe {
   }
 
   return {
-    // One that is asked again before it has answered is not asked twice.
+    // A server with a pending query is not queried twice.
     ask: () => {
       asking ??= ask().finally(() => {
         asking = undefined
@@ -136,7 +136,7 @@ export class HostClient extends pg.Client {
     try {
       host = await choice.find()
       const parts = this as unknown as ClientParts
-      // A socket that was destroyed would open again.
+      // A destroyed socket would open again.
       if (this.#hasEnded || parts.connection.stream.destroyed) throw new Error('Connection terminated')
       this.#aim(choice, host, endUse)
       await super.connect()

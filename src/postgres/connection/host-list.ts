@@ -14,7 +14,7 @@ export function listHosts(connectionString: string): string[] {
   return hosts.length === 1 ? [connectionString] : hosts.map((host) => `${scheme}${user}${host}${rest}`)
 }
 
-/** A sentence for what is wrong with a connection string of PostgreSQL; undefined when it is one. Pure. */
+/** The fault of a connection string of PostgreSQL, as a sentence; undefined for a valid one. Pure. */
 export function findHostFault(connectionString: string): string | undefined {
   const urls = listHosts(connectionString).map((host) => URL.parse(host))
   for (const url of urls)

@@ -21,7 +21,7 @@ export interface InvalidatedCache<Value> {
   find(key: string, now?: Date): Value | undefined
   /** The cached value, or else what `read` returns, which is cached unless a change was reported during the read. */
   read<Read extends Value | undefined>(key: string, read: () => Promise<Read>, now?: Date): Promise<Value | Read>
-  /** Drops what the change made out of date. Ignores changes of what is not cached here. */
+  /** Drops the entries that the change made stale. Ignores changes of uncached rows. */
   invalidate(change: Invalidation): void
 }
 
@@ -31,7 +31,7 @@ export interface InvalidatedCacheOptions<Value> {
   limit: number
   /** Called at each use. */
   isLive: () => boolean
-  /** The changes that make an entry out of date. */
+  /** The changes that make an entry stale. */
   changesOf: (key: string, value: Value) => readonly Invalidation[]
   /** Expiry of an entry. */
   expiryOf?: (value: Value) => Date | null
@@ -79,14 +79,14 @@ export function buildInvalidatedCache<Value extends {}>(
       if (cached !== undefined) return cached
       const before = changes
       const value = await read()
-      // A change that was reported during the read may be one that the read did not see.
+      // The read may have missed a change that was reported during it.
       if (value !== undefined && before === changes) put(key, value)
       return value
     },
     invalidate: (change) => {
       changes += 1
       if (change === '*') {
-        // First, so that nothing is looked up for each entry.
+        // Checked first, to avoid a look-up for each entry.
         keysOf.clear()
         entries.clear()
         return

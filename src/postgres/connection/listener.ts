@@ -45,7 +45,7 @@ export interface ListenerOptions {
   onNotification: (channel: string, payload: string) => void
   /** Runs when LISTEN is in effect, after the start and after each reconnect; earlier notifications were missed. */
   onListening: () => void
-  /** Runs when the connection has ended, or was given up: it did not answer. */
+  /** Called when the connection has ended, or was abandoned because it did not answer. */
   onLost: () => void
   onError: (error: unknown) => void
 }
@@ -97,7 +97,7 @@ export function buildListener(options: ListenerOptions): Listener {
       ending.abort('over')
       breakCurrent = undefined
       options.onLost()
-      // Also after a refused LISTEN: the next round opens a new connection.
+      // Also after a failed LISTEN: the next round opens a new connection.
       endClient(opened)
     }
   }

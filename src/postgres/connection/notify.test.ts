@@ -94,10 +94,10 @@ test('a notification reaches every other process that listens', async () => {
   await using sender = startSleeper({ isListening: false })
   await using first = startSleeper()
   await using second = startSleeper()
-  for (const one of [first, second]) await untilTold(one, 1)
+  for (const listener of [first, second]) await untilTold(listener, 1)
   sender.notifier.notify()
   sender.clock.advance(20)
-  for (const one of [first, second]) await untilTold(one, 2)
+  for (const listener of [first, second]) await untilTold(listener, 2)
 })
 
 test('calls of notify within 20 ms send one notification, later ones another', async () => {

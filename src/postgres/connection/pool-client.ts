@@ -3,13 +3,13 @@ import type pg from 'pg'
 import { systemClock } from '../../base/clock.ts'
 import { HostClient } from './host-client.ts'
 
-/** After how much silence TCP asks whether the other side is there, and keeps the connection known on the way. */
+/** Idle time before TCP keep-alive probes, which detect a lost peer and keep the connection known to middleboxes. */
 export const KEEP_ALIVE_MS = 60_000
 
 /** Keep-alive of the server: locks of a session whose process or path is lost are released within some 20 s. */
 export const SERVER_KEEP_ALIVE = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3 -c tcp_keepalives_count=3'
 
-/** After a limit has passed, how long the answer may still lie unread: the timer of a process that stood still fires first. */
+/** Grace after a limit, in which an answer may still be unread: after a stall of the process its timer fires first. */
 const READ_FIRST_MS = 50
 
 /** Maximum use of a connection to a read-only server: the next one may reach another server. */
@@ -24,7 +24,7 @@ const READ_ONLY_REPORTS = ['in_hot_standby', 'default_transaction_read_only']
 /** Parameters of the server on a connection. */
 interface Standing {
   openedAtMs: number
-  /** Its reports that say that it takes no changes. */
+  /** Values of these parameters that mean read-only. */
   readOnly: Set<string>
 }
 
@@ -51,7 +51,7 @@ export interface ClientInternals {
 /** Options of a client class. */
 export interface ClientOptions {
   silenceLimitMs: number
-  /** Whether the connection is idle: then its silence means nothing. */
+  /** Whether the connection is idle, so that its silence means nothing. */
   isResting: (client: pg.ClientBase) => boolean
   /** Runs when a connection was found dead, before its statements fail. */
   onSilent: () => void

@@ -4,16 +4,16 @@ import type { ClientInternals } from './pool-client.ts'
 /** Number of consecutive failed connections that opens the breaker. */
 const FAILURES_LIMIT = 3
 
-/** Callers that wait for a connection of a pool at most; further ones are refused at once. */
+/** Maximum number of callers that wait for a connection of a pool; further ones are refused at once. */
 const WAITING_LIMIT = 1_000
 
 /** Report of the guard of a pool, for metrics. */
 export interface PoolState {
   /** Whether callers are refused at once because the last connections failed. */
   isOpen: boolean
-  /** Callers that were refused at once. */
+  /** Number of callers refused at once. */
   refused: number
-  /** Connections whose server did not answer within the silence limit. */
+  /** Number of connections whose server did not answer within the silence limit. */
   silent: number
   /** Open connections. */
   connections: number
@@ -35,7 +35,7 @@ export interface PoolGuard {
   read(): PoolState
 }
 
-/** A caller was refused without being tried: the database does not answer, or too many wait for it. */
+/** A refusal without a connection attempt: the database does not answer, or too many callers wait for it. */
 class RefusedError extends Error {
   readonly code = 'DATABASE_REFUSED'
 }
@@ -46,9 +46,9 @@ class RefusedError extends Error {
  * Breaker: after `FAILURES_LIMIT` connections that failed in a row, callers are refused at once, and one of them at a time
  * tries. A connection that opens, or that comes back alive, closes it.
  *
- * Distrust: connections of a path that was cut are silent for ever, and each would hold its first caller for the silence
- * limit. When one is found dead, those that said nothing since before its last sign of life are closed, in all sibling
- * pools: those that rest, and those in use, whose own limit may be longer.
+ * Distrust: connections on a broken path stay silent, and each would hold its first caller for the silence
+ * limit. When one is found dead, those that received nothing since before its last sign of life are closed, in all sibling
+ * pools: idle ones, and those in use, whose own limit may be longer.
  */
 export function guardPool(
   pool: pg.Pool,
@@ -62,7 +62,7 @@ export function guardPool(
   let failures = 0
   let refused = 0
   let silent = 0
-  /** The connection of the caller that tries, or `connecting`. */
+  /** The connection of the trial caller, or `connecting`. */
   let probe: pg.ClientBase | 'connecting' | undefined
 
   const isOpen = () => failures >= FAILURES_LIMIT
@@ -112,7 +112,7 @@ export function guardPool(
       return client
     } catch (error) {
       if (isProbe) probe = undefined
-      // A server without a free connection answers.
+      // A server without a free connection is reachable.
       if (isUnavailable(error) && !String((error as { code?: unknown }).code).startsWith('53')) failures += 1
       throw error
     }

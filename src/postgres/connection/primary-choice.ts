@@ -1,13 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 
-/** Interval between looks at all servers while connections are open, and while no primary is known. */
+/** Interval between checks of all servers while connections are open, and while no primary is known. */
 const LOOK_EVERY_MS = 1_000
 const LOOK_AGAIN_MS = 200
 
 /** Wait for the other servers once the primary, or another one, has answered. */
 const OTHERS_LIMIT_MS = 300
 
-/** What a server that takes changes, or could, says of itself. */
+/** Answer of a server that takes changes, or could. */
 export interface PrimaryAnswer {
   /** Its sessions begin read-only (`default_transaction_read_only`). */
   isReadOnly: boolean
@@ -28,18 +28,18 @@ export interface ServerConnection {
   end(): void
 }
 
-/** The primary among the servers of one connection string, as this process knows it. */
+/** Choice of the primary among the servers of one connection string. */
 export interface PrimaryChoice {
   /** Begins a use, until the returned function is called: while there is one, the servers are watched. */
   use(): () => void
   /** The connection string of the primary. Looks for it when none is known; rejects when none is found. */
   find(): Promise<string>
   isPrimary(host: string): boolean
-  /** Reports that a connection to a server failed, or that it is a standby: the next caller looks again. */
+  /** Reports that a connection to a server failed, or that it is a standby: the next caller checks again. */
   distrust(host: string): void
   /** Registers a connection, which is ended when another server is the primary. Returns its removal. */
   enter(connection: ServerConnection): () => void
-  /** How often another server became the primary. */
+  /** Number of changes of the primary. */
   countSwitches(): number
   /** Calls `listen` when another server is the primary. Returns the removal. */
   onSwitch(listen: () => void): () => void
@@ -51,13 +51,13 @@ export interface Candidate extends PrimaryAnswer {
 }
 
 /**
- * The primary among servers that are none in recovery: that of the latest timeline, so that a primary that was replaced
- * and comes back is not taken; undefined when all of them are older than `known`. Pure.
+ * The primary among servers that are not in recovery: that of the latest timeline, so that a replaced primary
+ * that comes back is not chosen; undefined when all of them are older than `known`. Pure.
  */
 export function choosePrimary(candidates: readonly Candidate[], known: number): Candidate | undefined {
   return candidates
     .filter(({ timeline }) => timeline >= known)
-    .toSorted((one, two) => two.timeline - one.timeline || Number(one.isReadOnly) - Number(two.isReadOnly))[0]
+    .toSorted((left, two) => two.timeline - left.timeline || Number(left.isReadOnly) - Number(two.isReadOnly))[0]
 }
 
 /**
@@ -134,7 +134,7 @@ export function buildPrimaryChoice(
   async function watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await clock.sleep(primary === undefined ? LOOK_AGAIN_MS : LOOK_EVERY_MS, signal)
-      // A failure is that of the next caller.
+      // The next caller gets the failure.
       if (!signal.aborted) await look().catch(() => undefined)
     }
   }

@@ -1,17 +1,17 @@
 import type pg from 'pg'
 
-/** Pauses between looks whether the replica has what the primary had, at first and at most. */
+/** First and maximum pause between checks whether the replica has reached the position of the primary. */
 const FIRST_PAUSE_MS = 2
 const LAST_PAUSE_MS = 50
 
-/** After how long a replica that was put aside is tried again, by one caller, and for how long that one waits. */
+/** Time after which one caller tries a suspended replica again, and the wait of that caller. */
 const RETRY_MS = 1_000
 const RETRY_WAIT_MS = 50
 
-/** Limit of the question what a replica has: one that hangs must not hold its readers. */
+/** Timeout of the query for the position of a replica: a hanging one must not hold its readers. */
 const ANSWER_LIMIT_MS = 1_000
 
-/** What the primary has flushed, and so every change that was committed before. */
+/** Flushed position of the primary; it covers every change committed before. */
 export interface PrimaryPosition {
   /** Of the write-ahead log, as PostgreSQL writes it: `16/B374D848`. */
   lsn: string
@@ -20,17 +20,17 @@ export interface PrimaryPosition {
 }
 
 /**
- * `used`: it reads. `behind`: it lacks what the primary had, for longer than the limit. `unproven`: it follows another
- * timeline, or none, or its user may not read which one. `unavailable`: it does not answer.
+ * `used`: it serves reads. `behind`: it lacks changes of the primary for longer than the limit. `unproven`: it follows
+ * another timeline, or none, or its user may not read which one. `unavailable`: it does not answer.
  */
 export type ReplicaStatus = 'used' | 'behind' | 'unproven' | 'unavailable'
 
 /** Report of the choice, for metrics and `/readyz`. */
 export interface ReplicaState {
   status: ReplicaStatus
-  /** Bytes of the write-ahead log that it lacked at the last look; undefined before the first. */
+  /** Bytes of the write-ahead log that it lacked at the last check; undefined before the first. */
   lagBytes: number | undefined
-  /** Connections that reads got. */
+  /** Number of connections given to reads. */
   reads: { replica: number; primary: number }
 }
 
@@ -42,19 +42,21 @@ export interface ReplicaChoice {
 
 /** Dependencies of the choice. */
 export interface ReplicaDeps {
-  /** Asks the primary. */
+  /** Reads the position of the primary. */
   readPosition(): Promise<PrimaryPosition>
   connectReplica(): Promise<pg.PoolClient>
   connectPrimary(): Promise<pg.PoolClient>
-  /** How long a read waits for the replica (`DATABASE_READ_LAG_MS`). */
+  /** Time for which a read waits for the replica (`DATABASE_READ_LAG_MS`). */
   lagLimitMs: number
   monotonicMs(): number
   sleep(ms: number): Promise<void>
-  /** Runs when the status is another one. */
+  /** Called when the status changes. */
   onStatus(status: ReplicaStatus): void
 }
 
-/** A promoted server has a timeline of its own; a standby that of what it receives, which others than monitors do not see. */
+/**
+ * A promoted server has a timeline of its own; a standby has that of its source, which only monitoring roles may read.
+ */
 const STANDING = `select replayed::text as replayed, greatest(0, $1::pg_lsn - replayed)::float8 as lag,
     case when is_standby then (select upper(lpad(to_hex(received_tli), 8, '0')) from pg_stat_wal_receiver)
       else left(pg_walfile_name(replayed), 8) end as timeline
@@ -104,7 +106,7 @@ export function buildReplicaChoice(deps: ReplicaDeps): ReplicaChoice {
     return parseLsn(replayed) >= parseLsn(position.lsn) ? 'used' : 'behind'
   }
 
-  /** A connection to a replica that has the position; else why there is none. */
+  /** A connection to a replica that has the position, or the reason for none. */
   async function tryReplica(patienceMs: number): Promise<pg.PoolClient | ReplicaStatus> {
     const position = await readPosition()
     const client = await deps.connectReplica()
@@ -134,7 +136,7 @@ export function buildReplicaChoice(deps: ReplicaDeps): ReplicaChoice {
       note(typeof found === 'string' ? found : 'used')
       return typeof found === 'string' ? undefined : found
     } catch {
-      // The pool reports its errors. Where the primary is what does not answer, its own connection fails next.
+      // The pool reports its errors. If the primary does not answer, its own connection fails next.
       note('unavailable')
       return undefined
     } finally {
@@ -158,7 +160,7 @@ export function parseLsn(lsn: string): bigint {
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)
 }
 
-/** Callers share the run that begins after they called: at most one runs, and one waits. */
+/** Callers share the run that begins after their call: at most one runs, and one waits. */
 function shareNext<Result>(run: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | undefined
   let next: Promise<Result> | undefined

@@ -11,7 +11,10 @@ const EMBEDDED_MAJOR_VERSION = '18'
 /** The superuser and the database of the embedded server. */
 export const EMBEDDED_NAME = 'signalbox'
 
-/** The paths of a cluster below a data directory: `data` belongs to the server's user, `password` to ours. */
+/**
+ * The paths of a cluster below a data directory: `data` belongs to the server's user, `password` to the user of this
+ * process.
+ */
 export interface ClusterPlace {
   /** `<data dir>/postgres`; created by one rename, complete. */
   rootDir: string
@@ -41,8 +44,8 @@ export async function findClusterOwner(place: ClusterPlace): Promise<ServerUser 
 }
 
 /**
- * Whether a complete cluster of our version exists. Removes an empty directory in its place.
- * Throws `data_dir_version` for another major version and `data_dir_unreadable` when the path is not a cluster.
+ * Whether a complete cluster of the bundled version exists. Removes an empty directory in its place. Throws
+ * `data_dir_version` for another major version and `data_dir_unreadable` when the path is not a cluster.
  */
 export async function checkCluster(place: ClusterPlace): Promise<boolean> {
   const version = await readFile(join(place.dataDir, 'PG_VERSION'), 'utf8').catch((error) => {

@@ -64,7 +64,7 @@ async function listClusterProcesses(clusterDir: string): Promise<number[]> {
       if ((await readlink(`/proc/${name}/cwd`)) !== directory) continue
       if (basename(await readlink(`/proc/${name}/exe`)).startsWith('postgres')) found.push(Number(name))
     } catch {
-      // Ended meanwhile, or another user's, whose server cannot own our cluster.
+      // The process has ended, or belongs to another user, whose server cannot own this cluster.
     }
   }
   return found

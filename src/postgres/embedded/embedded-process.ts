@@ -47,7 +47,7 @@ export function buildServerSettings(
     ...settings,
     listen_addresses: '127.0.0.1',
     port: String(port),
-    // A list: a folder whose name has a comma or a space stands in quotation marks.
+    // A list, in which a folder with a comma or a space in its name is quoted.
     unix_socket_directories: socketDir === undefined ? '' : `"${socketDir}"`,
   }
 }

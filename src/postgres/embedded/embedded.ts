@@ -53,7 +53,7 @@ export interface EmbeddedPostgresOptions {
   /** Receives lines about unusual steps of a start. */
   log: (line: string) => void
   random: Random
-  /** Settings of the server that override ours, such as `fsync: 'off'` for tests. */
+  /** Settings of the server that override the defaults, such as `fsync: 'off'` for tests. */
   settings?: Record<string, string>
   /** A folder in which the server also listens, on a Unix-domain socket. Its user can write there. Default: none. */
   socketDir?: string
@@ -199,7 +199,7 @@ async function loadServerUser(
 /** PostgreSQL's code for a database that does not exist. */
 const UNKNOWN_DATABASE = '3D000'
 
-/** Connects once to prove that the server answers, and creates our database if an interrupted start did not. */
+/** Connects once to check that the server answers, and creates the database if an interrupted start did not. */
 async function ensureDatabase(connectionString: string): Promise<void> {
   const isThere = await withClient(connectionString, async () => true).catch((error) => {
     if ((error as { code?: string }).code === UNKNOWN_DATABASE) return false

@@ -69,7 +69,7 @@ export interface MigrateOptions {
   /** Stops after that migration (tests of old schemas). */
   upTo?: string
   now?: Date
-  /** Leaves the wait for another process, and runs no further migration after the running one. */
+  /** Ends the wait for another process, and runs no further migration after the running one. */
   stop?: AbortSignal | undefined
   /** Runs every few seconds while another process migrates. */
   onWait?: (() => void) | undefined
@@ -130,11 +130,11 @@ async function withMigrationClient<Result>(
 
 /** Waits until no other process migrates. False when the stop comes first; the end of the connection then ends the wait. */
 async function takeLock(client: pg.Client, { stop, onWait }: MigrateOptions): Promise<boolean> {
-  // A session that waits behind its ended process would be the next to get the lock. Not every system of a server can look.
+  // A session whose process has ended would be the next to get the lock. Not every server can detect that.
   await client.query(`set client_connection_check_interval = '1s'`).catch(() => {})
   const taken = takeInSteps(client, { stop, onWait })
   if (!stop) return taken
-  // The end of the connection fails the query, after nobody waits for it.
+  // The query fails with the connection, when no caller waits for it.
   taken.catch(() => {})
   const { promise: stopped, resolve } = Promise.withResolvers<false>()
   const leave = () => resolve(false)

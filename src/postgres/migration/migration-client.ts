@@ -8,10 +8,10 @@ import { type ClientInternals, endSilent, SERVER_KEEP_ALIVE } from '../connectio
 /** Silence after which the connection of a migration is checked. */
 const SILENCE_MS = 10_000
 
-/** TCP asks whether the other side is there. */
+/** Idle time before TCP keep-alive probes. */
 const KEEP_ALIVE_MS = 10_000
 
-/** Looks in a row that reached no server, after which the connection counts as dead. */
+/** Number of consecutive checks without a server after which the connection counts as dead. */
 const LOST_LOOKS = 6
 
 /** Server timeout of a migration, with its locks, whose process is silent. */

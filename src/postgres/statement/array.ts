@@ -1,7 +1,7 @@
 /** Text that needs no quotes in an array: no separator, brace, quote, backslash or space, not empty. */
 const PLAIN = /^[\w.:+-]+$/
 
-/** Characters that JSON escapes in a way of its own: control characters and halves of surrogate pairs. */
+/** Characters with JSON escapes of their own: control characters and lone surrogates. */
 const JSON_ESCAPED = /[^ -\ud7ff\ue000-\uffff]/
 
 /**
@@ -39,7 +39,7 @@ function writeText(text: string): string {
   return JSON_ESCAPED.test(text) ? `"${text.replace(/[\\"]/g, '\\$&')}"` : JSON.stringify(text)
 }
 
-/** The last instant and its text: the results of one moment are written together. */
+/** Cache of the last instant and its text, because results of one moment are written together. */
 let last = { ms: Number.NaN, text: '' }
 
 function writeInstant(instant: Date): string {

@@ -36,7 +36,7 @@ export async function writeAtEnd(db: Database, write: ClosingWrite): Promise<voi
   else waiting.set(db, [write])
 }
 
-/** The writes that wait for the last statement of `tx`; from here on they are the caller's to make. */
+/** Takes the writes that wait for the last statement of `tx`; the caller must make them. */
 export function takeWrites(tx: Database): readonly ClosingWrite[] {
   const writes = waiting.get(tx) ?? []
   waiting.delete(tx)
@@ -63,7 +63,7 @@ async function runWrites(
   await runExplained(db, mark(query), writes)
 }
 
-/** Runs a statement that makes `writes`; a failure is the problem that one of them knows. Returns its rows. */
+/** Runs a statement that makes `writes`, and maps a failure to the problem of one of them. Returns its rows. */
 export async function runExplained<Row>(
   db: Database,
   query: CompiledQuery<Row>,

@@ -17,9 +17,12 @@ test('only the columns of the given members are written, null included', () => {
 })
 
 test('the order of the members changes nothing', () => {
-  const [one, other] = [change('1', { url: 'u', name: 'n', now: NOW }), change('1', { now: NOW, name: 'n', url: 'u' })]
-  expect(one).toEqual(other)
-  expect(one.text).toContain('set name = $1, url = $2, generation = generation + 1, updated_at = $3')
+  const [first, other] = [
+    change('1', { url: 'u', name: 'n', now: NOW }),
+    change('1', { now: NOW, name: 'n', url: 'u' }),
+  ]
+  expect(first).toEqual(other)
+  expect(first.text).toContain('set name = $1, url = $2, generation = generation + 1, updated_at = $3')
 })
 
 test('members of no column are not taken, whatever they are called', () => {

@@ -93,9 +93,10 @@ const listSettings = (settings: readonly string[]) => settings.map((setting) => 
 
 /**
  * Settings for requests: rows are found by index, also in a plan that was made while a table was empty or small. Such a
- * plan is kept until the table is analysed, and would read all rows written meanwhile. A list without an index is still
- * scanned; its estimated cost must not start the JIT compiler. Each connection plans a statement once, generically:
- * planning most of them takes longer than running them, and PostgreSQL would plan the first five executions.
+ * plan is kept until the table is analysed, and would read all rows written until then. A list without an index is
+ * still scanned; its estimated cost must not start the JIT compiler. Each connection plans a statement once,
+ * generically: planning most of them takes longer than running them, and PostgreSQL would plan the first five
+ * executions.
  */
 export const INDEX_PLANS = listSettings([
   'enable_seqscan=off',
@@ -141,7 +142,7 @@ export function openDatabase(options: {
   settings?: string
   /** Default: `LONG_LIMITS`. */
   limits?: Partial<StatementLimits>
-  /** Pools whose connections go the same way: a dead connection of one makes those of all suspect. Default: none. */
+  /** Pools on the same network path: a dead connection of one makes those of all suspect. Default: none. */
   siblings?: Siblings
   /** Default: `CONNECT_LIMIT_MS`. */
   connectLimitMs?: number
@@ -156,7 +157,7 @@ export function openDatabase(options: {
     application_name: options.applicationName,
     connectionTimeoutMillis: options.connectLimitMs ?? CONNECT_LIMIT_MS,
     idleTimeoutMillis: UNUSED_LIMIT_MS,
-    // Firewalls and balancers between forget a connection after some minutes of silence.
+    // Firewalls and balancers drop a connection after some minutes of silence.
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     // Client-side timeout: returns the connection with an error if the server does not cancel.

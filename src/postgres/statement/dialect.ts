@@ -274,7 +274,7 @@ class PreparingConnection implements DatabaseConnection {
       this.#flush()
       await ended
     } catch {
-      // The server rolls back what its connection left. What made the caller roll back is the error to report.
+      // The server rolls back the transaction of a closed connection. The error to report is the cause of the rollback.
       this.#isBroken = true
     } finally {
       this.#commit = undefined

@@ -39,7 +39,7 @@ export function listNames(columns: InsertColumns): string {
 const placeNames = new WeakMap<InsertColumns, Map<string, readonly string[]>>()
 
 /** The name of each column without quotes, behind a prefix where two lists of columns share a statement. */
-function namePlaces(columns: InsertColumns, prefix: string): readonly string[] {
+function namePlaces(columns: InsertColumns, prefix = ''): readonly string[] {
   const cached = placeNames.get(columns) ?? new Map<string, readonly string[]>()
   placeNames.set(columns, cached)
   const names = cached.get(prefix) ?? columns.map(([name]) => `${prefix}${name.replaceAll('"', '')}`)
@@ -48,8 +48,8 @@ function namePlaces(columns: InsertColumns, prefix: string): readonly string[] {
 }
 
 /** `$document_id, $event, ...`: a parameter for each column of one row. */
-export function listPlaces(columns: InsertColumns, prefix = ''): string {
-  return namePlaces(columns, prefix)
+export function listPlaces(columns: InsertColumns): string {
+  return namePlaces(columns)
     .map((name) => `$${name}`)
     .join(', ')
 }
@@ -61,8 +61,8 @@ export function listArrays(columns: InsertColumns, prefix = ''): string {
 }
 
 /** The values of `listPlaces`, given those of a row in the order of its columns. */
-export function nameValues(columns: InsertColumns, row: readonly unknown[], prefix = ''): Record<string, unknown> {
-  return Object.fromEntries(namePlaces(columns, prefix).map((name, index) => [name, row[index]]))
+export function nameValues(columns: InsertColumns, row: readonly unknown[]): Record<string, unknown> {
+  return Object.fromEntries(namePlaces(columns).map((name, index) => [name, row[index]]))
 }
 
 /** The values of `listArrays`: those of rows, turned into one array for each column. */
@@ -83,8 +83,8 @@ export function compileFragment<Row>({ text, values }: Fragment): CompiledQuery<
 type Join = <Row>(parts: readonly Fragment[], write: (texts: readonly string[]) => string) => CompiledQuery<Row>
 
 /**
- * Builds what joins parts in one place of the program, where the same parts make the same text: it is written once. Another
- * place makes another text of them.
+ * Builds the join of parts at one place of the program, where the same parts make the same text, which is composed
+ * once. Another place makes another text of them.
  */
 export function buildJoin(): Join {
   const texts = new Map<string, string>()

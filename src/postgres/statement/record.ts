@@ -32,7 +32,7 @@ export interface RecordColumns<Column extends string, Given, Found> {
   /** The members as SQL, for the result of a statement: `w.document_id as id, w.is_global as "isGlobal"`. */
   members(alias?: string): string
   memberOf(column: Column): string
-  /** The record with the types of members that the schema does not say: words without a check, documents, ids without a key. */
+  /** The record with types that the schema does not define: words without a check, documents, ids without a key. */
   typed<Refined extends Partial<Record<keyof Found, unknown>>>(): RecordColumns<
     Column,
     Given,

@@ -22,18 +22,18 @@ export type DeliveryTrigger = 'schedule' | 'replay'
 /** Automatic POSTs of one delivery (docs/contract/provisioning.md#provisioning-delivery). */
 export const MAX_PROVISIONING_ATTEMPTS = 8
 
-/** The longest wait before the 2nd POST; it doubles with each further one, up to `LONGEST_WAIT_MS`. */
+/** Maximum wait before the 2nd POST; it doubles with each further one, up to `LONGEST_WAIT_MS`. */
 const FIRST_WAIT_MS = 30_000
 const LONGEST_WAIT_MS = 3_600_000
 
-/** The longest wait after attempt `attempts`, in milliseconds. */
+/** Maximum wait after attempt `attempts`, in milliseconds. */
 export function findWaitLimit(attempts: number): number {
   return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.max(0, attempts - 1))
 }
 
 /**
  * The wait after attempt `attempts`: any number of milliseconds from 1 to its limit, each as likely as the others (full
- * jitter), so that deliveries which failed together do not come back together.
+ * jitter), so that deliveries that failed together are not retried together.
  */
 export function chooseWait(random: Random, attempts: number): number {
   const share = random.bytes(6).readUIntBE(0, 6) / 2 ** 48

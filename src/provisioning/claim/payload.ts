@@ -16,7 +16,7 @@ export type ProvisioningEvent = (typeof PROVISIONING_EVENTS)[number]
 /** Whether a user may sign in; `deleted` in `user.deprovisioned` only. */
 export type ProvisionedStatus = 'active' | 'disabled' | 'deleted'
 
-/** Identity and status of a user: all that a target learns. Roles, permissions and accounts are never among it. */
+/** Identity and status of a user: all that a target learns. Roles, permissions and accounts are never included. */
 export interface ProvisionedUser {
   id: UserId
   email: string
@@ -34,7 +34,7 @@ export interface ProvisioningChange {
 }
 
 /**
- * The raw body of one attempt, serialized once: exactly this text, as UTF-8, is signed and sent. The members are listed
+ * The raw body of one attempt, serialized once: this text, as UTF-8, is signed and sent. The members are listed
  * one by one, so that nothing else is included.
  */
 export function buildPayload({ eventId, type, createdAt, user }: ProvisioningChange, attempt: number): string {

@@ -21,7 +21,7 @@ const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS
  * target gets one before any gets a second; within a turn the least recently served target comes first. `held` skips
  * streams that another transaction is changing, and reads each by its key: `coalesce` excludes the index of due
  * streams. `head`: the first open delivery of each stream, so that no delivery of a user is claimed before the previous
- * one has ended. Only the index of open deliveries has the order of the sum: the planner may read all that have ended
+ * one has ended. Only the index of open deliveries has the order of the sum: the planner might read all ended ones
  * by the index of the position.
  */
 const CLAIM = `

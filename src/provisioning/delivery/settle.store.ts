@@ -15,7 +15,7 @@ export interface HeldClaim extends Claim {
   isTargetDeleted: boolean
 }
 
-/** In the order of targets and users, as all who lock several streams do. */
+/** Locked in the order of targets and users, like every lock on several streams. */
 const lock = statement<
   { claimed: string; fence: number; is_deleted: boolean; keeps_schedule: boolean },
   { claims: readonly string[]; fences: readonly number[]; targets: readonly TargetId[]; users: readonly UserId[] }
@@ -57,13 +57,13 @@ export async function lockHeldClaims(
 export interface DeliveryChange extends AttemptChange {
   id: DeliveryId
   target: TargetId
-  /** That of the target when it was claimed; null where that is not known. */
+  /** Generation of the target at the claim; null where it is not known. */
   generation: number | null
   user: UserId
   status: DeliveryStatus
   errorClass: ErrorClass | null
   trigger: DeliveryTrigger
-  /** The id that a SCIM service has for the user; undefined where the attempt learned nothing of it. */
+  /** The id of the user at a SCIM service; undefined if the attempt did not learn it. */
   remoteId: string | null | undefined
 }
 

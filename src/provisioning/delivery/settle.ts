@@ -16,7 +16,7 @@ export interface EndedDelivery extends Claim, PostOutcome {
   attempt: number
   trigger: DeliveryTrigger
   target: TargetId
-  /** That of the target when it was claimed; null where that is not known any more. */
+  /** Generation of the target at the claim; null where it is no longer known. */
   generation: number | null
   user: UserId
   /** The event type of the delivery. */
@@ -36,7 +36,7 @@ export interface EndedDelivery extends Claim, PostOutcome {
 export interface RecordedDelivery {
   attempt: EndedDelivery
   decision: DeliveryDecision
-  /** False when the claim did not hold any more: the result was void. */
+  /** False when the claim was no longer valid: the result is void. */
   isRecorded: boolean
 }
 

@@ -23,7 +23,7 @@ import type { JobId } from './job-record.ts'
  */
 export const JOB_BATCH_SIZE = 200
 
-/** Deliveries of one job that have not ended at most: changes of users are not pushed back by a job. */
+/** Maximum number of open deliveries of one job, so that a job does not delay changes of users. */
 export const JOB_OPEN_LIMIT = 1_000
 
 export interface JobWorkerDeps {
@@ -39,7 +39,7 @@ export interface JobWorkerDeps {
   latch?: (signal: AbortSignal) => Promise<unknown>
 }
 
-/** Builds what moves jobs on. One for each process with the role `provisioning`. */
+/** Builds the runner of jobs. One for each process with the role `provisioning`. */
 export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
   const { db, clock, logger, isEnabled, isTrusted, onQueued, latch } = deps
   return buildJobWorker<JobId, JobRecord, ClaimedJob, SyncProgress>(
@@ -65,8 +65,8 @@ interface Batch {
 }
 
 /**
- * Processes the next users of a job, and queues the deliveries of its kind. Undefined while it must wait, or has enough
- * open ones.
+ * Processes the next users of a job, and queues the deliveries of its kind. Undefined while it must wait, or has too
+ * many open ones.
  */
 async function queueNext(
   tx: Database,
@@ -113,7 +113,7 @@ async function syncNext(
   return { users: users.map((user) => user.id), queued }
 }
 
-/** Makes the latest delivery of each user once more, where it has failed. */
+/** Replays the latest delivery of each user, if it failed. */
 async function redriveNext(
   tx: Database,
   { job: { target, id }, lastUser }: ClaimedJob,

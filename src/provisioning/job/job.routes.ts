@@ -19,7 +19,7 @@ const JOB_FIELDS = rowFields({
 
 const OF_JOB = { resource: 'provisioning-job', accountScope: 'none' } as const
 
-/** The kinds of jobs differ in their words only. */
+/** The kinds of jobs differ only in their texts. */
 function defineStart(kind: JobKind, words: { summary: string; description: string }) {
   return defineRoute(
     {
@@ -48,7 +48,7 @@ function defineStart(kind: JobKind, words: { summary: string; description: strin
   )
 }
 
-/** The three moves differ in their words only. */
+/** The three moves differ only in their texts. */
 function defineMove(move: JobMove, words: { summary: string; description: string; message: string }) {
   const { message, ...declared } = words
   return defineRoute(

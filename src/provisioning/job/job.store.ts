@@ -44,7 +44,7 @@ export async function insertJob(
 /** Changes of the counts of a job by a step. */
 export type SyncProgress = Partial<Pick<JobRecord, 'total' | 'processed' | 'queued'>> & { lastUser?: UserId }
 
-/** The jobs as a runner and an operator move them. */
+/** The statements by which a runner and an operator move jobs. */
 export const provisioningJobs = buildJobTable<JobId, JobRecord, SyncProgress>({
   table: 'provisioning_job',
   members: job.members(),
@@ -77,7 +77,7 @@ export async function findJobWithOutcomes(
   return { job: found, outcomes: outcomes ?? {} }
 }
 
-/** A running job, locked, and what decides how far it may move now. */
+/** A running job, locked, with the facts that limit its next step. */
 export interface ClaimedJob {
   job: JobRecord
   lastUser: UserId | null
@@ -137,8 +137,8 @@ const selectUsers = statement<
   order by u.document_id limit $limit for share of u`)
 
 /**
- * The next users of a job, in the order of their ids, locked against changes: what is queued of one now is not out of date
- * when it is written.
+ * The next users of a job, in the order of their ids, locked against changes, so that the queued state of each is
+ * current when it is written.
  */
 export async function lockNextUsers(
   db: Database,
@@ -152,7 +152,7 @@ const queue = statement<
   { target: TargetId; users: readonly UserId[]; types: readonly string[]; now: Date; job: JobId }
 >('select queue_provisioning(array[$target]::uuid[], $users::uuid[], $types::text[], $now, $job) as queued')
 
-/** Queues the present state of locked users for a target. Returns how many deliveries that were. */
+/** Queues the present state of locked users for a target. Returns the number of deliveries. */
 export async function queueUsers(
   db: Database,
   input: { target: TargetId; users: readonly UserId[]; types: readonly string[]; now: Date; job: JobId },
@@ -162,7 +162,7 @@ export async function queueUsers(
   return row?.queued ?? 0
 }
 
-/** A stream, and its last delivery where that has failed. */
+/** A stream, and its last delivery if it failed. */
 export interface StreamAtTarget {
   user: UserId
   failedDelivery: DeliveryId | null
@@ -185,7 +185,9 @@ const selectStreams = statement<StreamAtTarget, { target: TargetId; after: UserI
   ) as "failedDelivery"
   from s order by s.user_id`)
 
-/** The next streams of a redrive, in the order of their users, locked: nothing is queued or attempted of them meanwhile. */
+/**
+ * The next streams of a redrive, in the order of their users, locked, so that nothing of them is queued or attempted.
+ */
 export function lockNextStreams(
   db: Database,
   { target, after, limit }: { target: TargetId; after: UserId | null; limit: number },
@@ -207,7 +209,7 @@ const replay = statement<
   )
   select count(*)::int as replayed from replayed`)
 
-/** Makes failed deliveries of locked streams due now, for one attempt each. Returns how many that were. */
+/** Makes failed deliveries of locked streams due now, for one attempt each. Returns their number. */
 export async function replayFailed(
   db: Database,
   input: { target: TargetId; deliveries: readonly DeliveryId[]; now: Date; job: JobId },
@@ -222,7 +224,7 @@ const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
     select document_id from provisioning_job where ended_at < $before order by ended_at limit $limit
     for update skip locked))`)
 
-/** Deletes up to `limit` ended jobs older than `before`. Returns how many went. */
+/** Deletes up to `limit` ended jobs older than `before`. Returns their number. */
 export function deleteOldJobs(db: Database, before: Date, limit: number): Promise<number> {
   return deleteEnded(db, { before, limit })
 }

@@ -25,14 +25,14 @@ export async function loadDelivery(db: Database, id: string): Promise<DeliveryDe
 /** Reason of a refused replay. */
 type ReplayRefusal = 'target_inactive' | 'superseded' | 'under_way' | 'waits' | 'not_confirmed'
 
-/** Decides over the replay of a delivery (docs/contract/provisioning.md#replay-of-a-delivery). Pure. */
+/** Decides on the replay of a delivery (docs/contract/provisioning.md#replay-of-a-delivery). Pure. */
 function decideDeliveryReplay(
   { status, isTargetActive, isInFlight, isSuperseded, isReplayWaiting }: DeliveryReplayFacts,
   isConfirmed: boolean,
 ): 'replay' | ReplayRefusal {
   if (!isTargetActive) return 'target_inactive'
   if (status === 'pending') return 'waits'
-  // A waiting one is the first of its user, whatever follows it.
+  // A waiting delivery is the first of its user, so a later change does not supersede it.
   if (status !== 'retrying' && isSuperseded) return 'superseded'
   if (!isConfirmed && (status === 'delivered' || status === 'retrying')) return 'not_confirmed'
   if (isInFlight) return 'under_way'

@@ -224,17 +224,17 @@ describe('a SCIM service', () => {
 
   test('gets an address that moves from one user to another, in whatever order the two arrive', async () => {
     const [moving, away] = [newAddress(), newAddress()]
-    const [one, two] = [await fixture.makeUser({ email: moving }), await fixture.makeUser()]
+    const [first, second] = [await fixture.makeUser({ email: moving }), await fixture.makeUser()]
     await fixture.t.settle()
     scim.failNext(503)
-    await fixture.call('PATCH', `${USERS}/${one.id}`, { email: away })
+    await fixture.call('PATCH', `${USERS}/${first.id}`, { email: away })
     await fixture.t.settle()
-    await fixture.call('PATCH', `${USERS}/${two.id}`, { email: moving })
+    await fixture.call('PATCH', `${USERS}/${second.id}`, { email: moving })
     await fixture.t.settle()
-    expect(await last(two.id)).toMatchObject({ status: 'retrying', last_status_code: 409 })
-    await passRetries(one.id)
-    await passRetries(two.id)
-    expect([find(one.id)?.userName, find(two.id)?.userName]).toEqual([away, moving])
+    expect(await last(second.id)).toMatchObject({ status: 'retrying', last_status_code: 409 })
+    await passRetries(first.id)
+    await passRetries(second.id)
+    expect([find(first.id)?.userName, find(second.id)?.userName]).toEqual([away, moving])
   })
 
   test('gets a user whose address was taken at first and is free when it is looked up', async () => {

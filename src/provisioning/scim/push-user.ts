@@ -32,9 +32,9 @@ export interface PushDeps {
   now: () => number
   /** Decrypts the token of a target. Throws when no key does. */
   openToken: (target: string, sealed: string) => string
-  /** Whether the found user of the service belongs to another user, or is about to be changed by one. */
+  /** Whether the found user of the service belongs to another user, or an open delivery of one may change it. */
   isHeldByOther: (held: { target: TargetId; user: UserId; found: FoundUser }) => Promise<boolean>
-  /** With the service's version. */
+  /** User agent, with the version of this service. */
   userAgent: string
 }
 
@@ -50,7 +50,7 @@ interface Pushed extends Pick<PushOutcome, 'remoteId' | 'retryAfterMs'> {
   answer: ScimAnswer
 }
 
-/** One user, and where it is brought to. */
+/** One user, and its state at the service after the push. */
 interface Push {
   service: ScimService
   user: ProvisionedUser
@@ -74,7 +74,7 @@ export async function pushUser(
 ): Promise<PushOutcome> {
   const { target, change, remoteId } = claimed
   const startedAt = deps.now()
-  /** Requests that were answered. */
+  /** Number of answered requests. */
   let requests = 0
   const fetch: GuardedFetch = async (url, options) => {
     const response = await deps.fetch(url, options)
@@ -145,7 +145,7 @@ async function createUser(push: Push, judge: (refusal: ScimAnswer) => Promise<Pu
   if (isTaken(created)) return judge(created)
   if (!isSuccess(created)) return { answer: created }
   const id = readId(created.body)
-  // A user without an id at the service cannot be changed there.
+  // A user needs an id at the service to be changed there.
   if (id === undefined) throw new UnusableAnswer(created)
   return { answer: created, remoteId: id }
 }
@@ -160,7 +160,7 @@ async function changeUser({ service, user }: Push, id: string): Promise<ScimAnsw
 
 /**
  * The service has another user with this `externalId` or this address. It is adopted unless it belongs to another user
- * here; then that user's delivery must come first, and this one is retried. When it is gone by now, the user is
+ * here; then that user's delivery must come first, and this one is retried. If it no longer exists, the user is
  * created.
  */
 async function judgeTaken(push: Push, refusal: ScimAnswer): Promise<Pushed> {
@@ -193,12 +193,12 @@ async function removeUser(push: Push, remoteId: string | null): Promise<Pushed> 
   let id = remoteId
   if (id === null) {
     const { answer, found } = await findUser(push, 'externalId')
-    // It never had the user, or does not say.
+    // The target never had the user, or does not say.
     if (!found) return isSuccess(answer) ? { answer, remoteId: null } : { answer }
     id = found.id
   }
   let answer = await push.service('DELETE', `/Users/${encodeURIComponent(id)}`)
-  // A service that keeps its users for ever has them inactive at least.
+  // A service that does not delete users gets an inactive one.
   if (answer.status === 405 || answer.status === 501) answer = await changeUser(push, id)
   const isGone = isSuccess(answer) || answer.status === 404 || answer.status === 410
   return isGone ? { answer: { ...answer, status: 204 }, remoteId: null } : { answer }

@@ -22,10 +22,10 @@ const selectHeld = statement<
       where s.target = $target and s.remote_id = $remoteId and s.user_id <> $user and s.generation = t.generation
     ) as is_held`)
 
-/** The ids of users here. */
+/** Ids of users of this service. */
 const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Whether a found user of a SCIM service belongs to another user, or is about to be changed by one. */
+/** Whether a found user of a SCIM service belongs to another user, or an open delivery of one may change it. */
 export async function isHeldByOther(
   db: Database,
   { target, user, found }: { target: TargetId; user: UserId; found: FoundUser },

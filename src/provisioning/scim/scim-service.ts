@@ -19,7 +19,7 @@ export type ScimService = (
   body?: object,
 ) => Promise<ScimAnswer>
 
-/** A success that is no answer of a SCIM service, such as the page of a proxy. */
+/** A 2xx answer that is not of a SCIM service, such as the page of a proxy. */
 export class UnusableAnswer extends Error {
   readonly answer: ScimAnswer
   constructor(answer: ScimAnswer) {
@@ -35,9 +35,9 @@ const SCIM_TYPE = 'application/scim+json'
 /** Dependencies of the requests to a service. */
 export interface ScimServiceParts {
   fetch: GuardedFetch
-  /** With the service's version. */
+  /** User agent, with the version of this service. */
   userAgent: string
-  /** Without `/Users`. */
+  /** Base URL, without `/Users`. */
   base: string
   token: string
   /** More headers of each request. */

@@ -9,8 +9,8 @@ const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User'
 const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 
 /**
- * A user as a SCIM resource: identity and status, and nothing else (RFC 7643, 4.1: `roles`, `entitlements` and `groups` are
- * never among it). `externalId` is the id here, so that a service keeps it when the address changes.
+ * A user as a SCIM resource: identity and status, and nothing else (RFC 7643, 4.1: `roles`, `entitlements` and `groups`
+ * are never included). `externalId` is the id of the user here, which stays when the address changes.
  */
 export function buildScimUser({ id, email, name, status }: ProvisionedUser) {
   return {
@@ -46,9 +46,9 @@ export function buildUserQuery(attribute: SearchedAttribute, value: string): str
   return `/Users?${query.toString().replaceAll('+', '%20')}`
 }
 
-/** A user that a service has. */
+/** A user of a SCIM service. */
 export interface FoundUser {
-  /** The id that the service gave it. */
+  /** Id given by the service. */
   id: string
   externalId: string | null
 }

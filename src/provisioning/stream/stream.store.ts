@@ -11,10 +11,13 @@ export const STREAM_FIELDS = {
   waiting: { type: 'integer' },
 } as const
 
-/** Deliveries of a stream whose dead letters are counted: what a row reads does not grow with its ledger. */
+/**
+ * Number of last deliveries of a stream in which dead letters are counted, so that a row does not cost more as its
+ * ledger grows.
+ */
 const COUNTED = 100
 
-/** A stream with the delivery that it makes next. */
+/** A stream with its next delivery. */
 export interface StreamRecord {
   user_id: string
   position: number
@@ -28,7 +31,7 @@ export interface StreamRecord {
 }
 
 /**
- * The streams of a target that wait, by the index of these rows; those that are attempted at this moment are left out. The
+ * The waiting streams of a target, by the index of these rows; those with an attempt in flight are left out. The
  * first open delivery and the last hundred are looked up by the key of the stream.
  */
 export function listStreams(db: Database, target: string) {

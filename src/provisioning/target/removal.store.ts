@@ -67,10 +67,10 @@ const deleteStreams = statement<{ count: number }, { before: Date; limit: number
     returning target
   ) select count(*)::int as count from gone`)
 
-/** Deletes up to `limit` notes of what users were at a target that was deleted before `before`. Returns how many there were. */
+/** Deletes up to `limit` states of users at targets that were deleted before `before`. Returns their number. */
 export async function deleteDeadStreams(db: Database, before: Date, limit: number): Promise<number> {
   return (await deleteStreams(db, { before, limit }))[0]?.count ?? 0
 }
 
-/** Deletes up to `limit` deliveries that ended before `before`, with their attempts. Returns how many went. */
+/** Deletes up to `limit` deliveries that ended before `before`, with their attempts. Returns their number. */
 export const deleteOldDeliveries = deletionOfOld('provisioning_delivery', { key: 'document_id', time: 'ended_at' })

@@ -5,11 +5,11 @@ import { hasProvisioningWork } from './target.store.ts'
 /** Interval at which a process without targets checks for one without a notification. */
 export const LATCH_POLL_MS = 30_000
 
-/** Suspends the workers of provisioning while there is no target, so that they send no statements. */
+/** Suspends the workers of provisioning while no target exists, so that they send no statements. */
 export interface TargetLatch {
   /** Targets have changed, or notifications may have been missed. */
   invalidate(): void
-  /** Resolves when there is a target, or work that a deleted one left, or at the abort. Returns whether it had to wait. */
+  /** Resolves when a target exists, or work of a deleted one is left, or at the abort. Returns whether it waited. */
   pass(signal: AbortSignal): Promise<boolean>
 }
 

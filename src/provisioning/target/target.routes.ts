@@ -27,7 +27,7 @@ const TARGET_FIELDS = rowFields({
 })
 
 const PATH = '/api/v3/provisioning/target'
-/** What a change can set. */
+/** Columns that a change can set. */
 const SETTABLE = ['url', 'name', 'description'] as const
 
 const OF_TARGET = { resource: 'provisioning-target', accountScope: 'none' } as const

@@ -67,7 +67,7 @@ const insert = countBehindLock<TargetRecord, NewTarget>({
     returning ${target.members()}`,
 })
 
-/** Inserts an active target. Undefined when there are already `limit` ones. */
+/** Inserts an active target. Undefined when `limit` targets exist. */
 export async function insertTarget(db: Database, row: NewTarget): Promise<TargetRecord | undefined> {
   const [inserted] = await insert(db, row)
   return inserted

@@ -69,7 +69,7 @@ export function checkToken({ protocol, token }: Pick<CreateTargetInput, 'protoco
     throw invalidField('token', 'not_allowed', 'is accepted only when protocol is scim')
 }
 
-/** The base of a SCIM service is continued by paths. Throws a 422 on `url` where that cannot be done. */
+/** Checks that paths can be appended to the base of a SCIM service. Throws a 422 on `url`. */
 export function checkBase({ protocol, url }: { protocol: TargetProtocol; url: string }): void {
   if (protocol === 'scim' && /[?#]/.test(url))
     throw invalidField('url', 'url_invalid', 'is the base of a SCIM service, so it has no ? and no #')
@@ -161,7 +161,10 @@ function findChange(
   }
 }
 
-/** Activates or deactivates a target; what waits for an inactive one rests. `isChanged` is false when nothing differs. Throws 404. */
+/**
+ * Activates or deactivates a target; deliveries to an inactive one wait. `isChanged` is false when nothing differs.
+ * Throws 404.
+ */
 export async function setTargetActive(
   db: Database,
   id: string,

@@ -27,7 +27,7 @@ export const CHECKED_AT_ONCE = 500
 /** Users whose subscriptions are ended at the same time. */
 export const ENDED_AT_ONCE = 8
 
-/** Channels that a user was granted and has lost. */
+/** Granted channels that a user has lost. */
 interface Loss {
   userId: UserId
   channels: string[]
@@ -42,7 +42,7 @@ function findLoss(userId: UserId, channels: GrantedChannels, caller: Caller | un
   return caller && lost.length === 0 ? undefined : { userId, channels: lost, isGone: !caller }
 }
 
-/** The users whose subscriptions could not be ended, and why the first of them could not. */
+/** The users whose subscriptions could not be ended, and the fault of the first. */
 export interface FailedEnds {
   users: UserId[]
   error: unknown

@@ -114,7 +114,7 @@ export async function requireJoinable(
   deps.countAuthorization('refused')
   throw new Problem(
     'permission_denied',
-    'You have no access to this channel: it belongs to an account of which you are no member.',
+    'You have no access to this channel: it belongs to an account of which you are not a member.',
   )
 }
 

@@ -11,7 +11,7 @@ const grant = defineRecord('realtime_grant', ['user_id', 'channel', 'account']).
 }>()
 export type StoredGrant = RecordOf<typeof grant>
 
-/** A session or API key with which a user was granted something at a provider outside of the service. */
+/** A session or API key with grants at a provider outside the service. */
 const token = defineRecord('realtime_grant_token', ['token', 'user_id', 'ends_at'], { token: 'name' }).typed<{
   name: TokenName
   userId: UserId
@@ -29,7 +29,7 @@ const readAfter = statement<StoredToken, { after: string | null; limit: number }
   where token > coalesce($after, '') order by token limit $limit`,
 )
 
-/** Those of these tokens that are stored. */
+/** The stored ones of these tokens. */
 export async function readTokens(db: Database, names: readonly TokenName[]): Promise<StoredToken[]> {
   return readNamed(db, { names })
 }
@@ -49,7 +49,7 @@ const extend = statement<never, { name: TokenName; endsAt: Date | null }>(
 )
 const removeToken = statement<never, { name: TokenName }>('delete from realtime_grant_token where token = $name')
 
-/** Notes until when a token serves. */
+/** Stores the expiry of a token. */
 export async function extendStoredToken(db: Database, { name, endsAt }: StoredToken): Promise<void> {
   await extend(db, { name, endsAt })
 }
@@ -59,7 +59,7 @@ export async function removeStoredToken(db: Database, name: TokenName): Promise<
   await removeToken(db, { name })
 }
 
-// A crash of PostgreSQL may lose the grants of its last moments, and a grant must not wait for the disk. In one order, so
+// Without a wait for the disk: a crash of PostgreSQL may lose the last grants. Written in one order, so
 // that two statements do not wait for each other.
 const save = statement<
   never,
@@ -143,7 +143,7 @@ const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(
   )
   select (select count(*)::int from gone) + (select count(*)::int from gone_tokens) as count`)
 
-/** Deletes up to `limit` grants, and as many tokens, from before `before`. Returns how many there were. */
+/** Deletes up to `limit` grants, and as many tokens, from before `before`. Returns their number. */
 export async function deleteOldGrants(db: Database, before: Date, limit: number): Promise<number> {
   return (await deleteOld(db, { before, limit }))[0]?.count ?? 0
 }

@@ -21,7 +21,7 @@ import type { GrantedAccess } from './granted-access.ts'
 /** Maximum number of users whose stored grants a process caches; grants of others are stored again. */
 const USERS_LIMIT = 50_000
 
-/** Time in which a stored grant is not stored again. Less than the retention of grants. */
+/** Time for which a stored grant is not stored again. Less than the retention of grants. */
 const STORED_FOR_MS = 3_600_000
 
 /** Maximum number of users checked together. */
@@ -30,8 +30,8 @@ const PAGE_SIZE = 500
 type Known = Map<string, { account: AccountId; storedAtMs: number }>
 
 /**
- * Builds the grants at a provider outside of the service: a table. Grants of concurrent requests share one statement, and
- * one that this process stored lately costs none.
+ * Builds the grants at a provider outside the service: a table. Grants of concurrent requests share one statement, and
+ * one that this process stored recently costs none.
  */
 export function buildStoredGrants({
   db,
@@ -103,7 +103,7 @@ export function buildStoredGrants({
       const put = ({ userId, channel, account }: StoredGrant) =>
         found.set(userId, (found.get(userId) ?? new Map<string, AccountId>()).set(channel, account))
       for (const grant of await readGrants(db, users)) put(grant)
-      // Another process may have removed the row, for a loss that this one's grant came after.
+      // Another process may have removed the row, for a loss before this grant.
       for (const userId of users)
         for (const [channel, { account }] of known.find(userId) ?? []) put({ userId, channel, account })
       return found

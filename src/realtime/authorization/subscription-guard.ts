@@ -18,7 +18,7 @@ const LATE_MS = 5_000
 /** Interval between checks for expired tokens. Less than the second in which their subscriptions must end. */
 const DUE_EVERY_MS = 800
 
-/** Wait before users are tried again whose subscriptions could not be ended. */
+/** Wait before a retry for users whose subscriptions could not be ended. */
 export const RETRY_MS = 2_000
 
 const NOBODY: ReadonlySet<UserId> = new Set()
@@ -37,7 +37,7 @@ export interface SubscriptionGuard {
   noteGrant(userId: UserId, token?: string): void
   /** Checks each second for expired tokens, until stopped. */
   run(): Promise<void>
-  /** Resolves when all that was noted is done. */
+  /** Resolves when all received invalidations are handled. */
   settled(): Promise<void>
   stop(): void
 }

@@ -5,7 +5,7 @@ import type { GrantedAccess, GrantedToken } from './granted-access.ts'
 
 /** Dependencies of a check of tokens. */
 export interface TokenCheckDeps {
-  /** Until when those of these sessions and API keys serve that live. */
+  /** Expiry of the live ones of these sessions and API keys. */
   readTokens: (names: readonly TokenName[], now: Date) => Promise<ReadonlyMap<TokenName, Date | null>>
   grants: GrantedAccess
   logger: Logger

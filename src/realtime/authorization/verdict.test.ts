@@ -20,8 +20,8 @@ const AT = new Date('2026-09-11T12:00:00Z')
 function judge(text: string, laterMs = 0) {
   let seen = NOTHING_SEEN
   let now = AT
-  for (const one of text === '' ? [] : text.split(', ')) {
-    const [source = '', name = ''] = one.split(' ')
+  for (const entry of text === '' ? [] : text.split(', ')) {
+    const [source = '', name = ''] = entry.split(' ')
     now = new Date(now.getTime() + 1_000)
     seen = observe(seen, OUTCOMES[name]!, { source: source as OutcomeSource, now })
   }

@@ -14,10 +14,10 @@ interface Conclusive {
 export interface Verdict {
   status: 'operational' | 'degraded' | 'down'
   lastSuccessAt: Date | null
-  /** The class of the last failure, and when it was. */
+  /** Class and time of the last failure. */
   lastError: ProviderErrorClass | null
   lastErrorAt: Date | null
-  /** The status of the last refusal (4xx): it never changes the verdict, and keeps a wrong secret visible. */
+  /** Status of the last refusal (4xx): it does not affect the verdict, but shows a wrong secret. */
   lastWarningCode: number | null
   lastWarningAt: Date | null
 }

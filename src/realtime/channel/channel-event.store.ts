@@ -5,7 +5,7 @@ import type { ChannelEvent } from './channel-event.ts'
 
 /** One report of a channel event. */
 export interface ReportedEvent extends ChannelEvent {
-  /** `origin` and `position` make a report one report: a repetition changes nothing. */
+  /** `origin` and `position` identify a report: a repetition changes nothing. */
   origin: string
   position: number
   happenedAt: Date
@@ -61,7 +61,7 @@ const record = statement<
       counted_at = greatest(s.counted_at, excluded.counted_at)
   ) select count(*)::int as count from recorded`)
 
-/** Records what was reported, and applies it to the states of the channels. Returns how many events were new. */
+/** Records reports, and applies them to the states of the channels. Returns the number of new events. */
 export async function recordChannelEvents(db: Database, events: readonly ReportedEvent[], now: Date): Promise<number> {
   const column = <Value>(read: (event: ReportedEvent) => Value) => events.map(read)
   const [row] = await record(db, {
@@ -106,11 +106,11 @@ export async function readOccupiedSince(db: Database, channels: readonly string[
   return new Map(rows.map((row) => [row.channel, row.occupied_since]))
 }
 
-/** Deletes up to `limit` events from before `before`. Returns how many there were. */
+/** Deletes up to `limit` events from before `before`. Returns their number. */
 export const deleteOldChannelEvents = deletionOfOld('realtime_channel_event', {
   key: 'document_id',
   time: 'created_at',
 })
 
-/** Deletes up to `limit` states of channels that nothing was reported of since `before`. Returns how many there were. */
+/** Deletes up to `limit` states of channels without a report since `before`. Returns their number. */
 export const deleteOldChannelStates = deletionOfOld('realtime_channel_state', { key: 'channel', time: 'changed_at' })

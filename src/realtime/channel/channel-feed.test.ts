@@ -60,7 +60,7 @@ test('records what clients do at the embedded server: occupied, members, client 
     { name: 'client_event', user_id: 'ann', event: null, subscription_count: null },
     { name: 'client_event', user_id: 'ann', event: 'client-hi', subscription_count: null },
   ])
-  for (const one of [ann, bob]) one.webSocket.terminate()
+  for (const client of [ann, bob]) client.webSocket.terminate()
   await waitFor('an empty channel', () => observed.some((item) => item.kind === 'channel_vacated'))
   await feed.stop()
   const rows = await read('presence-feed')

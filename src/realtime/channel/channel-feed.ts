@@ -5,10 +5,12 @@ import { openBudget, spend } from '../embedded/frame/budget.ts'
 import { type ReportedEvent, recordChannelEvents } from './channel-event.store.ts'
 import type { ChannelEvent } from './channel-event.ts'
 
-/** Time in which events are collected for one statement. */
+/** Time for which events are collected for one statement. */
 export const FEED_COLLECT_MS = 500
 
-/** Events that are recorded a second, and at once: a crowd that comes and leaves must not fill the database. */
+/**
+ * Maximum number of events recorded a second, and at once: a crowd that joins and leaves must not fill the database.
+ */
 const RATE = { perSecond: 50, burst: 500 } as const
 
 /** Dependencies of a feed. */
@@ -22,17 +24,17 @@ export interface ChannelFeedDeps {
   countEvent: (name: string, isRecorded: boolean) => void
 }
 
-/** Records what the embedded server reports. */
+/** Records the events of the embedded server. */
 export interface ChannelFeed {
-  /** Adds an event. Of the counts of a channel only the last one of a statement is recorded. */
+  /** Adds an event. Only the last count of a channel in a statement is recorded. */
   note(event: ChannelEvent): void
-  /** Resolves when all that was noted is recorded. */
+  /** Resolves when all added events are recorded. */
   settled(): Promise<void>
-  /** Records what was noted, at once. */
+  /** Records all added events at once. */
   stop(): Promise<void>
 }
 
-/** Builds the feed. What a process has noted and not recorded is lost with it: the feed is for users who look. */
+/** Builds the feed. Events not yet recorded are lost with the process: the feed only serves the inspector. */
 export function buildChannelFeed(deps: ChannelFeedDeps): ChannelFeed {
   const { db, clock, logger, countEvent } = deps
   const budget = openBudget(RATE.burst, clock.now())

@@ -40,10 +40,10 @@ test('no message is larger than a provider takes, whatever its event holds', () 
     url: fc.option(text),
   })
   fc.assert(
-    fc.property(event, (one) => {
-      const message = buildMessage(one)
+    fc.property(event, (sample) => {
+      const message = buildMessage(sample)
       expect(Buffer.byteLength(message)).toBeLessThan(MAX_MESSAGE_BYTES)
-      expect(JSON.parse(message).id).toBe(one.id)
+      expect(JSON.parse(message).id).toBe(sample.id)
     }),
   )
 })

@@ -2,7 +2,7 @@ import type { Observation } from '../embedded/application/state.ts'
 import { type ChannelEvent, readText } from './channel-event.ts'
 
 /**
- * The channel event of what the embedded server observes; undefined for what is none, such as a publish of the service:
+ * The channel event of an observation of the embedded server; undefined for others, such as a publish of the service:
  * the inspector lists those as messages. Pure.
  */
 export function readObservation(observation: Observation): ChannelEvent | undefined {

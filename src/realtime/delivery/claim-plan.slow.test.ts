@@ -67,8 +67,8 @@ describe(`plans of realtime messages made on small tables, on ${ROWS} open and $
   const claim = (db: Database, change: Partial<ClaimRequest> = {}) => claimMessages(db, request(change))
   const findLost = (db: Database, workerId: string) =>
     findLostMessages(db, { workerId, claimedBefore: now, now, limit: 50 })
-  const end = (one: Pick<ClaimedMessage, 'id' | 'fence' | 'account'>, status: MessageChange['status']) => ({
-    ...{ id: one.id, fence: one.fence, account: one.account, status },
+  const end = (claim: Pick<ClaimedMessage, 'id' | 'fence' | 'account'>, status: MessageChange['status']) => ({
+    ...{ id: claim.id, fence: claim.fence, account: claim.account, status },
     nextAttemptAt: status === 'retrying' ? now : null,
     ...{ statusCode: 200, errorClass: null, durationMs: 1, endedAt: now, isAttempt: true },
   })

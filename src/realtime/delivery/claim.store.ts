@@ -94,13 +94,13 @@ export function claimMessages(db: Database, request: ClaimRequest): Promise<Clai
   return visiting.claim(db, request)
 }
 
-/** The part that lets accounts be visited, at their column `visit_at`, never later than they would be anyway. */
+/** The part that schedules the visit of accounts at their column `visit_at`, never later than already scheduled. */
 export const queueAccounts = (source: string) => `
     insert into realtime_queue (account, visit_at)
     select account, visit_at from ${source} order by account
     on conflict (account) do update set visit_at = least(realtime_queue.visit_at, excluded.visit_at)`
 
-/** Gives back claims that were not attempted: the attempt is not counted. */
+/** Releases claims that were not attempted: the attempt is not counted. */
 export const releaseMessages = releaseStatement(`
   with released as (
     update realtime_message_open d

@@ -33,7 +33,7 @@ export interface EndedMessage extends Claim {
 export interface RecordedMessage {
   ended: EndedMessage
   decision: MessageDecision
-  /** False when another process had claimed the message meanwhile: the result was void. */
+  /** False when another process had claimed the message: the result is void. */
   isRecorded: boolean
 }
 
@@ -54,7 +54,7 @@ export function buildRealtimePolicy(
   deps: RealtimePolicyDeps,
 ): DeliveryPolicy<ClaimedMessage, EndedMessage, RecordedMessage[]> {
   const { db } = deps
-  /** The accounts of messages that this process could not send, until they are given back. */
+  /** The accounts of messages that this process could not send, until those are released. */
   const unsent = new Map<EventId, AccountId>()
   return {
     name: 'realtime',

@@ -2,7 +2,7 @@ import { type ClaimRequest, listBlocked, listUnready, type RoutingPart } from '.
 import { fragment } from '../../postgres/statement/fragment.ts'
 import { countInFlight, inFlightOf, isTaken } from './claimed-message.ts'
 
-/** A `resource_id` that is the id of a row; others are those of outside services. */
+/** A `resource_id` that is the id of a row; others belong to outside services. */
 const IS_ROW_ID = `e.resource_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`
 
 /**
@@ -69,7 +69,7 @@ const WRITTEN = `
 interface RoutingParams extends Pick<ClaimRequest, 'workerId' | 'now' | 'fastSlots' | 'perGroup' | 'hasPeers'> {
   /** Messages in flight in this process by account, as JSON (`countInFlight`). */
   busyCounts: string
-  /** The accounts of which nothing is claimed here (`listUnready`), and those without room (`listBlocked`). */
+  /** The accounts without claims here (`listUnready`), and those without room (`listBlocked`). */
   unready: readonly string[]
   blocked: readonly string[]
 }

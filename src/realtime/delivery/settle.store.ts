@@ -102,7 +102,7 @@ const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(
     returning document_id
   ) select count(*)::int as count from gone`)
 
-/** Deletes up to `limit` ended messages from before `before`. Returns how many there were. */
+/** Deletes up to `limit` ended messages from before `before`. Returns their number. */
 export async function deleteOldMessages(db: Database, before: Date, limit: number): Promise<number> {
   return (await deleteOld(db, { before, limit }))[0]?.count ?? 0
 }

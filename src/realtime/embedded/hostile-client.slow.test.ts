@@ -272,7 +272,7 @@ describe('a client event', () => {
   test('over 10 a second is refused with 4301, and the time restores the rate', async () => {
     const realtime = await start()
     const [from, to] = await Promise.all([realtime.open(), realtime.open()])
-    for (const one of [from, to]) await one.subscribe('private-a')
+    for (const client of [from, to]) await client.subscribe('private-a')
     const sendMany = async () => {
       for (let n = 0; n < 15; n += 1) from.send({ event: 'client-x', channel: 'private-a', data: n })
       await settle(from)
@@ -322,7 +322,7 @@ describe('a silent client', () => {
   test('that never reads is cut off, and the others still receive everything', async () => {
     const realtime = await start({ waitingBytes: 200_000 })
     const [deaf, reader] = await Promise.all([realtime.open(), realtime.open()])
-    for (const one of [deaf, reader]) await one.subscribe('flooded')
+    for (const client of [deaf, reader]) await client.subscribe('flooded')
     deaf.webSocket.pause()
     const data = 'x'.repeat(10_000)
     let sent = 0
@@ -343,7 +343,7 @@ describe('a withdrawal', () => {
     const [connection, other] = await Promise.all([realtime.open(), realtime.open()])
     const access = { app: 'app-1', channel: 'private-a', user: 'u' }
     await realtime.server.notePermission({ ...access, socketId: connection.socketId })
-    for (const one of [connection, other]) await one.subscribe('private-a')
+    for (const client of [connection, other]) await client.subscribe('private-a')
     expect(await realtime.server.disconnectSubscription(access)).toBe(1)
     expect((await connection.waitFor('pusher:subscription_error')).data).toMatchObject({ status: 403 })
     await realtime.sdk.trigger('private-a', 'secret', 1)
@@ -374,11 +374,11 @@ describe('a withdrawal', () => {
     const access = { app: 'app-1', channel: 'presence-a', user: 'u' }
     await realtime.server.disconnectSubscription(access)
     await realtime.server.notePermission({ ...access, socketId: late.socketId })
-    for (const one of [late, member]) {
-      const user_id = one === late ? 'other' : 'u'
-      const token = realtime.sdk.authorizeChannel(one.socketId, 'presence-a', { user_id })
-      one.send({ event: 'pusher:subscribe', data: { channel: 'presence-a', ...token } })
-      expect((await one.waitFor('pusher:subscription_error')).data.status).toBe(403)
+    for (const client of [late, member]) {
+      const user_id = client === late ? 'other' : 'u'
+      const token = realtime.sdk.authorizeChannel(client.socketId, 'presence-a', { user_id })
+      client.send({ event: 'pusher:subscribe', data: { channel: 'presence-a', ...token } })
+      expect((await client.waitFor('pusher:subscription_error')).data.status).toBe(403)
     }
     await realtime.server.terminateUser({ app: 'app-1', user: 'v' })
     await realtime.server.notePermission({ app: 'app-1', channel: 'private-a', user: 'v', socketId: late.socketId })

@@ -29,14 +29,14 @@ describe('the official client', () => {
   )
 
   test('does not receive what it excludes by its socket id, nor after it unsubscribed', async () => {
-    const [one, two] = [realtime.connect(), realtime.connect()]
+    const [first, second] = [realtime.connect(), realtime.connect()]
     const seen: unknown[] = []
-    const channels = [one.subscribe('excluding'), two.subscribe('excluding')]
+    const channels = [first.subscribe('excluding'), second.subscribe('excluding')]
     await Promise.all(channels.map((channel) => nextEvent(channel, 'pusher:subscription_succeeded')))
     channels[0]!.bind('e', (data: unknown) => seen.push(data))
     const last = nextEvent(channels[1]!, 'last')
-    await realtime.sdk.trigger('excluding', 'e', 1, { socket_id: one.connection.socket_id })
-    one.unsubscribe('excluding')
+    await realtime.sdk.trigger('excluding', 'e', 1, { socket_id: first.connection.socket_id })
+    first.unsubscribe('excluding')
     await waitFor(
       'one subscriber',
       () => realtime.server.listChannels('app-1').find((c) => c.name === 'excluding')?.connections === 1,

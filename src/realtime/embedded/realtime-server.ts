@@ -42,7 +42,7 @@ const CHECK_MS = 1_000
 /** A stop spreads its closes over this time, so that the clients do not return at once. */
 const DRAIN_MS = 1_000
 
-/** Then connections whose client does not answer are ended. */
+/** Timeout of a stop, after which connections without an answer are ended. */
 const DRAIN_LIMIT_MS = 2_000
 
 /** Dependencies of the server. */
@@ -61,9 +61,9 @@ export interface RealtimeServerDeps {
   limits?: Partial<RealtimeLimits>
   /** Origins that may connect from a browser; undefined: all. */
   allowedOrigins?: readonly string[]
-  /** The address for the limits of a request: behind proxies not that of the socket. */
+  /** The address of a request, for the limits: behind proxies it differs from that of the socket. */
   addressOf?: (request: IncomingMessage) => string
-  /** Runs for what happens in the server. Must not throw. */
+  /** Receives the occurrences in the server. Must not throw. */
   observe?: (observation: Observation) => void
   /** Waits in real time, for the stop; it bounds the network. */
   rest: Clock['sleep']
@@ -101,7 +101,7 @@ export interface RealtimeServer {
   listPermissions(user: { app: string; user: string }): ReadonlyMap<string, string> | undefined
   /** The tokens with permissions on the connections of this process, by name. */
   tokensOf(app: string): ReadonlyMap<string, PermittedToken>
-  /** Notes until when a token serves, in this process. */
+  /** Records the expiry of a token, in this process. */
   extendToken(token: Omit<PermittedToken, 'user'> & { app: string }): void
   /** Ends the permissions of a token, in this process. */
   endToken(token: { app: string; name: string }): void

@@ -28,7 +28,7 @@ export function buildLogOnly(deps: {
     announce: () =>
       logger.warn(
         { missing },
-        'realtime is in log-only mode: NOTHING is published. Set what is missing; see docs/operations.md, realtime',
+        'realtime is in log-only mode: NOTHING is published. Set the missing settings; see docs/operations.md, realtime',
       ),
     note: (events) => {
       const published = events.filter((event) => event.account !== null)

@@ -22,7 +22,9 @@ export type MessageResult =
 /** The delays before the 2nd, 3rd, ... attempt; then the last one. A recovery of the provider ends them. */
 const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 300_000] as const
 
-/** Attempts of one message: with the delays above some 55 minutes. Older news is read through the API. */
+/**
+ * Maximum number of attempts of one message, over some 55 minutes with the delays above. Later, clients read the API.
+ */
 export const MAX_MESSAGE_ATTEMPTS = 15
 
 /** State of a message after an attempt. */
@@ -33,7 +35,7 @@ export interface MessageDecision {
   errorClass: MessageErrorClass | null
 }
 
-/** Decides what becomes of a message after its attempt number `attempt`. Pure. */
+/** Decides the next state of a message after its attempt number `attempt`. Pure. */
 export function decideMessage(input: { result: MessageResult; attempt: number; endedAt: Date }): MessageDecision {
   const { result, attempt, endedAt } = input
   const end = (status: MessageStatus, statusCode: number | null, errorClass: MessageErrorClass | null) =>

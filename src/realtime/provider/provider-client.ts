@@ -20,7 +20,10 @@ const ANSWER_LIMIT_BYTES = 4_194_304
 
 /** Calls the HTTP API of the provider. */
 export interface ProviderClient {
-  /** Never rejects. `signal` ends the request; the outcome is then `failed` by `timeout`. What was not sent is `own_fault`. */
+  /**
+   * Never rejects. `signal` ends the request; the outcome is then `failed` by `timeout`, or `own_fault` for an unsent
+   * request.
+   */
   send(request: ProviderRequest, options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<ProviderOutcome>
   close(): Promise<void>
 }
@@ -112,7 +115,7 @@ function buildDial({ ca, watch }: { ca: string | undefined; watch: LoopWatch }):
       const isStalled = limit.stalledMs() > CONNECT_TIMEOUT_MS
       end(isStalled ? new OwnFault('STALLED') : new errors.ConnectTimeoutError(), null)
     })
-    // Without a descriptor it fails at once, by an exception.
+    // Without a free descriptor the call throws at once.
     try {
       dial(options, (...[error, socket]) => end(error, socket))
     } catch (error) {

@@ -1,4 +1,4 @@
-/** The application of a realtime provider, and how its server is reached. */
+/** The application of a realtime provider, with the address of its server. */
 export interface ProviderApp {
   appId: string
   /** Public: clients hold it too. */
@@ -23,7 +23,7 @@ export type RealtimeSettings =
   | { kind: 'embedded'; keys: EmbeddedKeys | undefined }
   | { kind: 'log-only'; missing: string[] }
 
-/** The settings as they are given. */
+/** The settings as given. */
 export interface GivenSettings {
   appId: string | undefined
   key: string | undefined

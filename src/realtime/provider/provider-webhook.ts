@@ -17,15 +17,18 @@ export interface ProviderWebhook {
 }
 
 /**
- * Checks key and signature of a webhook of the provider. Throws 401 `signature_invalid`, for a header that is missing as
- * for one that is wrong.
+ * Checks key and signature of a webhook of the provider. Throws 401 `signature_invalid`, for a missing header as for a
+ * wrong one.
  */
 export function checkProviderWebhook(app: ProviderApp, { key, signature, rawBody }: ProviderWebhook): void {
   if (key === app.key && signature !== null && isWebhookSignature(app, { signature, body: rawBody })) return
   throw new Problem('signature_invalid', 'The webhook is not signed with the secret of the realtime application.')
 }
 
-/** Checks the time of a signed webhook, so that one that was overheard is of no use later. Throws 401 `signature_invalid`. */
+/**
+ * Checks the time of a signed webhook, so that an intercepted one cannot be replayed later. Throws 401
+ * `signature_invalid`.
+ */
 export function checkProviderTime(timeMs: number, now: Date): void {
   if (Math.abs(now.getTime() - timeMs) <= TOLERANCE_MS) return
   throw new Problem('signature_invalid', 'The webhook is older than ten minutes, or from the future.')

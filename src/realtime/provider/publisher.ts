@@ -3,7 +3,7 @@ import type { MessageResult } from './outcome.ts'
 import type { ProviderClient } from './provider-client.ts'
 import type { ProviderVerdict } from './provider-outcome.ts'
 
-/** Items of one call that a provider takes (documentation of Pusher Channels, "HTTP API reference", batch events). */
+/** Maximum number of items in one call (documentation of Pusher Channels, "HTTP API reference", batch events). */
 const BATCH_ITEMS = 10
 
 /** Maximum number of calls in flight. */
@@ -20,7 +20,7 @@ export interface BatchItem {
 
 /** The message of one event, for all its channels. */
 export interface Publication {
-  /** The account: its messages are sent in the order in which they come. */
+  /** The account, whose messages are sent in the order of their arrival. */
   group: string
   items: readonly BatchItem[]
 }

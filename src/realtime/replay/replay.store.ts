@@ -4,13 +4,13 @@ import { statement } from '../../postgres/statement/statement.ts'
 import type { MESSAGE_STATUSES } from '../channel/message.store.ts'
 import type { MessageEvent } from '../channel/message.ts'
 
-/** Messages that a replay reads at most, whatever became of them. */
+/** Maximum number of messages that a replay reads, of any status. */
 export const REPLAY_LIMIT = 1_000
 
 /** A message since a position, and the position. */
 export interface ReplayRow extends MessageEvent {
   status: (typeof MESSAGE_STATUSES)[number]
-  /** When its last attempt ended; for a message in flight, when that began. */
+  /** End of its last attempt; for a message in flight, the start of that attempt. */
   publishedAt: Date
   /** The time of the position. */
   seenAt: Date
@@ -21,13 +21,13 @@ export interface ReplayParams {
   account: AccountId
   /** Of the channel of a contract. */
   contract: string | null
-  /** When the page joined. */
+  /** Time at which the page joined. */
   since: Date
-  /** The last message that it got since; null, and one of another channel, count as none. */
+  /** Last message received since; null, or one of another channel, counts as none. */
   after: EventId | null
 }
 
-/** A message that was routed so long before its end is found by the index of late ones. */
+/** Age at its end from which a message is found by the index of late ones. */
 const LATE = `interval '10 s'`
 
 /**

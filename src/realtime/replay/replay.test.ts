@@ -76,8 +76,8 @@ describe('a page that was away', () => {
     ids.push(...(await publish()))
     expect(await replay({ since })).toEqual(ids)
     const { messages } = (await ask({ since })).body.data
-    const published = fixture.provider.messages.filter((one) => one.channel === ofAccount(own))
-    expect(messages).toEqual(published.slice(-4).map((one) => JSON.parse(one.data)))
+    const published = fixture.provider.messages.filter((message) => message.channel === ofAccount(own))
+    expect(messages).toEqual(published.slice(-4).map((message) => JSON.parse(message.data)))
   })
 
   test('gets those since its last message, of however long ago that is', async () => {
@@ -96,7 +96,7 @@ describe('a page that was away', () => {
     await fixture.addContract(foreign)
     await fixture.t.settle()
     const read = async (channel: string) =>
-      (await ask({ since, channel_name: channel })).body.data.messages.map((one: { data: object }) => one.data)
+      (await ask({ since, channel_name: channel })).body.data.messages.map((message: { data: object }) => message.data)
     expect(await read(`private-contract-${contract}`)).toMatchObject([{ resource: 'contract', id: contract }])
     expect(await read(ofAccount(own))).toMatchObject([{ id: contract }, { id: other }])
   })

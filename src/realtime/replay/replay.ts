@@ -12,18 +12,18 @@ export const REPLAY_MS = 120_000
 /** Characters of the ids and paths of an answer, which other services may choose. */
 export const REPLAY_TEXT = 1_000_000
 
-/** The time by which publishing processes may differ, and in which the messages of one call end. */
+/** Maximum difference between the clocks of publishing processes, and between the ends of messages of one call. */
 const SKEW_MS = 5_000
 
 /** Answer to a page that was away. */
 export interface Replay {
   /** In the order of the channel. Some before the position may be among them. */
   messages: MessageView[]
-  /** Whether the page has to read its data again: something since the position is too old, or it is too much. */
+  /** Whether the page has to read its data again: messages since the position are too old, or too many. */
   missed: boolean
 }
 
-/** A position on a channel, and who asks. */
+/** A position on a channel, and the caller. */
 export interface ReplayRequest {
   channel: string
   after: EventId | null
@@ -33,7 +33,7 @@ export interface ReplayRequest {
 }
 
 /**
- * What was published on a channel since a position (docs/contract/realtime.md#resume). Throws 403 as an authorization of
+ * Messages of a channel since a position (docs/contract/realtime.md#resume). Throws 403 as an authorization of
  * the channel, and 503 in log-only mode. One statement besides the look-up of a contract; nothing is kept for it.
  */
 export async function replayChannel(

@@ -12,7 +12,7 @@ const save = statement<never, Verdict & { workerId: string; now: Date }>(`
     last_warning_code = excluded.last_warning_code, last_warning_at = excluded.last_warning_at,
     checked_at = excluded.checked_at`)
 
-/** Stores what a process knows of the provider. */
+/** Stores the verdict of a process on the provider. */
 export async function saveWatch(
   db: Database,
   { workerId, verdict, now }: { workerId: string; verdict: Verdict; now: Date },
@@ -22,7 +22,7 @@ export async function saveWatch(
 
 const remove = statement<never, { workerId: string }>('delete from realtime_watch where worker_id = $workerId')
 
-/** Removes what a process knew that stops. */
+/** Removes the verdict of a process that stops. */
 export async function removeWatch(db: Database, workerId: string): Promise<void> {
   await remove(db, { workerId })
 }

@@ -80,7 +80,7 @@ export function buildWatch(deps: WatchDeps): Watch {
     const query = { filter_by_prefix: NO_CHANNEL }
     const outcome = await client.send({ method: 'GET', path: '/channels', query }, { timeoutMs: PROBE_TIMEOUT_MS })
     if (outcome.kind === 'own_fault') {
-      // It does not concern the provider: the verdict is unchanged.
+      // The outcome does not concern the provider: the verdict is unchanged.
       deps.onOwnFault?.(outcome.fault)
       logger.error(
         { err: outcome.fault, code: outcome.fault.code },

@@ -9,7 +9,7 @@ type Width = keyof typeof WIDTHS
 /** SQL of the start of the sum in which the instant `at` is counted. Pure. */
 export const startOf = (width: Width, at: string) => `date_bin('${WIDTHS[width]}', ${at}, timestamptz 'epoch')`
 
-/** The end of an insert into the breakdown: adds to the sums that are there. */
+/** End of an insert into the breakdown, which adds to existing sums. */
 export const ADD_UP = `on conflict (subject, at, width, measure) do update
       set attempts = webhook_breakdown.attempts + excluded.attempts, failed = webhook_breakdown.failed + excluded.failed`
 
@@ -62,7 +62,7 @@ const deleteDaysOfWebhooks = statement<{ moved: number }, { before: Date; limit:
   )
   select count(*)::int as moved from taken`)
 
-/** Where the sums of each width end. */
+/** End of the sums of each width. */
 interface WidenBefore {
   fiveMinutes: Date
   hours: Date

@@ -4,9 +4,9 @@ import { ADD_UP, startOf } from './breakdown.store.ts'
 import { DURATION_BOUNDS_MS, EVERYTHING } from './outcome-keys.ts'
 
 /**
- * The part of a statement that records what the attempts of `claim` came to, one row for all of them: with `webhook`, `owner`
- * (the account of a webhook that is not global), `account`, `event`, `status`, `error_class`, `status_code`, `duration_ms`
- * and `ended_at`. An append costs a settling statement less than an update of counts, and waits for nobody.
+ * The part of a statement that records the outcomes of the attempts of `claim` in one row: with `webhook`, `owner` (the
+ * account of a webhook that is not global), `account`, `event`, `status`, `error_class`, `status_code`, `duration_ms`
+ * and `ended_at`. An append costs a settling statement less than an update of counts, and waits for no lock.
  */
 export const recordOutcomes = (claim: string) => `
   insert into webhook_outcome_batch (settled_at, webhooks, owners, statuses, causes, durations, events, counts)

@@ -43,7 +43,7 @@ const lockClaims = aheadStatement(`select pg_advisory_xact_lock(${ADVISORY_LOCKS
  * of its row, so no other claim counts meanwhile.
  *
  * Rows are changed by `any (array)` and `on conflict`, and looked up by subqueries with `offset 0`, never by a join: each
- * leaves the planner the primary key alone, whatever it believes of a table that was empty when the statement was planned.
+ * leaves the planner only the primary key, even for a statement that was planned while the table was empty.
  */
 const CLAIM = `
   with ${BUSY_WEBHOOKS('busy', LOCKED_CLAIMS)},

@@ -82,7 +82,7 @@ describe('the failure count of deliveries that ended in one order and are record
   test('is 21 when a success that ended before 21 failures is recorded behind the eighth of them', async () => {
     const { webhook, ended } = await addEnds([succeed(0), ...range(1, 21).map(fail)])
     const [success, ...failures] = ended as [EndedAttempt, ...EndedAttempt[]]
-    for (const one of [...failures.slice(0, 8), success, ...failures.slice(8)]) await record([one])
+    for (const ended of [...failures.slice(0, 8), success, ...failures.slice(8)]) await record([ended])
     expect(await readCount(webhook)).toBe(21)
     expect(await ledger.readWebhook(webhook)).toMatchObject({ is_actived: false })
   })

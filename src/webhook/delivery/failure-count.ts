@@ -27,7 +27,7 @@ export interface FailureDecision {
   /** Whether this was the 20th failure in a row. */
   disable: boolean
   notices: FailureNotice[]
-  /** What mails are to tell, in its order. */
+  /** Notices for mails, in their order. */
   mails: MailKind[]
 }
 
@@ -49,8 +49,8 @@ export interface EarlierEnds {
 }
 
 /**
- * The steps of the deliveries recorded now, in the order of their ends, whatever was recorded before: a failure adds
- * nothing when a success ended after it, and a success keeps the failures that ended after it. Pure.
+ * The steps of the deliveries recorded now, in the order of their ends, which may not be that of their records: a
+ * failure adds nothing when a success ended after it, and a success keeps the failures that ended after it. Pure.
  */
 export function orderSteps(recorded: readonly CountedEnd[], earlier: EarlierEnds): CountStep[] {
   const inOrder = [...recorded].sort((a, b) => a.endedAt.getTime() - b.endedAt.getTime())

@@ -9,12 +9,12 @@ const selectDisabled = statement<{ id: string }, { ids: readonly string[]; reaso
 )
 const selectFailing = statement<{ id: string }, { ids: readonly string[] }>(`${LIVING} and consecutive_failures > 0`)
 
-/** Those of the webhooks that the service has disabled. */
+/** The webhooks among these that the service has disabled. */
 export async function listDisabled(db: Database, ids: readonly string[]): Promise<string[]> {
   return (await selectDisabled(db, { ids, reason: AUTO_DISABLE_REASON })).map(({ id }) => id)
 }
 
-/** Those of the webhooks whose last delivery failed. */
+/** The webhooks among these whose last delivery failed. */
 export async function listFailing(db: Database, ids: readonly string[]): Promise<string[]> {
   return (await selectFailing(db, { ids })).map(({ id }) => id)
 }

@@ -228,9 +228,9 @@ describe('decideOutcome: interruptions and deletions', () => {
   })
 
   test('cancels what would wait for a webhook that was deleted meanwhile', () => {
-    for (const one of [...RETRIED.map((each) => each.result), result])
+    for (const outcome of [...RETRIED.map((each) => each.result), result])
       for (const attempts of [1, 4, 5])
-        expect(decide({ result: one, attempts, isWebhookDeleted: true })).toMatchObject({
+        expect(decide({ result: outcome, attempts, isWebhookDeleted: true })).toMatchObject({
           status: 'cancelled',
           nextAttemptAt: null,
           failureCount: 'keep',

@@ -9,7 +9,7 @@ export interface EndedAttempt extends Claim, PostOutcome {
   attempt: number
   trigger: AttemptTrigger
   isTest: boolean
-  /** A replay of a row that waited on its schedule, which goes on after it. Default: false. */
+  /** A replay of a waiting row, whose schedule continues after it. Default: false. */
   keepsSchedule?: boolean
   webhook: WebhookId
   /** The event type of the dispatch. */
@@ -60,7 +60,7 @@ export const RETRY_DELAYS_MS = [60_000, 300_000, 1_800_000, 7_200_000] as const
 /** Automatic POSTs of one dispatch (docs/contract/delivery.md#fixed-constants). */
 export const MAX_SCHEDULED_ATTEMPTS = 5
 
-/** The receiver asks for nothing more at this URL (RFC 9110 section 15.5.11; docs/contract/delivery.md#gone). */
+/** The receiver is gone from this URL (RFC 9110 section 15.5.11; docs/contract/delivery.md#gone). */
 const GONE = 410
 
 /** State of a dispatch after an attempt. */
@@ -74,14 +74,14 @@ export interface OutcomeDecision {
 }
 
 /**
- * Decides the next state of a dispatch (docs/contract/delivery.md#statuses; to docs/contract/delivery.md#replay).
+ * Decides the next state of a dispatch (docs/contract/delivery.md#statuses, docs/contract/delivery.md#replay).
  * `attempts` counts this attempt too. An attempt interrupted by a stop or crash of the process is repeated at once,
  * since it is unknown whether it arrived.
  */
 export function decideOutcome(input: {
   trigger: AttemptTrigger
   isTest: boolean
-  /** A replay of a row that waited on its schedule, which goes on after it. Default: false. */
+  /** A replay of a waiting row, whose schedule continues after it. Default: false. */
   keepsSchedule?: boolean
   attempts: number
   result: AttemptResult

@@ -1,7 +1,7 @@
 /** Time for which a row waits to be pulled, from its routing or its last replay (docs/contract/pull.md#retention). */
 const PULL_KEPT_MS = 7 * 24 * 3_600_000
 
-/** When a row that is written now, to be pulled, ends unfetched. */
+/** Expiry of a row that is written now, to be pulled. */
 export function findKeptUntil(now: Date): Date {
   return new Date(now.getTime() + PULL_KEPT_MS)
 }
@@ -9,7 +9,7 @@ export function findKeptUntil(now: Date): Date {
 /**
  * The part of a statement that schedules the visit of the webhooks of `source` (a part or a table expression) by a
  * claim, at `at` or at its own column `visit_at`; never later than already scheduled, and not before a throttle lets an
- * attempt start, which is a second from then at most, whatever the clock of the database did. With `wakes` also for an
+ * attempt start, which is at most a second later, also after a change of the database's clock. With `wakes` also for an
  * inactive webhook, for a test.
  */
 export function queueWebhooks(source: string, { at, wakes = false }: { at?: string; wakes?: boolean } = {}): string {

@@ -185,7 +185,7 @@ interface RoutingParams extends BusyParams, Pick<ClaimRequest, 'now' | 'fastSlot
   /** The webhooks without claims here (`listUnready`), and those without room (`listBlocked`). */
   unready: readonly string[]
   blocked: readonly string[]
-  /** When a row that is not pulled ends. */
+  /** Expiry of a row that is not pulled. */
   keptUntil: Date
   shard: number
 }

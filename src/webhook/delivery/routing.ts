@@ -64,7 +64,7 @@ export function decideRouting(event: RoutedEvent, webhook: RoutedWebhook): Routi
   return isAboutOther(event, webhook) ? 'other_resource' : 'deliver'
 }
 
-/** An event that is about no resource reaches no webhook that is limited to some. */
+/** An event without a resource reaches no webhook that is limited to some. */
 function isAboutOther({ resourceId }: RoutedEvent, { resourceIds }: RoutedWebhook): boolean {
   return resourceIds !== null && (resourceId === null || !resourceIds.includes(resourceId))
 }

@@ -152,7 +152,7 @@ const removeOrphans = statement<never, { ids: readonly DispatchId[] }>(`
   counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))})
   delete from webhook_attempt where dispatch = any(array(select document_id from gone))`)
 
-/** Deletes rows of webhooks that were purged meanwhile, with their attempts. */
+/** Deletes rows of purged webhooks, with their attempts. */
 export async function deleteOrphans(db: Database, ids: readonly DispatchId[]): Promise<void> {
   if (ids.length > 0) await removeOrphans(db, { ids })
 }

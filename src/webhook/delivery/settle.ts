@@ -16,7 +16,7 @@ import { type DispatchChange, deleteOrphans, settleChanges } from './settle.stor
 export interface SettledAttempts {
   recorded: RecordedAttempt[]
   notices: WebhookNotice[]
-  /** Unrecorded results: they affect the failure count of a webhook locked by another transaction. */
+  /** Unrecorded results, which affect the failure count of a webhook locked by another transaction. */
   heldBack: EndedAttempt[]
 }
 
@@ -174,7 +174,7 @@ async function updateFailureCounts(
   return { notices, mails }
 }
 
-/** What mails are to tell of a webhook of an account, each with the last delivery that ended so. */
+/** Notices for the mails of a webhook of an account, each with the last delivery that ended so. */
 function listMails(
   { id: webhook, account, isGlobal }: WebhookRecord,
   kinds: readonly MailKind[],
@@ -183,7 +183,7 @@ function listMails(
   if (account === null || isGlobal) return []
   return kinds.map((kind) => {
     const wanted = kind === 'recovered' ? 'reset' : 'add'
-    const { attempt, decision } = ended.findLast((one) => one.decision.failureCount === wanted) as Decided
+    const { attempt, decision } = ended.findLast((settled) => settled.decision.failureCount === wanted) as Decided
     const lastStatusCode = 'statusCode' in attempt.result ? attempt.result.statusCode : null
     return { webhook, kind, account, dispatch: attempt.id, lastError: decision.lastError, lastStatusCode }
   })

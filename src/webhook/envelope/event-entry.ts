@@ -2,8 +2,8 @@ import { type EventTypeId, isUuid } from '../../base/id.ts'
 import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
 import { type FieldError, Problem } from '../../http/problem/problem.ts'
 
-/** A type that does not exist for the caller. */
-export const UNKNOWN = { code: 'unknown_event', message: 'is no event type; GET /api/v3/webhook/event lists them' }
+/** The error of a type that the caller cannot see. */
+export const UNKNOWN = { code: 'unknown_event', message: 'is not an event type; GET /api/v3/webhook/event lists them' }
 
 /** The error of a new link to an inactive type. */
 export function buildDeactivated({ internal }: Pick<EventTypeRecord, 'internal'>) {

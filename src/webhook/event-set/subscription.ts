@@ -169,7 +169,7 @@ export async function subscribe(
 
 /** 422 for an unknown webhook in a body, or one outside the caller's scope. */
 export function buildUnknownWebhook(): Problem {
-  return invalidField('webhook', 'unknown_webhook', 'is no webhook; GET /api/v3/webhook/webhook lists them')
+  return invalidField('webhook', 'unknown_webhook', 'is not a webhook; GET /api/v3/webhook/webhook lists them')
 }
 
 /** Unsubscribes (soft delete). Throws 404, and a 409 for `webhook.test`, which cannot be removed. */

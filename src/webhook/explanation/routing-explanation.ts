@@ -32,7 +32,7 @@ export interface ExplainedRouting {
   verdict: ExplanationVerdict
   /** `ledger`: the row is authoritative. `current_state`: decided by the webhook's current state. */
   basis: 'ledger' | 'current_state'
-  /** A sentence: why, and what to do about it. */
+  /** A sentence with the reason and the remedy. */
   reason: string
 }
 

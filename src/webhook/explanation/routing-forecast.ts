@@ -13,7 +13,7 @@ export const FORECAST_WEBHOOKS_LIMIT = 200
 export interface ForecastRouting {
   webhook: ExplainedWebhook
   verdict: RoutingVerdict
-  /** A sentence: why, and what to do about it. */
+  /** A sentence with the reason and the remedy. */
   reason: string
 }
 
@@ -48,7 +48,7 @@ export async function forecastRouting(
 interface Asked extends Omit<Candidates, 'webhooks'> {
   webhook: ExplainedWebhook
   account: AccountId | null
-  /** The resource that the event is about; null: about none of those that webhooks are limited to. */
+  /** The resource of the event; null for one to which no webhook is limited. */
   resourceId: string | null
   now: Date
 }

@@ -19,7 +19,7 @@ export type ExportedRow = Readonly<Record<string, string | number | boolean | nu
 const FORMULA_START = /^[=+\-@\t\r\n＝＋－＠]/
 
 /**
- * Formula starts after separators of cells or rows in some locales and programs. Quotation marks do not help there:
+ * Starts of formulas after separators of cells or rows in some locales and programs. Quotation marks do not help:
  * they count only at the start of a cell, which such a program sees elsewhere. The pattern matches the sign first and
  * looks back at most to the previous sign, so that it takes linear time.
  */

@@ -112,7 +112,7 @@ export async function insertDispatch(
   })
 }
 
-/** End statuses other than success: a small part of the ledger, with an index for each. */
+/** Final statuses other than success: a small part of the ledger, with an index for each. */
 const RARE_ENDS = ['exhausted', 'failed', 'cancelled'] as const satisfies readonly DispatchStatus[]
 
 const OPEN_STATUSES = ['pending', 'retrying'] as const satisfies readonly DispatchStatus[]

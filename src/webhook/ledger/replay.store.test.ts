@@ -32,7 +32,7 @@ const claimAll = () =>
 
 /** Ends the claim of a row with a failed attempt, after which it waits again unless told otherwise. */
 async function fail(id: DispatchId, webhook: WebhookId, more: Partial<DispatchChange> = {}) {
-  const claim = (await claimAll()).find((one) => one.id === id)!
+  const claim = (await claimAll()).find((candidate) => candidate.id === id)!
   const change = {
     ...{ id, fence: claim.fence, webhook, attempt: claim.attempt, trigger: claim.trigger, worker: WORKER },
     ...{ startedAt: later(0), endedAt: later(0), durationMs: 5, status: 'retrying', nextAttemptAt: later(60_000) },
@@ -95,9 +95,9 @@ describe('the facts for a replay', () => {
     const facts = (await listReplayFacts(db, [id])).get(id)!
     const locked = await inTransaction(db, async (tx) => (await listReplayFacts(tx, [id], { lock: true })).get(id))
     expect(locked).toEqual(facts)
-    const one = await inTransaction(db, (tx) => lockReplayable(tx, id))
-    expect({ ...one!.facts, webhook: facts.webhook }).toEqual(facts)
-    expect(one!.dispatch.id).toBe(id)
+    const replayable = await inTransaction(db, (tx) => lockReplayable(tx, id))
+    expect({ ...replayable!.facts, webhook: facts.webhook }).toEqual(facts)
+    expect(replayable!.dispatch.id).toBe(id)
     return facts
   }
 
@@ -129,13 +129,18 @@ describe('the facts for a replay', () => {
 
   test('are of the asked rows alone, and leave out those that another transaction holds', async () => {
     const webhook = await ledger.addWebhook()
-    const [one, two] = (await ledger.addDispatches(webhook, { count: 3, status: 'failed' })) as [DispatchId, DispatchId]
-    expect([...(await listReplayFacts(db, [one, two])).keys()].toSorted()).toEqual([one, two].toSorted())
+    const [first, second] = (await ledger.addDispatches(webhook, { count: 3, status: 'failed' })) as [
+      DispatchId,
+      DispatchId,
+    ]
+    expect([...(await listReplayFacts(db, [first, second])).keys()].toSorted()).toEqual([first, second].toSorted())
     const free = await inTransaction(db, async (tx) => {
-      await lockReplayable(tx, one)
-      return inTransaction(db, async (other) => [...(await listReplayFacts(other, [one, two], { lock: true })).keys()])
+      await lockReplayable(tx, first)
+      return inTransaction(db, async (other) => [
+        ...(await listReplayFacts(other, [first, second], { lock: true })).keys(),
+      ])
     })
-    expect(free).toEqual([two])
+    expect(free).toEqual([second])
   })
 })
 
@@ -144,7 +149,7 @@ test('the log of a row has its own attempts, the first one first', async () => {
   const [id, other] = (await ledger.addDispatches(webhook, { count: 2 })) as [DispatchId, DispatchId]
   const end = { status: 'failed', nextAttemptAt: null } as const
   const claims = await claimAll()
-  for (const claim of claims.filter((one) => one.id === id || one.id === other)) {
+  for (const claim of claims.filter((candidate) => candidate.id === id || candidate.id === other)) {
     const change = {
       ...{ id: claim.id, fence: claim.fence, webhook, attempt: 1, trigger: 'schedule', worker: WORKER, durationMs: 5 },
       ...{ startedAt: later(0), endedAt: later(0), statusCode: 500, errorClass: 'http_5xx', responseExcerpt: null },

@@ -95,7 +95,7 @@ export async function listReplayFacts(
 const schedule = closingStatement<{
   ids: readonly DispatchId[]
   now: Date
-  /** When rows end that are pulled. */
+  /** Expiry of rows that are pulled. */
   keptUntil: Date
   job: string | null
   shard: number

@@ -4,8 +4,8 @@ import { listMembersAmong } from '../../identity/account/account.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 
 /**
- * Checks that contacts are members of the account (docs/contract/webhooks.md#contacts): mails go to no stranger. Throws a 422
- * at the first other one.
+ * Checks that contacts are members of the account (docs/contract/webhooks.md#contacts), so that no stranger gets mails.
+ * Throws a 422 at the first other one.
  */
 export async function checkContacts(db: Database, contacts: readonly string[], account: string | null): Promise<void> {
   if (contacts.length === 0) return

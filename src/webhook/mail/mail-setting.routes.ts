@@ -18,7 +18,7 @@ function findUser({ sessionId, userId }: Caller) {
   throw new Problem('conflict', 'An API key gets no mails. Sign in and use the session.')
 }
 
-/** What the caller wants of the mails about webhooks (docs/contract/delivery.md#stopping-mails). */
+/** The mail setting of the caller (docs/contract/delivery.md#stopping-mails). */
 export const mailSettingRoutes: Routes<object> = [
   defineRoute(
     {

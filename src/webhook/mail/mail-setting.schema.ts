@@ -11,7 +11,7 @@ const members = {
   language: enumSchema(MAIL_LANGUAGES, { description: 'Language of these mails, BCP 47.' }),
 }
 
-/** What a user wants of the mails about webhooks (docs/contract/delivery.md#stopping-mails). */
+/** Setting of a user for mails about webhooks (docs/contract/delivery.md#stopping-mails). */
 export const WebhookMailRow = named(
   'WebhookMail',
   Type.Object({ ...members, created_at: TimestampSchema, updated_at: TimestampSchema }),

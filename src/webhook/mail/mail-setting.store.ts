@@ -5,11 +5,11 @@ import { statement } from '../../postgres/statement/statement.ts'
 /** Languages of these mails. */
 export const MAIL_LANGUAGES = ['en', 'de'] as const
 
-/** What a user wants of the mails about webhooks. */
+/** Setting of a user for mails about webhooks. */
 export interface MailSetting {
-  /** Whether the user gets none. */
+  /** Whether the user gets no mails. */
   isStopped: boolean
-  /** Webhooks of which the user gets none. */
+  /** Webhooks about which the user gets no mails. */
   stoppedWebhooks: string[]
   language: (typeof MAIL_LANGUAGES)[number]
 }
@@ -27,7 +27,7 @@ const select = statement<StoredMailSetting, { user: UserId }>(`
   from "user" u left join webhook_mail_setting s on s."user" = u.document_id
   where u.document_id = $user and u.deleted_at is null`)
 
-/** What a user wants. Undefined for an unknown or deleted user. */
+/** Finds the setting of a user. Undefined for an unknown or deleted user. */
 export async function findMailSetting(db: Database, user: UserId): Promise<StoredMailSetting | undefined> {
   const [row] = await select(db, { user })
   return row
@@ -51,7 +51,9 @@ const change = statement<StoredMailSetting, Change>(`
   returning s.is_stopped as "isStopped", s.stopped_webhooks as "stoppedWebhooks", s.language,
     s.created_at as "createdAt", s.updated_at as "updatedAt"`)
 
-/** Changes what a user wants. `isChanged` is false for an equal setting. Undefined for an unknown or deleted user. */
+/**
+ * Changes the setting of a user. `isChanged` is false for an equal setting. Undefined for an unknown or deleted user.
+ */
 export async function changeMailSetting(
   db: Database,
   user: UserId,

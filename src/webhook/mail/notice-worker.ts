@@ -30,14 +30,14 @@ const POLL_MS = 5_000
 /** Delay between the first notice of an account and its mails. Notices within it share a mail. */
 export const COLLECT_S = 60
 
-/** From the mails of an account to its next ones, so that a user gets at most six of a kind an hour. */
+/** Minimum interval between mails of an account, so that a user gets at most six of a kind an hour. */
 export const PACE_S = 600
 
-/** Notices of one turn, and users who get a mail about them; an account with more gets another turn. */
+/** Maximum number of notices and of recipients in one turn; an account with more gets another turn. */
 export const NOTICES_LIMIT = 1_000
 export const READERS_LIMIT = 100
 
-/** A mail is sent within this time, or not at all. */
+/** Time after which an unsent mail is dropped. */
 const LIFETIME_MS = 24 * 3_600_000
 
 /** The kind of these mails in the outbox. */
@@ -61,7 +61,7 @@ export interface NoticeWorkerDeps {
 
 /** Writes the mails about webhooks (docs/contract/delivery.md#mails). One for each process with the role `maintenance`. */
 export interface NoticeWorker {
-  /** Writes what is due to the outbox. Returns the number of mails. */
+  /** Writes due mails to the outbox. Returns their number. */
   drain(): Promise<number>
   run(): Promise<void>
   stop(): void

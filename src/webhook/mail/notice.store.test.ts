@@ -82,9 +82,9 @@ const end = async (due: Awaited<ReturnType<typeof list>>, now: Date, next: Date 
 
 describe('the turn of an account', () => {
   test('is due a while after its first notice, once for all of them', async () => {
-    const [one, two, foreign] = [await makeWebhook(), await makeWebhook(), await makeWebhook(other)]
-    await note(two, { now: at(5) })
-    await note(one)
+    const [first, second, foreign] = [await makeWebhook(), await makeWebhook(), await makeWebhook(other)]
+    await note(second, { now: at(5) })
+    await note(first)
     await note(foreign, { of: other, now: at(3) })
     expect(await queueTurns(db, { ...PACE, limit: 1 })).toBe(1)
     expect([await dueAt(), await dueAt(other)]).toEqual([at(10), undefined])
@@ -97,15 +97,15 @@ describe('the turn of an account', () => {
   })
 
   test('comes a pace after its last mails at the earliest, and never later than it was', async () => {
-    const [one, two, three] = [await makeWebhook(), await makeWebhook(), await makeWebhook()]
-    await note(one)
+    const [first, second, third] = [await makeWebhook(), await makeWebhook(), await makeWebhook()]
+    await note(first)
     await queueTurns(db, PACE)
     await end(await list(), at(50))
     expect(await dueAt()).toBeNull()
-    await note(two, { now: at(60) })
+    await note(second, { now: at(60) })
     await queueTurns(db, PACE)
     expect(await dueAt()).toEqual(at(150))
-    await note(three, { now: at(200) })
+    await note(third, { now: at(200) })
     await queueTurns(db, PACE)
     expect(await dueAt()).toEqual(at(150))
     await end(await list(), at(150), at(400))
@@ -145,14 +145,14 @@ describe('the notices of a turn', () => {
   }
 
   test('are those of its account that no mail told, the oldest first', async () => {
-    const [one, two, three] = [await makeWebhook(), await makeWebhook(), await makeWebhook()]
-    await note(two, { now: at(1) })
-    await note(one)
+    const [first, second, third] = [await makeWebhook(), await makeWebhook(), await makeWebhook()]
+    await note(second, { now: at(1) })
+    await note(first)
     await note(await makeWebhook(other), { of: other })
     await queueTurns(db, PACE)
-    await note(three)
-    expect((await list()).map(({ webhook }) => webhook)).toEqual([one, two])
-    expect((await list(account, 1)).map(({ webhook }) => webhook)).toEqual([one])
+    await note(third)
+    expect((await list()).map(({ webhook }) => webhook)).toEqual([first, second])
+    expect((await list(account, 1)).map(({ webhook }) => webhook)).toEqual([first])
     const told = { kind: 'failing', lastError: 'http_5xx', lastStatusCode: 500, url: 'https://example.test/' }
     expect((await list())[0]).toMatchObject({ ...told, contacts: [], holds: true })
   })

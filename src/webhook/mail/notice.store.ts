@@ -18,7 +18,7 @@ const note = statement<never, { now: Date }>(`
   select note_webhook_mail(x.a, x.b, x.c, x.d, x.e, x.f, $now)
   from unnest(${listArrays(NOTICE_COLUMNS)}) with ordinality as x (a, b, c, d, e, f, n) order by x.n`)
 
-/** Notes what mails are to tell, in this order, in the transaction that changes the locked webhooks. */
+/** Stores notices for mails, in this order, in the transaction that changes the locked webhooks. */
 export async function noteMails(db: Database, notices: readonly MailNotice[], now: Date): Promise<void> {
   if (notices.length === 0) return
   const rows = notices.map((notice) => [
@@ -36,12 +36,13 @@ export async function noteMails(db: Database, notices: readonly MailNotice[], no
 interface Pace {
   /** Delay between the first notice and the mails, in seconds. Notices within it share a mail. */
   collectS: number
-  /** From the mails of an account to its next ones, in seconds. */
+  /** Minimum interval between mails of an account, in seconds. */
   paceS: number
   limit: number
 }
 
-const queue = changeStatement<Pace>(`
+/** Gives the accounts of up to `limit` new notices a turn. Returns the number of accounts. */
+export const queueTurns = changeStatement<Pace>(`
   with fresh as (
     select webhook, kind, account, created_at from webhook_mail_notice where not is_queued
     order by created_at limit $limit for update skip locked
@@ -52,11 +53,6 @@ const queue = changeStatement<Pace>(`
   select account, min(created_at) + make_interval(secs => $collectS) from fresh group by account order by account
   on conflict (account) do update
   set due_at = least(t.due_at, greatest(excluded.due_at, t.mailed_at + make_interval(secs => $paceS)))`)
-
-/** Gives the accounts of up to `limit` new notices a turn. Returns the number of accounts. */
-export function queueTurns(db: Database, pace: Pace): Promise<number> {
-  return queue(db, pace)
-}
 
 /** The account of a turn. */
 interface MailTurn {
@@ -76,7 +72,7 @@ export async function lockDueTurn(db: Database, now: Date): Promise<MailTurn | u
   return row
 }
 
-/** A notice with what its webhook is now. */
+/** A notice with the present state of its webhook. */
 export interface DueNotice {
   webhook: WebhookId
   kind: MailKind
@@ -86,11 +82,12 @@ export interface DueNotice {
   name: string | null
   url: string
   contacts: UserId[]
-  /** Whether it still holds: the webhook exists in the living account, and is active or disabled as it says. */
+  /** Whether it still holds: webhook and account exist, and the webhook is active or disabled as noticed. */
   holds: boolean
 }
 
-const selectDue = statement<DueNotice, { account: AccountId; limit: number }>(`
+/** The open notices of an account, oldest first, locked until the transaction ends. */
+export const listDueNotices = statement<DueNotice, { account: AccountId; limit: number }>(`
   with due as (
     select webhook, kind, dispatch, last_error, last_status_code, created_at from webhook_mail_notice
     where account = $account and is_queued and mailed_at is null order by created_at limit $limit
@@ -104,11 +101,6 @@ const selectDue = statement<DueNotice, { account: AccountId; limit: number }>(`
   from due d cross join lateral (select * from webhook x where x.document_id = d.webhook offset 0) w
   order by d.created_at, d.webhook`)
 
-/** The notices of an account that are to be told, the oldest first, locked until the transaction ends. */
-export function listDueNotices(db: Database, due: { account: AccountId; limit: number }): Promise<DueNotice[]> {
-  return selectDue(db, due)
-}
-
 /** A user who may get a mail about webhooks of an account. */
 export interface MailReader {
   user: UserId
@@ -118,20 +110,13 @@ export interface MailReader {
   language: string
 }
 
-const selectReaders = statement<
+/** The users who may get mails, administrators first. */
+export const listReaders = statement<
   MailReader,
   { account: AccountId; contacts: readonly UserId[]; administrator: string; limit: number }
 >(`
   select r."user", r.email, r.is_administrator as "isAdministrator", r.stopped_webhooks as "stoppedWebhooks", r.language
   from webhook_mail_readers($account, $contacts::uuid[], $administrator, $limit) r`)
-
-/** The users who may get mails, administrators first. */
-export function listReaders(
-  db: Database,
-  asked: { account: AccountId; contacts: readonly UserId[]; administrator: string; limit: number },
-): Promise<MailReader[]> {
-  return selectReaders(db, asked)
-}
 
 const endTurn = changeStatement<{
   account: AccountId
@@ -179,7 +164,7 @@ const insertRecipients = statement<never, { webhooks: readonly string[] }>(`
   select x.a, x.b, x.c, string_to_array(x.d, ',')::uuid[]
   from unnest(${listArrays(RECIPIENT_COLUMNS)}, $webhooks::text[]) as x (a, b, c, d)`)
 
-/** To whom a mail goes, and what it is about. */
+/** Recipient and webhooks of a mail. */
 export interface MailRecipient {
   mail: MailId
   user: UserId
@@ -187,7 +172,7 @@ export interface MailRecipient {
   webhooks: readonly WebhookId[]
 }
 
-/** Stores to whom mails of the outbox go. */
+/** Stores the recipients of mails in the outbox. */
 export async function insertMailRecipients(db: Database, recipients: readonly MailRecipient[]): Promise<void> {
   const rows = recipients.map(({ mail, user, account }) => [mail, user, account])
   const webhooks = recipients.map((recipient) => recipient.webhooks.join(','))

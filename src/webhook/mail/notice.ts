@@ -1,10 +1,10 @@
 import type { AccountId, DispatchId, WebhookId } from '../../base/id.ts'
 
-/** What a mail tells of a webhook (docs/contract/delivery.md#mails). */
+/** Subject of a mail about a webhook (docs/contract/delivery.md#mails). */
 export const MAIL_KINDS = ['failing', 'disabled', 'recovered'] as const
 export type MailKind = (typeof MAIL_KINDS)[number]
 
-/** A change of a webhook that a mail is to tell, with the delivery that caused it. */
+/** A change of a webhook for a mail, with the delivery that caused it. */
 export interface MailNotice {
   webhook: WebhookId
   kind: MailKind

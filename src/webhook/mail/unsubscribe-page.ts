@@ -4,7 +4,7 @@ import type { PageParts } from '../../identity/pages/frame/page.ts'
 
 type Page = Omit<PageParts, 'brand'>
 
-/** Where a link of a mail stops the mails. */
+/** Path of the link in a mail that stops the mails. */
 export const UNSUBSCRIBE = '/auth/webhook-mail'
 
 /** Builds the page of the link that stops mails about webhooks: a button, because mail filters open links. */

@@ -13,9 +13,9 @@ const PERIOD_MS = 5_000
 /** Maximum number of leases ended in one statement. */
 const BATCH_SIZE = 500
 
-/** Ends the leases that ran out. One for each process with the role `maintenance`. */
+/** Ends expired leases. One for each process with the role `maintenance`. */
 export interface LeaseEnder {
-  /** Ends the leases that ran out by now. */
+  /** Ends the leases that have expired. */
   endLapsed(): Promise<void>
   run(): Promise<void>
   stop(): void
@@ -47,7 +47,7 @@ export function buildLeaseEnder(deps: LeaseEnderDeps): LeaseEnder {
       if (lapsed.length === 0) return
       const settled = await deps.settle(lapsed.map((row) => endLease(row, workerId)))
       deps.onSettled(settled)
-      // The rest are held back by a lock: the next round has them.
+      // The others are locked: the next round ends them.
       if (lapsed.length < BATCH_SIZE || settled.recorded.length === 0) return
     }
   }

@@ -3,13 +3,13 @@ import type { Clock } from '../../base/clock.ts'
 import type { WebhookId } from '../../base/id.ts'
 import { Problem } from '../../http/problem/problem.ts'
 
-/** Interval between looks for due rows without a notification: of retries, and of all while notifications are missed. */
+/** Interval between polls for due rows: retries have no notification, and notifications may be missed. */
 const LOOK_EVERY_MS = 1_000
 
 /** Pulls that may wait in one process (docs/contract/pull.md#limits). */
 const WAITING = { webhook: 10, caller: 20, account: 50, process: 500 } as const
 
-/** Who waits, for which webhook. */
+/** A waiting pull and its webhook. */
 export interface PullVisitor {
   webhook: WebhookId
   /** The subject of the caller's limits (`nameHolder`). */
@@ -18,7 +18,7 @@ export interface PullVisitor {
   account: string | null
 }
 
-/** The place of one pull that waits. */
+/** The slot of one waiting pull. */
 export interface PullPlace {
   /**
    * Waits for a notification, the next look, or the end. True: a row of its webhook may be due, or the webhook may have
@@ -27,12 +27,12 @@ export interface PullPlace {
   wait(): Promise<boolean>
   /** Ends the wait. */
   end(): void
-  /** Whether the wait was ended, or the process stops. */
+  /** Whether the wait has ended, or the process stops. */
   isOver(): boolean
   leave(): void
 }
 
-/** The pulls that wait in this process. They hold no connection, and share one look each second. */
+/** The pulls that wait in this process. They hold no connection, and share one poll a second. */
 export interface PullWaits {
   /** Takes a place. Throws 429 `rate_limited` beyond a limit, 503 `overloaded` beyond that of the process. */
   enter(visitor: PullVisitor): PullPlace
@@ -48,7 +48,7 @@ export interface PullWaits {
 export interface PullWaitsDeps {
   clock: Clock
   logger: Logger
-  /** Those of the webhooks for which there is something to do (`listReady`). */
+  /** The webhooks among these that need not wait (`listReady`). */
   listReady: (webhooks: readonly WebhookId[], now: Date) => Promise<WebhookId[]>
 }
 
@@ -59,7 +59,7 @@ interface Waiter {
   wake: () => void
 }
 
-/** Builds the waits. The look runs only while a pull waits. */
+/** Builds the waits. The poll runs only while a pull waits. */
 export function buildPullWaits({ clock, logger, listReady }: PullWaitsDeps): PullWaits {
   const waiters = new Map<WebhookId, Set<Waiter>>()
   const counts = new Map<string, number>()
@@ -80,7 +80,7 @@ export function buildPullWaits({ clock, logger, listReady }: PullWaitsDeps): Pul
         return []
       })
       for (const webhook of ready) for (const waiter of waiters.get(webhook) ?? []) waiter.isReady = true
-      // Each checks its caller and its time.
+      // Each woken pull checks its caller and its time.
       for (const waiter of listWaiters()) waiter.wake()
     }
     isLooking = false

@@ -6,8 +6,8 @@ import { AcknowledgeBody, AcknowledgedReceipts, PullBacklog, PullBody, PulledDel
 import { acknowledge, type LeasedDelivery, loadBacklog, type PullDeps, pullDeliveries } from './pull.ts'
 
 /**
- * The ledger records a pull, so neither event nor audit entry does: a subscriber that pulls `webhook.pull` would never be
- * done.
+ * A pull is recorded in the ledger, not as an event or audit entry: a subscriber that pulls `webhook.pull` would never
+ * be done.
  */
 const OF_WEBHOOK = {
   resource: 'webhook',
@@ -20,7 +20,7 @@ const OF_WEBHOOK = {
 
 const toWire = ({ leaseUntil, ...delivery }: LeasedDelivery) => ({ ...delivery, lease_until: leaseUntil.toISOString() })
 
-/** How a webhook of the mode `pull` receives (docs/contract/pull.md). */
+/** Routes of webhooks of the mode `pull` (docs/contract/pull.md). */
 export const pullRoutes: Routes<PullDeps> = [
   defineRoute(
     {

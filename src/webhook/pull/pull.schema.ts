@@ -43,7 +43,7 @@ const PulledDelivery = named(
 
 export const PulledDeliveries = named('PulledDeliveries', Type.Object({ deliveries: Type.Array(PulledDelivery) }))
 
-/** What waits to be pulled (docs/contract/pull.md#backlog). */
+/** Backlog of a webhook that pulls (docs/contract/pull.md#backlog). */
 export const PullBacklog = named(
   'PullBacklog',
   Type.Object({
@@ -69,7 +69,7 @@ export const AcknowledgeBody = named(
   ),
 )
 
-/** What became of an acknowledgement. */
+/** Result of an acknowledgement. */
 const RECEIPT_STATUSES = ['acknowledged', 'expired', 'not_found'] as const
 export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number]
 

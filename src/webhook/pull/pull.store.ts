@@ -45,19 +45,19 @@ const selectReady = statement<{ id: WebhookId }, { webhooks: readonly WebhookId[
   ) d
   where d.is_due or w.is_actived is not true or w.deleted_at is not null`)
 
-/** Those of the webhooks that need not wait longer: a row of them is due, or they are inactive or deleted. */
+/** The webhooks among these that need not wait: a row is due, or the webhook is inactive or deleted. */
 export async function listReady(db: Database, webhooks: readonly WebhookId[], now: Date): Promise<WebhookId[]> {
   return (await selectReady(db, { webhooks, now })).map(({ id }) => id)
 }
 
-/** Count of waiting rows at most. */
+/** Maximum count of waiting rows. */
 const BACKLOG_LIMIT = 10_000
 
-/** What waits to be pulled. */
+/** Backlog of a webhook that pulls. */
 export interface Backlog {
   /** Due rows, up to `BACKLOG_LIMIT`. */
   waiting: number
-  /** Since when the longest due one is due; null without one. */
+  /** Due time of the longest due one; null without one. */
   oldestAt: Date | null
 }
 
@@ -69,7 +69,7 @@ const selectBacklog = statement<Backlog, { webhook: WebhookId; now: Date }>(`
     (select d.next_attempt_at from webhook_dispatch_open d where d.webhook = $webhook and d.next_attempt_at <= $now
       order by d.next_attempt_at limit 1) as "oldestAt"`)
 
-/** Reads what waits at one webhook. */
+/** Reads the backlog of one webhook. */
 export async function readBacklog(db: Database, webhook: WebhookId, now: Date): Promise<Backlog> {
   const [row] = await selectBacklog(db, { webhook, now })
   return row ?? { waiting: 0, oldestAt: null }
@@ -116,7 +116,7 @@ const selectReceipts = statement<ReceiptRow, { webhook: WebhookId; ids: readonly
   cross join lateral (select * from webhook_dispatch_ended d where d.document_id = a.id offset 0) d
   where d.webhook = $webhook`)
 
-/** Those of the rows that are of this webhook, open or ended. */
+/** The rows among these that belong to this webhook, open or ended. */
 export function listReceiptRows(db: Database, webhook: WebhookId, ids: readonly DispatchId[]): Promise<ReceiptRow[]> {
   return selectReceipts(db, { webhook, ids })
 }

@@ -89,7 +89,7 @@ async function waitFor(
 ): Promise<LeasedDelivery[]> {
   while (deps.clock.now() < untilMs && !place.isOver()) {
     const isReady = await place.wait()
-    // What is leased now would reach nobody.
+    // A lease taken now would have no receiver.
     if (place.isOver()) return []
     const scope = await request.recheck()
     if (!isReady) continue
@@ -108,7 +108,7 @@ async function loadPulled({ db, id }: Pick<PullRequest, 'db' | 'id'>, scope: Per
   return webhook
 }
 
-/** What waits at a webhook that pulls, active or not. Throws 404, and 409 `conflict` for one that does not pull. */
+/** Backlog of a webhook that pulls, active or not. Throws 404, and 409 `conflict` for one that does not pull. */
 export async function loadBacklog(
   { db, params, scope }: { db: Database; params: { id: string }; scope: PermissionScope },
   now: Date,
@@ -201,7 +201,7 @@ export async function acknowledge(
   return statuses
 }
 
-/** A receipt, read. */
+/** A parsed receipt. */
 interface Receipt {
   receipt: string
   id: DispatchId
@@ -213,7 +213,7 @@ function readReceipt(receipt: string): Receipt {
   return { receipt, id: id as DispatchId, fence: Number(fence) }
 }
 
-/** What a receipt came to that ends no attempt now. Pure. */
+/** Status of a receipt that ends no attempt now. Pure. */
 function judge(row: ReceiptRow | undefined, fence: number): ReceiptStatus {
   if (!row) return 'not_found'
   return row.isSuccess && row.fence === fence ? 'acknowledged' : 'expired'

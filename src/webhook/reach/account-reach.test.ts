@@ -316,7 +316,7 @@ describe('publishing for an account', () => {
     for (const event of ['order.hidden', 'order.nobody', 'order.never-registered', 'webhook.update'])
       for (const more of [{}, { idempotency_key: `key of ${event}` }]) {
         const refused = await publish({ event, account: mine, id: 'o', ...more })
-        const message = `${event} is no event type that you see; GET /api/v3/webhook/event lists them`
+        const message = `${event} is not an event type that you see; GET /api/v3/webhook/event lists them`
         expect(refused).toMatchObject({
           status: 422,
           body: { errors: [{ path: 'event', code: 'unknown_event', message }] },

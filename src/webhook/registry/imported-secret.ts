@@ -12,7 +12,7 @@ const MOST_BYTES = 64
  */
 export function checkImportedSecret(secret: string): void {
   const bytes = Buffer.from(FORM.exec(secret)?.[1] ?? '', 'base64')
-  // Base64 with bits that no byte has decodes alike for other texts, and verifiers differ in what they take.
+  // Several texts of non-canonical base64 decode to the same bytes, and verifiers differ in what they accept.
   if (`whsec_${bytes.toString('base64')}` !== secret || bytes.length < LEAST_BYTES || bytes.length > MOST_BYTES)
     throw invalidField(
       'secret',

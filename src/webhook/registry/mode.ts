@@ -3,7 +3,7 @@ import { invalidField } from '../../http/problem/problem.ts'
 import type { OwnHeaders } from './own-headers.ts'
 import type { WebhookMode } from './webhook.schema.ts'
 
-/** How a webhook receives, and where: the URL of a webhook that pulls is empty (docs/contract/pull.md#mode). */
+/** Mode and URL of a webhook; the URL of one that pulls is empty (docs/contract/pull.md#mode). */
 export interface WebhookTarget {
   mode: WebhookMode
   url: string

@@ -16,12 +16,12 @@ const RESERVED = [
   /^(?:content-.*|proxy-.*|accept-encoding|date)$/,
   // Conditions, which change what an answer means (RFC 9110, sections 13 and 14).
   /^(?:if-.*|range)$/,
-  // What the service says of a delivery, and what public verifiers read in place of it.
+  // Headers of the service about a delivery, and those that public verifiers read in their place.
   /^(?:user-agent|webhook-.*|svix-.*|x-service-.*|traceparent|tracestate|baggage)$/,
-  // What a receiver's proxies are believed about the address, the host, the path and the method.
+  // Headers in which a receiver trusts its proxies for the address, the host, the path and the method.
   /^(?:forwarded|x-forwarded-.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-.*|fastly-client-ip)$/,
   /^(?:x-host|x-original-.*|x-rewrite-url|x-http-method.*|x-method-override)$/,
-  // What a browser alone says of itself.
+  // Headers that only a browser sets.
   /^(?:cookie2?|set-cookie2?|origin|referer|sec-.*|access-control-.*)$/,
 ]
 
@@ -37,7 +37,7 @@ export function readHeaders(given: OwnHeaders): OwnHeaders {
     if (headers.has(known)) throw invalidField(path, 'duplicate', 'is there twice; the case of a name does not count')
     headers.set(known, value)
   }
-  return Object.fromEntries([...headers].sort(([one], [other]) => (one < other ? -1 : 1)))
+  return Object.fromEntries([...headers].sort(([name], [other]) => (name < other ? -1 : 1)))
 }
 
 /** The context under which the headers of a webhook are sealed: another one than that of its secret. */
@@ -75,8 +75,8 @@ export function isOtherOrigin(url: string, before: string): boolean {
 }
 
 /**
- * Headers are credentials of one server: a new URL on another one takes none along, or who may change the URL would read
- * them there.
+ * Headers are credentials of one server and are dropped with a new URL on another: a caller who may change the URL
+ * could read them there.
  */
 export function checkHeadersStay(
   { headerNames, url: before }: WebhookRecord,
@@ -87,7 +87,7 @@ export function checkHeadersStay(
   throw invalidField('headers', 'required', text)
 }
 
-/** Headers count as a change whenever they are given: what they were is not opened. */
+/** Given headers always count as a change, because the stored ones are not decrypted. */
 export function findHeaderChange(
   { keyring }: { keyring: Keyring },
   { id, headerNames }: WebhookRecord,

@@ -62,22 +62,22 @@ test('a key is made when it is switched on, removed when it is switched off, and
 
 test('a rotation replaces the key of one webhook, keeps the public key before for a day, and says who and when', async () => {
   await using t = await openKeys()
-  const [one, other] = [await t.addSigned(), await t.addSigned()]
-  const before = [await t.read(one.id), await t.read(other.id)]
+  const [webhook, other] = [await t.addSigned(), await t.addSigned()]
+  const before = [await t.read(webhook.id), await t.read(other.id)]
   t.clock.advance(1_000)
-  const rotated = await t.rotate(one.id)
-  const after = await t.read(one.id)
+  const rotated = await t.rotate(webhook.id)
+  const after = await t.read(webhook.id)
   expect(rotated).toMatchObject({
-    previousPublicKey: one.publicKey,
+    previousPublicKey: webhook.publicKey,
     previousPublicKeyUntil: new Date(t.clock.now() + DAY_MS),
     updatedBy: t.by,
     updatedAt: t.ledger.now(),
   })
-  expect(rotated.publicKey).not.toBe(one.publicKey)
+  expect(rotated.publicKey).not.toBe(webhook.publicKey)
   expect(after.public_key).toBe(rotated.publicKey)
   expect(after.signing_key_encrypted).not.toBe(before[0]!.signing_key_encrypted)
   expect(await t.read(other.id)).toEqual(before[1])
-  expect(await t.listKeys(one.id)).toEqual([rotated.publicKey!, one.publicKey].map(toVerificationJwk))
+  expect(await t.listKeys(webhook.id)).toEqual([rotated.publicKey!, webhook.publicKey].map(toVerificationJwk))
   expect(await t.listKeys(other.id)).toEqual([toVerificationJwk(other.publicKey)])
 })
 

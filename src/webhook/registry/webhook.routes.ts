@@ -45,7 +45,7 @@ export const WEBHOOK_FIELDS = rowFields({
 
 const changedOf = (webhook: WebhookRecord) => [{ id: webhook.id, account: webhook.account }]
 
-/** What a change can set. */
+/** Columns that a change can set. */
 const SETTABLE = [
   'url',
   'name',

@@ -11,7 +11,7 @@ export type DisabledReason = (typeof DISABLED_REASONS)[number]
 const URL_RULES = 'The callback URL: HTTPS, a public host, at most 2048 characters. http:// only in development.'
 const UrlSchema = Type.String({ minLength: 1, description: URL_RULES })
 
-/** How a webhook receives (docs/contract/pull.md#mode). */
+/** Mode of a webhook (docs/contract/pull.md#mode). */
 const MODES = ['push', 'pull'] as const
 export type WebhookMode = (typeof MODES)[number]
 const NameSchema = nullable(Type.String({ maxLength: 100 }))

@@ -174,7 +174,7 @@ describe('creating a webhook', () => {
     expect((await expectRefusal(withoutAccount, 422, 'validation_failed')).errors).toMatchObject([{ path: 'account' }])
   })
 
-  test('refuses what is no JSON object', async () => {
+  test('refuses what is not a JSON object', async () => {
     await expectRefusal(() => app.admin('POST', PATH, '{"url":'), 400, 'malformed_request')
     await expectRefusal(() => app.admin('POST', PATH, '[]'), 422, 'validation_failed')
   })
@@ -470,8 +470,8 @@ describe('whoever may not', () => {
 
   test.each(operations)(
     '%s %s: is asked for a token, then for the permission, whatever else is wrong',
-    async (...one) => {
-      const [method, suffix, permission] = one
+    async (...operation) => {
+      const [method, suffix, permission] = operation
       const { document_id: id } = await createWebhook()
       const member = await app.signInMember([account])
       const before = await readRow(id)
@@ -486,13 +486,16 @@ describe('whoever may not', () => {
     },
   )
 
-  test.each(operations.filter(([, suffix]) => suffix !== ''))('%s %s: a 404 comes before a 422', async (...one) => {
-    const [method, suffix] = one
-    const wrong = method === 'GET' ? undefined : { nonsense: true }
-    const { document_id: gone } = await createWebhook()
-    await app.admin('DELETE', `${PATH}/${gone}`)
-    const missing = suffix.endsWith('purge') ? [UNKNOWN_ID, 'NO-UUID'] : [UNKNOWN_ID, 'NO-UUID', gone]
-    for (const id of missing)
-      await expectRefusal(() => app.admin(method, `${PATH}${suffix.replace('{id}', id)}`, wrong), 404, 'not_found')
-  })
+  test.each(operations.filter(([, suffix]) => suffix !== ''))(
+    '%s %s: a 404 comes before a 422',
+    async (...operation) => {
+      const [method, suffix] = operation
+      const wrong = method === 'GET' ? undefined : { nonsense: true }
+      const { document_id: gone } = await createWebhook()
+      await app.admin('DELETE', `${PATH}/${gone}`)
+      const missing = suffix.endsWith('purge') ? [UNKNOWN_ID, 'NO-UUID'] : [UNKNOWN_ID, 'NO-UUID', gone]
+      for (const id of missing)
+        await expectRefusal(() => app.admin(method, `${PATH}${suffix.replace('{id}', id)}`, wrong), 404, 'not_found')
+    },
+  )
 })

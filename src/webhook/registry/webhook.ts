@@ -174,8 +174,8 @@ export interface ChangeWebhookInput {
 }
 
 /**
- * Changes a webhook after `prepareChange`. The rules of a URL and of an account apply to the resulting row, whatever
- * the update changes. The account is locked before the webhook, as in the deletion of an account. Returns `isChanged`
+ * Changes a webhook after `prepareChange`. The rules of a URL and of an account apply to the resulting row, not only to
+ * the changed columns. The account is locked before the webhook, as in the deletion of an account. Returns `isChanged`
  * false for an equal row, and whether the account changed. Throws 404, and a 422 on `url` or `account`.
  */
 export async function changeWebhook(

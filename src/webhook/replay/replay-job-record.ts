@@ -12,7 +12,7 @@ export type SkipCounts = Partial<Record<SkipReason, number>>
 /** Reason of a skipped row. */
 export type SkipReason =
   | ReplayRefusal
-  /** It was deleted after the creation of the job. */
+  /** The webhook was deleted after the creation of the job. */
   | 'gone'
 
 /** Maximum number of webhooks in a preview, those with the most rows. */

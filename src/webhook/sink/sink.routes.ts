@@ -22,9 +22,9 @@ const SinkQuery = Type.Object(
 )
 
 /**
- * The development sink. Mounted in development, and in certification when `WEBHOOK_SINK_SECRET` is set; nowhere else,
- * whatever the variable (docs/contract/webhooks.md#sink-availability). It emits no event: a global webhook on the sink
- * would loop.
+ * The development sink. Mounted in development, and in certification when `WEBHOOK_SINK_SECRET` is set; never in
+ * production, even with it (docs/contract/webhooks.md#sink-availability). It emits no event: a global webhook on the
+ * sink would loop.
  */
 export const sinkRoutes: Routes<SinkDeps> = [
   defineRoute(

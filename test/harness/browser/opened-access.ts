@@ -148,6 +148,6 @@ async function openLoginCode({ app }: OauthFixture, userId: string): Promise<{ c
 
 /** The flows of two clients: what one opens outlives the browser, what the other opens ends with it. */
 export async function openFlows(fixture: OauthFixture): Promise<{ offline: Flow; online: Flow }> {
-  const [one, two] = [await fixture.client(), await fixture.client()]
-  return { offline: await openFlow(fixture, one), online: await openFlow(fixture, two) }
+  const [first, second] = [await fixture.client(), await fixture.client()]
+  return { offline: await openFlow(fixture, first), online: await openFlow(fixture, second) }
 }

@@ -123,9 +123,9 @@ export async function startFailover(mode: ReplicationMode): Promise<Failover> {
 }
 
 /** The connection string of both servers, in this order. */
-export function nameBoth(one: ReplicatedServer, two: ReplicatedServer): string {
+export function nameBoth(server: ReplicatedServer, two: ReplicatedServer): string {
   const host = new URL(two.connectionString).host
-  return one.connectionString.replace(/(@[^/]+)/, `$1,${host}`).concat('?target_session_attrs=read-write')
+  return server.connectionString.replace(/(@[^/]+)/, `$1,${host}`).concat('?target_session_attrs=read-write')
 }
 
 /** Copies the files of a running server for a standby of it. The package of the server has no `pg_basebackup`. */

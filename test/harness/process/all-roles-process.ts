@@ -46,7 +46,7 @@ export async function startNervousSystem(): Promise<NervousSystem> {
         APP_ENV: 'development',
         INTEGRATION_REALTIME_CLUSTER: 'foreign',
         INTEGRATION_REALTIME_HOST: '127.0.0.1',
-        INTEGRATION_REALTIME_PORT: new URL(provider.one.url).port,
+        INTEGRATION_REALTIME_PORT: new URL(provider.first.url).port,
         INTEGRATION_REALTIME_USE_TLS: 'false',
         WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiverPort},127.0.0.1:${targetPort}`,
       },
@@ -65,7 +65,7 @@ export async function startNervousSystem(): Promise<NervousSystem> {
     ...{ USERS_TOKEN, PORT: String(targetPort), USERS_FILE: join(folder, 'users.json') },
   })
   const page = buildRestartable(stack, join('examples', 'realtime', 'main.ts'), {
-    ...{ SIGNALBOX_URL: service.one.url, PORT: String(pagePort) },
+    ...{ SIGNALBOX_URL: service.first.url, PORT: String(pagePort) },
   })
   await Promise.all([receiver.start(), target.start(), page.start()])
   const { pool } = service.database

@@ -26,7 +26,7 @@ type Service = Pick<ServiceProcess, 'url' | 'call'>
 
 /** A service with the embedded server, at BASE_URL. */
 export interface RealtimeService extends AsyncDisposable {
-  one: Service
+  first: Service
   account: string
   database: TestDatabase
   /** Starts a further process on its database. */
@@ -66,13 +66,13 @@ export async function openRealtimeService(
   const start = async (...chosen: Parameters<typeof choose>) => processes.use(await startService(choose(...chosen)))
   const startLocal = async (...chosen: Parameters<typeof choose>) =>
     processes.use(await startLocalService(choose(...chosen)))
-  const startOne = async (): Promise<{ service: Service; stop(signal?: NodeJS.Signals): Promise<unknown> }> => {
+  const startFirst = async (): Promise<{ service: Service; stop(signal?: NodeJS.Signals): Promise<unknown> }> => {
     const service = isLocal ? await startLocal(roles, port) : await start(roles, port)
     return { service, stop: service.stop }
   }
-  let one = await startOne()
+  let first = await startFirst()
   const call: RealtimeService['call'] = async (method, path, body) => {
-    const answer = await one.service.call(method, path, body)
+    const answer = await first.service.call(method, path, body)
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
     return answer
   }
@@ -80,8 +80,8 @@ export async function openRealtimeService(
   const account = made.body.data.document_id as string
   const kept = stack.move()
   return {
-    get one() {
-      return one.service
+    get first() {
+      return first.service
     },
     account,
     database,
@@ -89,16 +89,16 @@ export async function openRealtimeService(
     start,
     startLocal,
     restart: async (away, signal) => {
-      await one.stop(signal)
+      await first.stop(signal)
       await away()
-      one = await startOne()
+      first = await startFirst()
     },
     addMember: async () => {
       const user = { email: `${randomUUID()}@example.com`, password: PASSWORD }
       const { document_id: id } = (await call('POST', '/api/v3/identity/user', user)).body.data
       await call('POST', `/api/v3/identity/account/${account}/member`, { user: id })
       const path = '/api/v3/auth/login/local'
-      const { body } = await callService({ url: one.service.url }, { method: 'POST', path, body: user })
+      const { body } = await callService({ url: first.service.url }, { method: 'POST', path, body: user })
       return { ...user, id, jwt: body.data.jwt as string }
     },
     addContract: async () => {

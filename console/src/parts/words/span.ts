@@ -10,7 +10,7 @@ const UNITS = [
 
 /** A span of time in its largest unit, with one decimal. Pure. */
 export function formatSpan(ms: number, language: string): string {
-  const [unit, length] = UNITS.find(([, one]) => ms >= one) ?? UNITS[3]
+  const [unit, length] = UNITS.find(([, size]) => ms >= size) ?? UNITS[3]
   const options = {
     style: 'unit',
     unit,

@@ -1,4 +1,4 @@
-import { Button, Menu, Stack, Text } from '@mantine/core'
+import { Button, Menu, Stack } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -6,8 +6,9 @@ import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
-import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
+import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
+import { RotateDialog } from '../../screens/webhooks/rotate-dialog.tsx'
 import { WebhookButtons } from '../../screens/webhooks/webhook-buttons.tsx'
 import { tell } from '../host.ts'
 import { goTo } from '../route.ts'
@@ -71,7 +72,6 @@ interface AskedProps {
 }
 
 function RotateSecret({ id, isAsked, onClose }: AskedProps & { id: string }) {
-  const { t } = useTranslation('console')
   const rotate = useChange({
     make: () => api.webhook.webhookRotateSecret({ path: { id } }),
     touches: listTouched(id),
@@ -80,27 +80,7 @@ function RotateSecret({ id, isAsked, onClose }: AskedProps & { id: string }) {
       onClose()
     },
   })
-  const secret = rotate.data?.data.secret
-  return (
-    <>
-      <ConfirmDialog
-        title={t('webhooks.rotate')}
-        label={t('webhooks.rotate')}
-        isOpen={isAsked}
-        onClose={onClose}
-        onConfirm={() => rotate.mutate(undefined)}
-        isRunning={rotate.isPending}
-        error={rotate.error}
-      >
-        {t('webhooks.rotate-text')}
-      </ConfirmDialog>
-      {secret && (
-        <SecretDialog title={t('create.secret')} name="WEBHOOK_SECRET" secret={secret} onDone={() => rotate.reset()}>
-          <Text size="sm">{t('webhooks.rotated')}</Text>
-        </SecretDialog>
-      )}
-    </>
-  )
+  return <RotateDialog rotate={rotate} variable="WEBHOOK_SECRET" isAsked={isAsked} onClose={onClose} />
 }
 
 function Removal({ webhook, isAsked, onClose }: AskedProps & { webhook: Schemas['Webhook'] }) {
@@ -117,12 +97,10 @@ function Removal({ webhook, isAsked, onClose }: AskedProps & { webhook: Schemas[
   return (
     <ConfirmDialog
       title={t('webhooks.delete')}
-      label={t('webhooks.delete')}
       isOpen={isAsked}
       onClose={onClose}
       onConfirm={() => remove.mutate(undefined)}
-      isRunning={remove.isPending}
-      error={remove.error}
+      change={remove}
       typed={nameOf(webhook)}
     >
       {t('webhooks.delete-text')}

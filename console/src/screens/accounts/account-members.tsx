@@ -61,8 +61,7 @@ export function AccountMembers({ account }: { account: string }) {
         isOpen={about?.action === 'remove'}
         onClose={close}
         onConfirm={() => about && remove.mutate(about.member.user)}
-        isRunning={remove.isPending}
-        error={remove.error}
+        change={remove}
       >
         <Text size="sm">{t('members.remove-text')}</Text>
       </ConfirmDialog>

@@ -14,7 +14,7 @@ import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { withTag } from '../../parts/row-edit.ts'
-import { Sections } from '../../parts/sections.tsx'
+import { guardSection, Sections } from '../../parts/sections.tsx'
 import { AccountConnections } from '../connections/account-connections.tsx'
 import { AccountEvents, AccountWebhooks } from './account-activity.tsx'
 import { RenameAccountForm } from './account-form.tsx'
@@ -25,13 +25,24 @@ import { AccountMembers } from './account-members.tsx'
 /** One account: who belongs to it, what it may have, what happens in it. */
 export function AccountScreen() {
   const { t } = useTranslation()
-  const { may } = useAccess()
   const { id } = useParams({ from: '/accounts/$id' })
   const account = useQuery({
     queryKey: ['account', id],
     queryFn: ({ signal }) => withTag(api.identity.accountFindOne({ path: { id }, signal })),
   })
   const row = account.data?.data
+  const sections = [
+    guardSection('account-member:find-all', ['members', t('accounts.members')], <AccountMembers account={id} />),
+    guardSection(
+      'account-member:invite',
+      ['invitations', t('accounts.invitations')],
+      <AccountInvitations account={id} />,
+    ),
+    guardSection('connection:find-all', ['sign-in', t('connections.title')], <AccountConnections account={id} />),
+    guardSection('account-limit:find-one', ['limits', t('accounts.limits')], <AccountLimits account={id} />),
+    guardSection('webhook:find-all', ['webhooks', t('webhooks.title')], <AccountWebhooks account={id} />),
+    guardSection('event-occurrence:find-all', ['events', t('event.title')], <AccountEvents account={id} />),
+  ]
   return (
     <Page
       title={row?.name ?? t('accounts.one')}
@@ -40,42 +51,7 @@ export function AccountScreen() {
       actions={row && <Actions account={row} />}
     >
       <Loaded query={account} height={240}>
-        {() => (
-          <Sections
-            sections={[
-              may('account-member:find-all') && {
-                name: 'members',
-                label: t('accounts.members'),
-                content: () => <AccountMembers account={id} />,
-              },
-              may('account-member:invite') && {
-                name: 'invitations',
-                label: t('accounts.invitations'),
-                content: () => <AccountInvitations account={id} />,
-              },
-              may('connection:find-all') && {
-                name: 'sign-in',
-                label: t('connections.title'),
-                content: () => <AccountConnections account={id} />,
-              },
-              may('account-limit:find-one') && {
-                name: 'limits',
-                label: t('accounts.limits'),
-                content: () => <AccountLimits account={id} />,
-              },
-              may('webhook:find-all') && {
-                name: 'webhooks',
-                label: t('webhooks.title'),
-                content: () => <AccountWebhooks account={id} />,
-              },
-              may('event-occurrence:find-all') && {
-                name: 'events',
-                label: t('event.title'),
-                content: () => <AccountEvents account={id} />,
-              },
-            ]}
-          />
-        )}
+        {() => <Sections sections={sections} />}
       </Loaded>
     </Page>
   )
@@ -111,12 +87,10 @@ function Actions({ account }: { account: Schemas['Account'] }) {
       </Dialog>
       <ConfirmDialog
         title={t('accounts.delete')}
-        label={t('accounts.delete')}
         isOpen={asked === 'delete'}
         onClose={close}
         onConfirm={() => remove.mutate(undefined)}
-        isRunning={remove.isPending}
-        error={remove.error}
+        change={remove}
         typed={account.name}
       >
         <Text size="sm">{t('accounts.delete-text')}</Text>

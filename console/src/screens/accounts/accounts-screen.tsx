@@ -1,4 +1,4 @@
-import { Button, Text, TextInput } from '@mantine/core'
+import { Text, TextInput } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -7,10 +7,10 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
+import { CreateButton } from '../../parts/create-button.tsx'
 import { escapeFilter } from '../../parts/filter-text.ts'
 import { FilterForm } from '../../parts/form.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import type { Column } from '../../parts/row-table.tsx'
@@ -19,14 +19,7 @@ import { Time } from '../../parts/time.tsx'
 import { CreateAccountForm } from './account-form.tsx'
 
 /** List of accounts. */
-export function AccountsScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="account:find-all" title={t('accounts.title')}>
-      <Accounts />
-    </Guarded>
-  )
-}
+export const AccountsScreen = guardScreen('account:find-all', 'accounts.title', Accounts)
 
 function Accounts() {
   const { t } = useTranslation()
@@ -96,16 +89,10 @@ function Search({ text, onChoose }: { text: string; onChoose: (text: string) => 
 
 function CreateAccount() {
   const { t } = useTranslation()
-  const [isOpen, setIsOpen] = useState(false)
   const navigate = useNavigate()
   return (
-    <>
-      <Button size="compact-md" onClick={() => setIsOpen(true)}>
-        {t('accounts.new')}
-      </Button>
-      <Dialog title={t('accounts.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
-        <CreateAccountForm onDone={(id) => void navigate({ to: '/accounts/$id', params: { id } })} />
-      </Dialog>
-    </>
+    <CreateButton label={t('accounts.new')}>
+      {() => <CreateAccountForm onDone={(id) => void navigate({ to: '/accounts/$id', params: { id } })} />}
+    </CreateButton>
   )
 }

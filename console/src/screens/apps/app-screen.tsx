@@ -12,7 +12,7 @@ import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { withTag } from '../../parts/row-edit.ts'
-import { Sections } from '../../parts/sections.tsx'
+import { guardSection, Sections } from '../../parts/sections.tsx'
 import { ConsentList } from '../consents/consent-list.tsx'
 import { AppEndpoints } from './app-endpoints.tsx'
 import { TargetLog } from './app-log.tsx'
@@ -49,34 +49,21 @@ export function AppScreen() {
 
 function AppSections({ app }: { app: App }) {
   const { t } = useTranslation()
-  const { may } = useAccess()
   return (
     <Sections
       sections={[
-        { name: 'overview', label: t('apps.tab.overview'), content: () => <AppEndpoints app={app} /> },
-        may('oauth-client:update') && {
-          name: 'settings',
-          label: t('webhooks.tab.settings'),
-          content: () => <AppSettings app={app} />,
-        },
+        { name: 'overview', label: t('apps.tab.overview'), content: <AppEndpoints app={app} /> },
+        guardSection('oauth-client:update', ['settings', t('webhooks.tab.settings')], <AppSettings app={app} />),
         app.type === 'confidential' &&
           app.token_endpoint_auth_method !== 'private_key_jwt' &&
-          may('oauth-client:find-secrets') && {
-            name: 'secrets',
-            label: t('secrets.title'),
-            content: () => <AppSecrets app={app} />,
-          },
-        { name: 'preview', label: t('apps.tab.preview'), content: () => <ConsentPreview app={app} /> },
-        may('oauth-grant:find-all') && {
-          name: 'consents',
-          label: t('consents.title'),
-          content: () => <ConsentList client={app.document_id} />,
-        },
-        may('audit-log:find-all') && {
-          name: 'log',
-          label: t('audit.title'),
-          content: () => <TargetLog target={app.document_id} />,
-        },
+          guardSection('oauth-client:find-secrets', ['secrets', t('secrets.title')], <AppSecrets app={app} />),
+        { name: 'preview', label: t('apps.tab.preview'), content: <ConsentPreview app={app} /> },
+        guardSection(
+          'oauth-grant:find-all',
+          ['consents', t('consents.title')],
+          <ConsentList client={app.document_id} />,
+        ),
+        guardSection('audit-log:find-all', ['log', t('audit.title')], <TargetLog target={app.document_id} />),
       ]}
     />
   )
@@ -110,12 +97,10 @@ function Actions({ app }: { app: App }) {
       <ApiCall operation="oauth.oauthClientFindOne" method="GET" path={`/api/v3/oauth/client/${app.document_id}`} />
       <ConfirmDialog
         title={t('apps.delete')}
-        label={t('apps.delete')}
         isOpen={asked === 'delete'}
         onClose={close}
         onConfirm={() => remove.mutate(undefined)}
-        isRunning={remove.isPending}
-        error={remove.error}
+        change={remove}
         typed={app.name}
       >
         <Text size="sm">{t('apps.delete-text')}</Text>
@@ -142,12 +127,10 @@ function RotateSecret({ app, isOpen, onClose }: { app: App; isOpen: boolean; onC
     <>
       <ConfirmDialog
         title={t('webhooks.rotate')}
-        label={t('webhooks.rotate')}
         isOpen={isOpen}
         onClose={onClose}
         onConfirm={() => rotate.mutate(undefined)}
-        isRunning={rotate.isPending}
-        error={rotate.error}
+        change={rotate}
       >
         <Stack gap="sm">
           <Text size="sm">{t('apps.rotate-text')}</Text>

@@ -59,12 +59,10 @@ export function AppSecrets({ app }: { app: Schemas['OauthClient'] }) {
       )}
       <ConfirmDialog
         title={t('secrets.revoke')}
-        label={t('secrets.revoke')}
         isOpen={asked !== undefined}
         onClose={() => setAsked(undefined)}
         onConfirm={() => asked && revoke.mutate(asked.document_id)}
-        isRunning={revoke.isPending}
-        error={revoke.error}
+        change={revoke}
       >
         <Text size="sm">{rows.length === 1 ? t('secrets.revoke-last') : t('secrets.revoke-text')}</Text>
       </ConfirmDialog>

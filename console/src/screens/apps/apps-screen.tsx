@@ -9,7 +9,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { escapeFilter } from '../../parts/filter-text.ts'
 import { FilterChoice, FilterForm } from '../../parts/form.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import type { Column } from '../../parts/row-table.tsx'
@@ -22,14 +22,7 @@ interface Filters {
 }
 
 /** The apps that users sign in to with this service. */
-export function AppsScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="oauth-client:find-all" title={t('apps.title')}>
-      <Apps />
-    </Guarded>
-  )
-}
+export const AppsScreen = guardScreen('oauth-client:find-all', 'apps.title', Apps)
 
 function Apps() {
   const { t } = useTranslation()

@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { UserLink, useUsers } from '../../parts/names.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -21,14 +21,7 @@ import { type AuditFilters, toAuditFilters } from './audit-filters.ts'
 type Entry = Schemas['AuditEntry']
 
 /** Who did what, newest first. Entries are never changed. */
-export function AuditScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="audit-log:find-all" title={t('audit.title')}>
-      <Log />
-    </Guarded>
-  )
-}
+export const AuditScreen = guardScreen('audit-log:find-all', 'audit.title', Log)
 
 function Log() {
   const { t } = useTranslation()

@@ -5,7 +5,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { FilterChoice } from '../../parts/form.tsx'
 import { Freshness, readOf } from '../../parts/freshness.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
@@ -16,14 +16,7 @@ import { useEventTypes, useStaleNames, useSubscriberCounts, useVolumes } from '.
 import { type CatalogueFilters, type EventType, filterTypes, listGroups, resourceOf, stateOf } from './filter-types.ts'
 
 /** Everything that can happen: the event types by resource, with who produces each and how many subscribe. */
-export function CatalogueScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="event:find-all" title={t('catalogue.title')}>
-      <Catalogue />
-    </Guarded>
-  )
-}
+export const CatalogueScreen = guardScreen('event:find-all', 'catalogue.title', Catalogue)
 
 function Catalogue() {
   const { t } = useTranslation()

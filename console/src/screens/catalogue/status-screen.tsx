@@ -180,8 +180,7 @@ function Deactivate({ row }: { row: Report['stale'][number] }) {
         isOpen={isOpen}
         onClose={close}
         onConfirm={() => change.mutate(undefined)}
-        isRunning={change.isPending}
-        error={change.error}
+        change={change}
       >
         <Text size="sm">{t('catalogue.deactivate-effect', { count: row.subscribers })}</Text>
       </ConfirmDialog>
@@ -205,12 +204,10 @@ function Sync({ report }: { report: Report }) {
       </Button>
       <ConfirmDialog
         title={t('catalogue.sync')}
-        label={t('catalogue.sync')}
         isOpen={isOpen}
         onClose={close}
         onConfirm={() => sync.mutate(undefined)}
-        isRunning={sync.isPending}
-        error={sync.error}
+        change={sync}
       >
         <Group>
           <Text size="sm">{t('catalogue.diff-text', { missing: missing.length, changed: differences.length })}</Text>

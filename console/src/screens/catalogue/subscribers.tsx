@@ -88,8 +88,7 @@ function Subscribe({ type, webhooks }: { type: EventType; webhooks: readonly Sch
         isOpen={isOpen}
         onClose={close}
         onConfirm={() => subscribe.mutate(undefined)}
-        isRunning={subscribe.isPending}
-        error={subscribe.error}
+        change={subscribe}
       >
         <Select
           label={t('deliveries.webhook')}

@@ -66,12 +66,10 @@ function Change({ connection, action, onClose }: AskProps & { action: Exclude<As
   return (
     <ConfirmDialog
       title={t(`connections.${action}`)}
-      label={t(`connections.${action}`)}
       isOpen
       onClose={onClose}
       onConfirm={() => change.mutate(undefined)}
-      isRunning={change.isPending}
-      error={change.error}
+      change={change}
       {...(action === 'enforce' && { typed: name })}
     >
       <Text size="sm">{t(`connections.${action}-text`)}</Text>
@@ -98,12 +96,10 @@ function Delete({ connection, onClose }: AskProps) {
   return (
     <ConfirmDialog
       title={t('connections.delete')}
-      label={t('connections.delete')}
       isOpen
       onClose={onClose}
       onConfirm={() => remove.mutate(undefined)}
-      isRunning={remove.isPending}
-      error={remove.error}
+      change={remove}
       typed={name}
     >
       <Text size="sm">{t('connections.delete-text')}</Text>

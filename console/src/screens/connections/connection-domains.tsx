@@ -202,8 +202,7 @@ function AskDomain(props: OfConnection & { act: 'approve' | 'remove'; domain: Do
       isOpen
       onClose={onClose}
       onConfirm={() => change.mutate(undefined)}
-      isRunning={change.isPending}
-      error={change.error}
+      change={change}
     >
       <Text size="sm">{t(`connections.domain-${act}-text`)}</Text>
     </ConfirmDialog>

@@ -2,13 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { withTag } from '../../parts/row-edit.ts'
-import { Sections } from '../../parts/sections.tsx'
+import { guardSection, Sections } from '../../parts/sections.tsx'
 import { Status } from '../../parts/status.tsx'
 import { ConnectionActions } from './connection-actions.tsx'
 import { ConnectionDomains } from './connection-domains.tsx'
@@ -16,18 +15,10 @@ import { ConnectionSettings } from './connection-settings.tsx'
 import { ConnectionSetup } from './connection-setup.tsx'
 
 /** One connection of an account: what its provider needs, its domains, its settings. */
-export function ConnectionScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="connection:find-one" title={t('connections.one')}>
-      <Detail />
-    </Guarded>
-  )
-}
+export const ConnectionScreen = guardScreen('connection:find-one', 'connections.one', Detail)
 
 function Detail() {
   const { t } = useTranslation()
-  const { may } = useAccess()
   const { id, connection } = useParams({ from: '/accounts/$id/sign-in/$connection' })
   const found = useQuery({
     queryKey: ['connection', connection],
@@ -56,17 +47,17 @@ function Detail() {
         {({ data }) => (
           <Sections
             sections={[
-              { name: 'setup', label: t('connections.setup'), content: () => <ConnectionSetup connection={data} /> },
-              may('connection-domain:find-all') && {
-                name: 'domains',
-                label: t('connections.domains'),
-                content: () => <ConnectionDomains connection={data} />,
-              },
-              may('connection:update') && {
-                name: 'settings',
-                label: t('connections.settings'),
-                content: () => <ConnectionSettings connection={data} />,
-              },
+              { name: 'setup', label: t('connections.setup'), content: <ConnectionSetup connection={data} /> },
+              guardSection(
+                'connection-domain:find-all',
+                ['domains', t('connections.domains')],
+                <ConnectionDomains connection={data} />,
+              ),
+              guardSection(
+                'connection:update',
+                ['settings', t('connections.settings')],
+                <ConnectionSettings connection={data} />,
+              ),
             ]}
           />
         )}

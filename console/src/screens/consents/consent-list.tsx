@@ -70,12 +70,10 @@ export function ConsentList({ user, client }: { user?: string; client?: string }
       />
       <ConfirmDialog
         title={t('consents.revoke')}
-        label={t('consents.revoke')}
         isOpen={asked !== undefined}
         onClose={() => setAsked(undefined)}
         onConfirm={() => asked && revoke.mutate(asked.document_id)}
-        isRunning={revoke.isPending}
-        error={revoke.error}
+        change={revoke}
       >
         <Text size="sm">{t('consents.revoke-text', { app: asked?.client_name ?? '' })}</Text>
       </ConfirmDialog>

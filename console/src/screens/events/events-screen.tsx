@@ -8,7 +8,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { escapeFilter } from '../../parts/filter-text.ts'
 import { FilterForm } from '../../parts/form.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import type { Column } from '../../parts/row-table.tsx'
@@ -22,14 +22,7 @@ interface Filters {
 }
 
 /** List of events, newest first. */
-export function EventsScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="event-occurrence:find-all" title={t('event.title')}>
-      <Events />
-    </Guarded>
-  )
-}
+export const EventsScreen = guardScreen('event-occurrence:find-all', 'event.title', Events)
 
 function Events() {
   const { t } = useTranslation()

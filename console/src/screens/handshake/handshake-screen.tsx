@@ -7,7 +7,7 @@ import { Icon } from '../../frame/icons.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
@@ -21,14 +21,7 @@ type Target = Targets['targets'][number] & { document_id: string }
 type Outcome = Targets['outcomes'][number] & { document_id: string }
 
 /** The apps on other domains that users are signed in to, and the results of the exchanges. */
-export function HandshakeScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="handshake-target:find-all" title={t('handshake.title')}>
-      <Handshake />
-    </Guarded>
-  )
-}
+export const HandshakeScreen = guardScreen('handshake-target:find-all', 'handshake.title', Handshake)
 
 function Handshake() {
   const { t } = useTranslation()

@@ -1,10 +1,9 @@
-import { Button } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
-import { Dialog } from '../../parts/dialog.tsx'
+import { CreateButton } from '../../parts/create-button.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
 import { NativeSelect, Select, TagsInput, TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
@@ -18,21 +17,19 @@ const LIFETIMES = ['30', '90', '365', ''] as const
 /** A button that makes an API key of the user, and shows the key once. */
 export function CreateKey() {
   const { t } = useTranslation()
-  const [isOpen, setIsOpen] = useState(false)
   const [made, setMade] = useState<string | undefined>()
   return (
     <>
-      <Button size="compact-md" onClick={() => setIsOpen(true)}>
-        {t('keys.new')}
-      </Button>
-      <Dialog title={t('keys.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
-        <KeyForm
-          onMade={(key) => {
-            setIsOpen(false)
-            setMade(key)
-          }}
-        />
-      </Dialog>
+      <CreateButton label={t('keys.new')}>
+        {(close) => (
+          <KeyForm
+            onMade={(key) => {
+              close()
+              setMade(key)
+            }}
+          />
+        )}
+      </CreateButton>
       {made !== undefined && (
         <SecretDialog title={t('keys.key')} name="SIGNALBOX_TOKEN" secret={made} onDone={() => setMade(undefined)} />
       )}

@@ -56,8 +56,7 @@ export function KeyList({
         isOpen={asked !== undefined}
         onClose={() => setAsked(undefined)}
         onConfirm={() => asked && revoke.mutate(asked.document_id)}
-        isRunning={revoke.isPending}
-        error={revoke.error}
+        change={revoke}
       >
         <Text size="sm">{t('keys.revoke-text')}</Text>
       </ConfirmDialog>

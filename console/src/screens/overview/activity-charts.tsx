@@ -9,7 +9,7 @@ import { Loaded } from '../../parts/loaded.tsx'
 import { numberFormat } from '../../parts/words/formats.ts'
 import { CountChart } from './count-chart.tsx'
 
-/** How often the sums are read again, ms: they are counted every half a minute. */
+/** Interval between reads of the sums, ms: they are counted every half a minute. */
 const REFRESH_MS = 30_000
 
 /** The charts of identity and of realtime: sign-ins and messages over the range. */
@@ -39,15 +39,22 @@ function useBucketNames(range: Range): (at: string) => string {
   return (at) => formatBucket(at, range, { language: i18n.language, timeZone })
 }
 
-function SignIns({ range }: { range: Range }) {
-  const { t, i18n } = useTranslation()
-  const nameOf = useBucketNames(range)
-  const series = useQuery({
-    queryKey: ['dashboard', 'sign-ins', range],
-    queryFn: ({ signal }) => api.identity.userDashboardSignIns({ query: { range }, signal }),
+/** The sums of a range, read again as often as they are counted; those of the range before are shown until they come. */
+function useSeries<Answer>(name: string, range: Range, load: (signal: AbortSignal) => Promise<Answer>) {
+  return useQuery({
+    queryKey: ['dashboard', name, range],
+    queryFn: ({ signal }) => load(signal),
     refetchInterval: REFRESH_MS,
     placeholderData: keepPreviousData,
   })
+}
+
+function SignIns({ range }: { range: Range }) {
+  const { t, i18n } = useTranslation()
+  const nameOf = useBucketNames(range)
+  const series = useSeries('sign-ins', range, (signal) =>
+    api.identity.userDashboardSignIns({ query: { range }, signal }),
+  )
   const number = numberFormat(i18n.language)
   return (
     <Loaded query={series} height={280}>
@@ -75,12 +82,9 @@ function SignIns({ range }: { range: Range }) {
 function Messages({ range }: { range: Range }) {
   const { t, i18n } = useTranslation()
   const nameOf = useBucketNames(range)
-  const series = useQuery({
-    queryKey: ['dashboard', 'messages', range],
-    queryFn: ({ signal }) => api.realtime.realtimeDashboardMessages({ query: { range }, signal }),
-    refetchInterval: REFRESH_MS,
-    placeholderData: keepPreviousData,
-  })
+  const series = useSeries('messages', range, (signal) =>
+    api.realtime.realtimeDashboardMessages({ query: { range }, signal }),
+  )
   const number = numberFormat(i18n.language)
   return (
     <Loaded query={series} height={280}>

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -16,14 +16,7 @@ import { TestSignIn } from './test-sign-in.tsx'
 type Provider = Schemas['SignInProvider']
 
 /** The sign-in providers: what is enabled, what is missing, what came of the sign-ins of a day. */
-export function ProvidersScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="sign-in-provider:find-all" title={t('providers.title')}>
-      <Providers />
-    </Guarded>
-  )
-}
+export const ProvidersScreen = guardScreen('sign-in-provider:find-all', 'providers.title', Providers)
 
 function Providers() {
   const { t } = useTranslation()

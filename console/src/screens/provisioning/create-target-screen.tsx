@@ -8,8 +8,9 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { SecretDialog } from '../../parts/dialogs.tsx'
-import { PasswordInput, Textarea, TextInput } from '../../parts/fields.tsx'
+import { PasswordInput, TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
+import { NameFields } from '../../parts/name-fields.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
 
@@ -140,21 +141,7 @@ function TargetFields({ draft, onChange }: { draft: Draft; onChange: (change: Pa
           onChange={({ currentTarget }) => onChange({ token: currentTarget.value })}
         />
       )}
-      <TextInput
-        field="name"
-        label={t('webhooks.name')}
-        maxLength={100}
-        value={draft.name}
-        onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
-      />
-      <Textarea
-        field="description"
-        label={t('create.description')}
-        maxLength={500}
-        autosize
-        value={draft.description}
-        onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
-      />
+      <NameFields draft={draft} onChange={onChange} />
     </>
   )
 }

@@ -7,7 +7,7 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
@@ -33,14 +33,7 @@ const MOVES = {
 } as const satisfies Record<Job['status'], readonly string[]>
 
 /** The jobs that bring targets up to date, with their progress. */
-export function JobsScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="provisioning-job:find-all" title={t('provisioning.jobs')}>
-      <Jobs />
-    </Guarded>
-  )
-}
+export const JobsScreen = guardScreen('provisioning-job:find-all', 'provisioning.jobs', Jobs)
 
 function Jobs() {
   const { t } = useTranslation()

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { FilterChoice, FilterForm } from '../../parts/form.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { List } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import { useProvisioned, useProvisionedColumns } from './provisioned-rows.tsx'
@@ -23,14 +23,7 @@ interface Filters {
 }
 
 /** The ledger of provisioning: each change of a user for each target. */
-export function ProvisionedScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="provisioning-delivery:find-all" title={t('provisioning.deliveries')}>
-      <Provisioned />
-    </Guarded>
-  )
-}
+export const ProvisionedScreen = guardScreen('provisioning-delivery:find-all', 'provisioning.deliveries', Provisioned)
 
 function Provisioned() {
   const { t } = useTranslation()

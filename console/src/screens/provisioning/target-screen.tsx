@@ -14,7 +14,7 @@ import { List } from '../../parts/list.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { withTag } from '../../parts/row-edit.ts'
-import { Sections } from '../../parts/sections.tsx'
+import { guardSection, Sections } from '../../parts/sections.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Instant } from '../../parts/time.tsx'
@@ -60,7 +60,6 @@ export function TargetScreen() {
 
 function Detail({ target }: { target: Target }) {
   const { t } = useTranslation()
-  const { may } = useAccess()
   const { document_id, url, protocol, description, created_at, deleted_at } = target
   return (
     <>
@@ -83,16 +82,16 @@ function Detail({ target }: { target: Target }) {
       />
       <Sections
         sections={[
-          may('provisioning-delivery:find-all') && {
-            name: 'deliveries',
-            label: t('deliveries.title'),
-            content: () => <Deliveries target={document_id} />,
-          },
-          may('provisioning-target:find-streams') && {
-            name: 'streams',
-            label: t('streams.title'),
-            content: () => <TargetStreams target={document_id} />,
-          },
+          guardSection(
+            'provisioning-delivery:find-all',
+            ['deliveries', t('deliveries.title')],
+            <Deliveries target={document_id} />,
+          ),
+          guardSection(
+            'provisioning-target:find-streams',
+            ['streams', t('streams.title')],
+            <TargetStreams target={document_id} />,
+          ),
         ]}
       />
     </>
@@ -184,12 +183,10 @@ function Ask({
   return (
     <ConfirmDialog
       title={title}
-      label={title}
       isOpen
       onClose={onClose}
       onConfirm={() => change.mutate(undefined)}
-      isRunning={change.isPending}
-      error={change.error}
+      change={change}
       {...(typed !== undefined && { typed })}
     >
       <Text size="sm">{children}</Text>

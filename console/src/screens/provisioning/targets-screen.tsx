@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
 import type { Column } from '../../parts/row-table.tsx'
@@ -15,14 +15,7 @@ import { Sections } from './sections.tsx'
 import { nameOf, type Target } from './targets.ts'
 
 /** The platforms that receive changes of users. */
-export function TargetsScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="provisioning-target:find-all" title={t('provisioning.title')}>
-      <Targets />
-    </Guarded>
-  )
-}
+export const TargetsScreen = guardScreen('provisioning-target:find-all', 'provisioning.title', Targets)
 
 function Targets() {
   const { t } = useTranslation()

@@ -45,12 +45,10 @@ export function PublishTest({ channel }: { channel: string }) {
       </Group>
       <ConfirmDialog
         title={t('realtime.publish')}
-        label={t('realtime.publish')}
         isOpen={isAsked}
         onClose={() => setIsAsked(false)}
         onConfirm={() => publish.mutate(undefined)}
-        isRunning={publish.isPending}
-        error={publish.error}
+        change={publish}
       >
         {t('realtime.publish-effect')}
       </ConfirmDialog>

@@ -7,7 +7,7 @@ import { api } from '../../frame/api.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -22,14 +22,7 @@ const REFRESH_MS = 15_000
 const TABS = ['inspector', 'messages', 'channels', 'events'] as const
 
 /** Realtime: how publishing is, what was published, who listens, and a client to try a channel with. */
-export function RealtimeScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="realtime:inspect" title={t('nav.realtime')}>
-      <Realtime />
-    </Guarded>
-  )
-}
+export const RealtimeScreen = guardScreen('realtime:inspect', 'nav.realtime', Realtime)
 
 function Realtime() {
   const { t } = useTranslation()

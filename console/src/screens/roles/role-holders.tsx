@@ -92,12 +92,10 @@ function DeleteRole({ role, onDone }: { role: Role; onDone: () => void }) {
       </Button>
       <ConfirmDialog
         title={t('roles.delete')}
-        label={t('roles.delete')}
         isOpen={isAsked}
         onClose={() => setIsAsked(false)}
         onConfirm={() => remove.mutate(undefined)}
-        isRunning={remove.isPending}
-        error={remove.error}
+        change={remove}
         typed={role.name}
       >
         <Text size="sm">{t('roles.delete-text')}</Text>

@@ -34,7 +34,7 @@ export function groupPermissions(names: readonly string[]): [resource: string, p
     const resource = name.slice(0, name.indexOf(':'))
     groups.set(resource, [...(groups.get(resource) ?? []), name])
   }
-  return [...groups].sort(([one], [other]) => (one < other ? -1 : 1))
+  return [...groups].sort(([name], [other]) => (name < other ? -1 : 1))
 }
 
 /** The patterns with one given or taken. A pattern that is given takes the place of narrower ones. Pure. */

@@ -6,8 +6,8 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { CreateButton } from '../../parts/create-button.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { usePermissions } from '../keys/permissions.ts'
@@ -18,22 +18,16 @@ import { RoleTable } from './role-table.tsx'
 import { SaveRoles } from './save-roles.tsx'
 
 /** Permissions of each role, as a matrix. */
-export function RolesScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="role:find-all" title={t('roles.title')}>
-      <Guarded permission="permission:find-all" title={t('roles.title')}>
-        <Roles />
-      </Guarded>
-    </Guarded>
-  )
-}
+export const RolesScreen = guardScreen(
+  'role:find-all',
+  'roles.title',
+  guardScreen('permission:find-all', 'roles.title', Roles),
+)
 
 function Roles() {
   const { t } = useTranslation()
   const { may } = useAccess()
   const [isSaving, setIsSaving] = useState(false)
-  const [isNew, setIsNew] = useState(false)
   const [opened, setOpened] = useState<string | undefined>()
   const roles = useQuery({
     queryKey: ['roles', 'all'],
@@ -52,9 +46,7 @@ function Roles() {
       actions={
         <>
           {may('role:create') && (
-            <Button size="compact-md" onClick={() => setIsNew(true)}>
-              {t('roles.new')}
-            </Button>
+            <CreateButton label={t('roles.new')}>{(close) => <RoleForm onDone={close} />}</CreateButton>
           )}
           <ApiCall operation="identity.roleFindAll" method="GET" path="/api/v3/identity/role" />
         </>
@@ -89,9 +81,6 @@ function Roles() {
           }}
         />
       )}
-      <Dialog title={t('roles.new')} isOpen={isNew} onClose={() => setIsNew(false)}>
-        <RoleForm onDone={() => setIsNew(false)} />
-      </Dialog>
       <RoleHolders role={rows.find(({ document_id }) => document_id === opened)} onClose={() => setOpened(undefined)} />
     </Page>
   )

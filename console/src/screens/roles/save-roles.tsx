@@ -59,8 +59,7 @@ export function SaveRoles({
       isOpen
       onClose={onClose}
       onConfirm={() => save.mutate(undefined)}
-      isRunning={save.isPending}
-      error={save.error}
+      change={save}
     >
       <Stack gap="sm">
         {save.data === false && (

@@ -68,12 +68,10 @@ export function UserActions({ user }: { user: Schemas['User'] }) {
       {asked !== undefined && (
         <ConfirmDialog
           title={t(`users.${asked}`)}
-          label={t(`users.${asked}`)}
           isOpen
           onClose={close}
           onConfirm={() => act.mutate(asked)}
-          isRunning={act.isPending}
-          error={act.error}
+          change={act}
           {...(asked === 'delete' && { typed: user.email })}
         >
           <Text size="sm">{t(`users.${asked}-text`)}</Text>
@@ -84,7 +82,7 @@ export function UserActions({ user }: { user: Schemas['User'] }) {
 }
 
 /** Rare actions on a user, and its deletion. */
-function More({ onAsk }: { onAsk: (one: 'remove-factors' | 'delete') => void }) {
+function More({ onAsk }: { onAsk: (question: 'remove-factors' | 'delete') => void }) {
   const { t } = useTranslation()
   const { may } = useAccess()
   if (!may('user:remove-factors') && !may('user:delete')) return null

@@ -70,8 +70,7 @@ export function UserIdentities({ user }: { user: string }) {
         isOpen={asked !== undefined}
         onClose={() => setAsked(undefined)}
         onConfirm={() => asked && unlink.mutate(asked.document_id)}
-        isRunning={unlink.isPending}
-        error={unlink.error}
+        change={unlink}
       >
         <Text size="sm">{t('identities.unlink-text')}</Text>
       </ConfirmDialog>

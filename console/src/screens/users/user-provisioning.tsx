@@ -44,12 +44,12 @@ export function UserProvisioning({ user }: { user: string }) {
     },
     {
       label: t('users.state'),
-      cell: ({ last: one }) => (one ? <Status name={one.status} /> : t('provisioned.nothing')),
+      cell: ({ last }) => (last ? <Status name={last.status} /> : t('provisioned.nothing')),
     },
-    { label: t('provisioned.type'), cell: ({ last: one }) => one?.type ?? '–' },
-    { label: t('deliveries.attempts'), cell: ({ last: one }) => one?.attempts ?? '–', isNumber: true },
-    { label: t('deliveries.answer'), cell: ({ last: one }) => one?.last_status_code ?? one?.last_error ?? '–' },
-    { label: t('provisioned.last'), cell: ({ last: one }) => <Time at={one?.last_attempt_at ?? null} /> },
+    { label: t('provisioned.type'), cell: ({ last }) => last?.type ?? '–' },
+    { label: t('deliveries.attempts'), cell: ({ last }) => last?.attempts ?? '–', isNumber: true },
+    { label: t('deliveries.answer'), cell: ({ last }) => last?.last_status_code ?? last?.last_error ?? '–' },
+    { label: t('provisioned.last'), cell: ({ last }) => <Time at={last?.last_attempt_at ?? null} /> },
   ]
   return (
     <List

@@ -10,7 +10,7 @@ import { Facts } from '../../parts/facts.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { withTag } from '../../parts/row-edit.ts'
-import { Sections } from '../../parts/sections.tsx'
+import { guardSection, Sections } from '../../parts/sections.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { ConsentList } from '../consents/consent-list.tsx'
@@ -64,48 +64,30 @@ function UserSections({ user }: { user: User }) {
   return (
     <Sections
       sections={[
-        { name: 'profile', label: t('users.tab.profile'), content: () => <Profile user={user} /> },
-        may('user:find-access') && {
-          name: 'access',
-          label: t('users.tab.access'),
-          content: () => <UserAccess user={id} />,
-        },
-        may('session:find-all') && {
-          name: 'sessions',
-          label: t('sessions.title'),
-          content: () => <SessionList user={id} />,
-        },
-        may('user:find-sign-ins') && {
-          name: 'sign-ins',
-          label: t('users.tab.sign-ins'),
-          content: () => <UserSignIns user={id} />,
-        },
-        may('user-identity:find-all') && {
-          name: 'identities',
-          label: t('users.tab.identities'),
-          content: () => <UserIdentities user={id} />,
-        },
-        may('api-key:find-all') && { name: 'keys', label: t('keys.title'), content: () => <KeyList user={id} /> },
-        may('oauth-grant:find-all') && {
-          name: 'apps',
-          label: t('consents.title'),
-          content: () => (
-            <Stack gap="lg">
-              <ConsentList user={id} />
-              {may('audit-log:find-all') && <DecisionList user={id} />}
-            </Stack>
-          ),
-        },
+        { name: 'profile', label: t('users.tab.profile'), content: <Profile user={user} /> },
+        guardSection('user:find-access', ['access', t('users.tab.access')], <UserAccess user={id} />),
+        guardSection('session:find-all', ['sessions', t('sessions.title')], <SessionList user={id} />),
+        guardSection('user:find-sign-ins', ['sign-ins', t('users.tab.sign-ins')], <UserSignIns user={id} />),
+        guardSection('user-identity:find-all', ['identities', t('users.tab.identities')], <UserIdentities user={id} />),
+        guardSection('api-key:find-all', ['keys', t('keys.title')], <KeyList user={id} />),
+        guardSection(
+          'oauth-grant:find-all',
+          ['apps', t('consents.title')],
+          <Stack gap="lg">
+            <ConsentList user={id} />
+            {may('audit-log:find-all') && <DecisionList user={id} />}
+          </Stack>,
+        ),
         may('provisioning-delivery:find-all') &&
-          may('provisioning-target:find-all') && {
-            name: 'provisioning',
-            label: t('users.tab.provisioning'),
-            content: () => <UserProvisioning user={id} />,
-          },
+          guardSection(
+            'provisioning-target:find-all',
+            ['provisioning', t('users.tab.provisioning')],
+            <UserProvisioning user={id} />,
+          ),
         {
           name: 'raw',
           label: t('users.tab.raw'),
-          content: () => (
+          content: (
             <Code block className="wrap">
               {JSON.stringify(user, null, 2)}
             </Code>

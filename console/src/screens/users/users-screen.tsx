@@ -1,13 +1,13 @@
-import { Avatar, Button, Group, Stack, Text } from '@mantine/core'
+import { Avatar, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { Dialog } from '../../parts/dialog.tsx'
-import { Guarded } from '../../parts/guarded.tsx'
+import { CreateButton } from '../../parts/create-button.tsx'
+import { guardScreen } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { useRoles } from '../../parts/names.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -22,14 +22,7 @@ import { CreateUserForm } from './user-form.tsx'
 type User = Schemas['ListedUser']
 
 /** The users who can sign in. */
-export function UsersScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="user:find-all" title={t('users.title')}>
-      <Users />
-    </Guarded>
-  )
-}
+export const UsersScreen = guardScreen('user:find-all', 'users.title', Users)
 
 function Users() {
   const { t } = useTranslation()
@@ -149,16 +142,10 @@ function Accounts({ user: { accounts, has_more_accounts } }: { user: User }) {
 
 function CreateUser() {
   const { t } = useTranslation()
-  const [isOpen, setIsOpen] = useState(false)
   const navigate = useNavigate()
   return (
-    <>
-      <Button size="compact-md" onClick={() => setIsOpen(true)}>
-        {t('users.new')}
-      </Button>
-      <Dialog title={t('users.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
-        <CreateUserForm onDone={(id) => void navigate({ to: '/users/$id', params: { id } })} />
-      </Dialog>
-    </>
+    <CreateButton label={t('users.new')}>
+      {() => <CreateUserForm onDone={(id) => void navigate({ to: '/users/$id', params: { id } })} />}
+    </CreateButton>
   )
 }

@@ -111,23 +111,19 @@ function PresentKey({ webhook, publicKey, onSaved }: Props & { publicKey: string
       </Group>
       <ConfirmDialog
         title={t('asymmetric.rotate')}
-        label={t('asymmetric.rotate')}
         isOpen={asked === 'rotate'}
         onClose={close}
         onConfirm={() => rotate.mutate(undefined)}
-        isRunning={rotate.isPending}
-        error={rotate.error}
+        change={rotate}
       >
         {t('asymmetric.rotate-text')}
       </ConfirmDialog>
       <ConfirmDialog
         title={t('asymmetric.off')}
-        label={t('asymmetric.off')}
         isOpen={asked === 'off'}
         onClose={close}
         onConfirm={() => off.mutate(undefined)}
-        isRunning={off.isPending}
-        error={off.error}
+        change={off}
       >
         {t('asymmetric.off-text')}
       </ConfirmDialog>

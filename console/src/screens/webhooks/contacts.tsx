@@ -62,7 +62,8 @@ function ContactsForm({ webhook, members, onSaved }: ContactsFormProps) {
     ...(onSaved && { onDone: onSaved }),
   })
   const isReadOnly = !may('webhook:update')
-  const isSame = chosen.length === webhook.contacts.length && webhook.contacts.every((one) => chosen.includes(one))
+  const isSame =
+    chosen.length === webhook.contacts.length && webhook.contacts.every((contact) => chosen.includes(contact))
   return (
     <ChangeForm
       change={save}
@@ -79,7 +80,7 @@ function ContactsForm({ webhook, members, onSaved }: ContactsFormProps) {
           disabled={isReadOnly}
           checked={chosen.includes(user)}
           onChange={({ currentTarget: { checked } }) =>
-            setChosen((all) => (checked ? [...all, user] : all.filter((one) => one !== user)))
+            setChosen((all) => (checked ? [...all, user] : all.filter((contact) => contact !== user)))
           }
         />
       ))}
@@ -105,7 +106,7 @@ export function OwnMails({ webhook }: { webhook: Webhook }) {
   const found = setting.data?.data
   if (!found) return null
   const { document_id: id } = webhook
-  const others = found.stopped_webhooks.filter((one) => one !== id)
+  const others = found.stopped_webhooks.filter((stopped) => stopped !== id)
   return (
     <>
       <Switch

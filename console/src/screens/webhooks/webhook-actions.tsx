@@ -1,4 +1,4 @@
-import { Button, Menu, Stack, Text } from '@mantine/core'
+import { Button, Menu, Stack } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -8,9 +8,10 @@ import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
-import { ConfirmDialog, SecretDialog } from '../../parts/dialogs.tsx'
+import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
 import { BESIDE } from '../deliveries/beside.ts'
+import { RotateDialog } from './rotate-dialog.tsx'
 import { WebhookButtons } from './webhook-buttons.tsx'
 
 type Webhook = Schemas['Webhook']
@@ -104,39 +105,13 @@ export function RotateSecret({
   isAsked: boolean
   onClose: () => void
 }) {
-  const { t } = useTranslation()
   const path = { id: webhook.document_id }
   const rotate = useChange({
     make: () => api.webhook.webhookRotateSecret({ path }),
     touches: listTouched(webhook.document_id),
     onDone: onClose,
   })
-  const secret = rotate.data?.data.secret
-  return (
-    <>
-      <ConfirmDialog
-        title={t('webhooks.rotate')}
-        label={t('webhooks.rotate')}
-        isOpen={isAsked}
-        onClose={onClose}
-        onConfirm={() => rotate.mutate(undefined)}
-        isRunning={rotate.isPending}
-        error={rotate.error}
-      >
-        {t('webhooks.rotate-text')}
-      </ConfirmDialog>
-      {secret && (
-        <SecretDialog
-          title={t('create.secret')}
-          name="SIGNALBOX_WEBHOOK_SECRET"
-          secret={secret}
-          onDone={() => rotate.reset()}
-        >
-          <Text size="sm">{t('webhooks.rotated')}</Text>
-        </SecretDialog>
-      )}
-    </>
-  )
+  return <RotateDialog rotate={rotate} variable="SIGNALBOX_WEBHOOK_SECRET" isAsked={isAsked} onClose={onClose} />
 }
 
 /** Asks, and deletes or purges the webhook. */
@@ -160,23 +135,19 @@ export function Removal({
     <>
       <ConfirmDialog
         title={t('webhooks.delete')}
-        label={t('webhooks.delete')}
         isOpen={asked === 'delete'}
         onClose={onClose}
         onConfirm={() => remove.mutate(undefined)}
-        isRunning={remove.isPending}
-        error={remove.error}
+        change={remove}
       >
         {t('webhooks.delete-text')}
       </ConfirmDialog>
       <ConfirmDialog
         title={t('webhooks.purge')}
-        label={t('webhooks.purge')}
         isOpen={asked === 'purge'}
         onClose={onClose}
         onConfirm={() => purge.mutate(undefined)}
-        isRunning={purge.isPending}
-        error={purge.error}
+        change={purge}
         typed={nameOf(webhook)}
       >
         {t('webhooks.purge-text')}

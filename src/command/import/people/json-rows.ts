@@ -7,7 +7,7 @@ export interface JsonRow {
   value: unknown
 }
 
-/** How an export file is made: rows one after the other or in one list, or one document whose lists have the rows. */
+/** Form of an export file: rows one after the other or in one list, or one document whose lists have the rows. */
 export type ExportForm = 'rows' | 'document'
 
 /** Longest row, in characters. A user has some 2 KB; a page of an API comes as one row. */
@@ -81,11 +81,11 @@ function buildReader(form: ExportForm): Reader {
     switch (place) {
       case 'top':
         if (form === 'document') {
-          if (char !== '{') fail('is no JSON object')
+          if (char !== '{') fail('is not a JSON object')
           place = 'object'
         } else if (char === '[' && rows === 0) place = 'list'
         else if (char === '{') begin(char)
-        else fail('is no JSON object, nor a list or lines of them,')
+        else fail('is not a JSON object, nor a list or lines of them,')
         return
       case 'list':
         if (char === ']') place = member === null ? 'end' : 'object'
@@ -94,10 +94,10 @@ function buildReader(form: ExportForm): Reader {
       case 'object':
         if (char === '}') place = 'end'
         else if (char === '"') begin(char)
-        else if (char !== ',') fail('is no JSON')
+        else if (char !== ',') fail('is not JSON')
         return
       case 'colon':
-        if (char !== ':') fail('is no JSON')
+        if (char !== ':') fail('is not JSON')
         place = 'member'
         return
       case 'member':
@@ -105,7 +105,7 @@ function buildReader(form: ExportForm): Reader {
         else begin(char)
         return
       case 'end':
-        fail('goes on behind its end')
+        fail('continues after its end')
     }
   }
 
@@ -181,7 +181,7 @@ function buildCapture(first: string, fail: (what: string) => never): Capture {
     try {
       return JSON.parse(parts)
     } catch {
-      return fail('has a row that is no JSON')
+      return fail('has a row that is not JSON')
     }
   }
 

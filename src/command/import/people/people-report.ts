@@ -16,7 +16,7 @@ export interface PeopleResult {
   /** The address of a person, the name of a client. */
   name: string | null
   outcome: PeopleOutcome
-  /** Why the person must set a new password. */
+  /** Reason for which the person must set a new password. */
   must_reset?: string
   reason?: string
   detail?: string

@@ -49,7 +49,7 @@ export interface ForeignPerson {
   /** Secrets of authenticator apps with HMAC-SHA1, six digits and 30 seconds. */
   totpSecrets: readonly Buffer[]
   passkeys: readonly ForeignPasskey[]
-  /** What is left out without harm to the rest, in words. */
+  /** Parts left out without harm to the rest, in words. */
   notes: readonly string[]
 }
 
@@ -66,7 +66,7 @@ export interface ForeignApp {
   postLogoutRedirectUris: readonly string[]
   backchannelLogoutUri: string | undefined
   secrets: readonly ForeignSecret[]
-  /** Why it cannot be imported at all. */
+  /** Reason for which it cannot be imported. */
   hindrance: string | undefined
   notes: readonly string[]
 }
@@ -79,9 +79,9 @@ export interface InternalRow {
   kind: 'internal'
 }
 
-/** What a row is read with. */
+/** Context of a row. */
 export interface ReadContext {
-  /** What `collectSetting` has kept. */
+  /** Settings that `collectSetting` has kept. */
   settings: ReadonlyMap<string, unknown>
   now: Date
 }

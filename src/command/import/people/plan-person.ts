@@ -10,7 +10,7 @@ import {
 import { toLine } from '../source/foreign.ts'
 import { type ForeignPasskey, type ForeignPassword, type ForeignPerson, type PeopleSource, toId } from './person.ts'
 
-/** What the operator chose, and what this service has. */
+/** Choices of the operator and facts of this service. */
 export interface PeopleRules {
   source: Pick<PeopleSource, 'name' | 'providers' | 'otherSubjects'>
   /** Names of the enabled providers. */
@@ -21,7 +21,7 @@ export interface PeopleRules {
   providerMap: ReadonlyMap<string, string>
   /** The relying party of passkeys here. */
   rpId: string
-  /** That of the source, of `--rp-id`. */
+  /** The relying party of the source, from `--rp-id`. */
   sourceRpId: string | undefined
   now: Date
 }

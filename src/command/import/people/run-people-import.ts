@@ -20,7 +20,7 @@ import { type PeopleRules, type PersonPlan, planPerson } from './plan-person.ts'
 /** People of one transaction. */
 const BATCH = 100
 
-/** What a run works with. */
+/** Dependencies of a run. */
 export interface PeopleRun {
   source: PeopleSource
   /** The rows of all files, read anew at each call. */

@@ -41,7 +41,8 @@ export const convoy: Source = {
     const [project = ''] = id.split('/')
     const subscriptions: Foreign[] = []
     const query = { endpointId: readId(row, 'uid') }
-    for await (const one of listRows(api, { project, kind: 'subscriptions', query })) subscriptions.push(one)
+    for await (const subscription of listRows(api, { project, kind: 'subscriptions', query }))
+      subscriptions.push(subscription)
     return { ...row, subscriptions }
   },
 }
@@ -121,7 +122,7 @@ const FILTERS = ['headers', 'body', 'query', 'path'] as const
 /** The secret in use: the one that does not expire. During a rotation the older one still stands beside it. */
 function findSecret(secrets: unknown): string | undefined {
   const rows = Array.isArray(secrets) ? secrets.filter(isObject) : []
-  const lasting = rows.filter((one) => typeof one.expires_at !== 'string' && typeof one.deleted_at !== 'string')
+  const lasting = rows.filter((row) => typeof row.expires_at !== 'string' && typeof row.deleted_at !== 'string')
   const last = lasting.at(-1)
   return last && findText(last, 'value')
 }

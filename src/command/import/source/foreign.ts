@@ -1,9 +1,12 @@
 import { FatalError } from '../../../app/log/fatal.ts'
 
-/** A JSON object of another system, of which nothing is known. */
+/** A JSON object of another system, of unknown shape. */
 export type Foreign = Readonly<Record<string, unknown>>
 
-/** Longest id or name of another system, in characters. Those of the four have some 36, but where their operator chose them. */
+/**
+ * Longest id or name of another system, in characters. Those of the four have some 36, unless their operator chose
+ * them.
+ */
 const MAX_ID = 1024
 
 /** Longest text of any other kind that is read. */
@@ -18,16 +21,18 @@ export const isObject = (value: unknown): value is Foreign =>
 /** The value as an object. Throws a `FatalError` that names the place. */
 export function readObject(value: unknown, place: string): Foreign {
   if (isObject(value)) return value
-  throw new FatalError(`${place} is no object. Check that --from is the address, or an export, of the source named.`)
+  throw new FatalError(
+    `${place} is not an object. Check that --from is the address, or an export, of the source named.`,
+  )
 }
 
 /** The value as a list. Throws a `FatalError` that names the place. */
 export function readList(value: unknown, place: string): readonly unknown[] {
   if (Array.isArray(value)) return value
-  throw new FatalError(`${place} is no list. Check that --from is the address, or an export, of the source named.`)
+  throw new FatalError(`${place} is not a list. Check that --from is the address, or an export, of the source named.`)
 }
 
-/** The id of a row, by which a second run knows it again. Throws a `FatalError` without one. */
+/** The id of a row, by which a later run recognizes it. Throws a `FatalError` without one. */
 export function readId(row: Foreign, member: string): string {
   const id = row[member]
   if (typeof id === 'string' && id !== '' && id.length <= MAX_ID && id.isWellFormed()) return id
@@ -74,6 +79,7 @@ export function findTextMap(value: unknown): Map<string, string> | undefined {
 export function isFilled(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
   return (
-    isObject(value) && Object.values(value).some((one) => one !== null && (typeof one !== 'object' || isFilled(one)))
+    isObject(value) &&
+    Object.values(value).some((member) => member !== null && (typeof member !== 'object' || isFilled(member)))
   )
 }

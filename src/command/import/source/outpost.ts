@@ -74,7 +74,7 @@ function readEndpoint(row: Foreign): Endpoint {
   }
 }
 
-/** Headers are a text of JSON. Anything else is left for the reader of texts to refuse. */
+/** Headers are a text of JSON. The reader of texts refuses anything else. */
 function parseHeaders(value: unknown): unknown {
   if (typeof value !== 'string' || value === '') return value === '' ? undefined : value
   try {

@@ -8,7 +8,7 @@ const CALL_LIMIT_MS = 30_000
 /** Longest answer, in bytes: a page of 250 endpoints has under 1 MB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
-/** How often one call is sent, at most. */
+/** Maximum number of times that one call is sent. */
 const MAX_TRIES = 6
 
 /** Wait before a second try without `Retry-After`, doubled each time. */
@@ -50,7 +50,7 @@ export function buildSourceClient({ baseUrl, token, sleep }: SourceClientOptions
   }
 }
 
-/** One request. Throws a `FatalError` for what another try does not mend. */
+/** One request. Throws a `FatalError` for a failure that a retry does not fix. */
 async function tryOnce(url: URL, token: string): Promise<Tried> {
   let response: Response
   let text: string
@@ -81,7 +81,7 @@ async function tryOnce(url: URL, token: string): Promise<Tried> {
   }
 }
 
-/** A 501 is for good: Outpost answers it where its store cannot list tenants. */
+/** A 501 is permanent: Outpost answers it if its store cannot list tenants. */
 function describeBusy(response: Response, url: URL): Tried {
   if (response.status === 501)
     throw new FatalError(`The source cannot list ${url.pathname} (501). Name what to import with --only <id>.`)

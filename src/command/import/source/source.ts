@@ -6,7 +6,7 @@ export interface SourceApi {
   get(path: string, query?: Readonly<Record<string, string>>): Promise<unknown>
 }
 
-/** What the operator said about the source. */
+/** Options of the operator about the source. */
 export interface SourceChoice {
   /** Ids of the applications, projects or tenants to import; all that the source lists without one. */
   only: readonly string[]
@@ -47,9 +47,9 @@ export interface Endpoint {
   headers: ReadonlyMap<string, string>
   /** Its limit of attempts a second; null for none. */
   maxPerSecond: number | null
-  /** Why it cannot be imported as it is. */
+  /** Reason for which it cannot be imported as it is. */
   hindrances: readonly Hindrance[]
-  /** What is left out of the webhook without harm, in words. */
+  /** Parts of the webhook left out without harm, in words. */
   notes: readonly string[]
 }
 
@@ -60,7 +60,7 @@ export type SourceName = (typeof SOURCE_NAMES)[number]
 /** A system whose webhooks can be imported. */
 export interface Source {
   name: SourceName
-  /** What its receivers have to change, for the report. */
+  /** Changes that its receivers need, for the report. */
   signature: string
   readTenant(row: Foreign): Tenant
   /** The id of an endpoint, from a row as it is listed. */

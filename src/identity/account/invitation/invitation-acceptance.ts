@@ -165,7 +165,7 @@ async function join(
   return { ...member, email, name: null }
 }
 
-/** An invitation as the reader of its link sees it, and what the reader does to accept it. */
+/** An invitation for the reader of its link, with the step that accepts it. */
 export interface InvitationView {
   accountName: string
   email: string

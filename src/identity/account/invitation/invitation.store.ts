@@ -70,7 +70,7 @@ const revokeOlder = aheadStatement<{ account: AccountId; email: string; now: Dat
   update account_invitation set revoked_at = $now, updated_at = $now
   where account = $account and email_key(email) = email_key($email) and accepted_at is null and revoked_at is null`)
 
-/** An invitation that is to be. */
+/** A new invitation. */
 type NewInvitation = Pick<InvitationRecord, 'id' | 'account' | 'email' | 'roles' | 'invitedBy' | 'expiresAt'> & {
   tokenHash: Buffer
   /** Permissions that the token of the inviter holds in the account. */
@@ -156,16 +156,9 @@ export const hasOpenInvitation = (email: string, now: string): string => `exists
     where i.accepted_at is null and i.revoked_at is null and i.expires_at > ${now}
       and exists (select from account a where a.document_id = i.account and a.deleted_at is null))`
 
-const accept = aheadStatement<{ id: InvitationId; by: UserId; now: Date }>(`
-  update account_invitation set accepted_at = $now, accepted_by = $by, updated_at = $now where document_id = $id`)
-
 /** Marks a locked invitation as accepted; sent with the next statement of the transaction. */
-export async function markAccepted(
-  db: Database,
-  { id, by, now }: { id: InvitationId; by: UserId; now: Date },
-): Promise<void> {
-  await accept(db, { id, by, now })
-}
+export const markAccepted = aheadStatement<{ id: InvitationId; by: UserId; now: Date }>(`
+  update account_invitation set accepted_at = $now, accepted_by = $by, updated_at = $now where document_id = $id`)
 
 const selectHoldings = statement<{ email: string; holdings: Holdings }, { id: UserId }>(`
   select u.email, ${HOLDINGS} from "user" u ${HOLDINGS_OF_USER}

@@ -27,7 +27,7 @@ export const OPEN_LIMIT = 100
 const DAILY_LIMIT = 200
 const DAY_MS = 24 * 3_600_000
 
-/** The permission of all that concerns invitations. */
+/** The permission for invitations. */
 export const INVITE_PERMISSION = 'account-member:invite'
 
 /** Dependencies of the operations on invitations. */

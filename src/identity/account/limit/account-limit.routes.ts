@@ -8,7 +8,7 @@ import { type AccountLimitDeps, changeLimits, loadLimits } from './account-limit
 /** The limits of an account are read at its path, by its id. */
 const changedOf = (account: AccountId) => [{ id: account, account }]
 
-/** What a change can set. */
+/** Columns that a change can set. */
 const SETTABLE = ['own'] as const
 
 const OF_ACCOUNT_LIMIT = { resource: 'account-limit', accountScope: 'account', data: AccountLimitRow } as const

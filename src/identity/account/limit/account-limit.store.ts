@@ -30,12 +30,12 @@ export interface AccountUse {
   subscriptions: number
 }
 
-/** An account with its own limits and what it has. */
+/** An account with its own limits and its use. */
 export interface AccountWithUse {
   account: AccountId
   own: LimitOverrides
   use: AccountUse
-  /** When the account was created. */
+  /** Creation of the account. */
   createdAt: Date
   /** Time of the last change of its own limits; without any, its creation. */
   updatedAt: Date

@@ -66,20 +66,20 @@ describe('the limits of rows', () => {
 
   test('count the subscriptions of all webhooks, but for that to webhook.test', async () => {
     const { body } = await tenant('GET', HOOKS)
-    const [one, two] = body.data.map((row: Json) => row.document_id)
+    const [first, second] = body.data.map((row: Json) => row.document_id)
     const events = await fixture.findEventIds(['contract.create', 'contract.update', 'contract.delete', 'order.paid'])
     const refused = { status: 409, body: { limit: { name: 'subscriptions', value: 3, account } } }
-    expect(await tenant('PUT', `${HOOKS}/${one}/events`, { events })).toMatchObject(refused)
-    expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(0, 3) })).status).toBe(200)
-    expect(await tenant('POST', LINKS, { webhook: two, event: events[0] })).toMatchObject(refused)
-    expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(1, 4) })).status).toBe(200)
-    expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(0, 2) })).status).toBe(200)
-    expect((await tenant('POST', LINKS, { webhook: two, event: events[0] })).status).toBe(201)
+    expect(await tenant('PUT', `${HOOKS}/${first}/events`, { events })).toMatchObject(refused)
+    expect((await tenant('PUT', `${HOOKS}/${first}/events`, { events: events.slice(0, 3) })).status).toBe(200)
+    expect(await tenant('POST', LINKS, { webhook: second, event: events[0] })).toMatchObject(refused)
+    expect((await tenant('PUT', `${HOOKS}/${first}/events`, { events: events.slice(1, 4) })).status).toBe(200)
+    expect((await tenant('PUT', `${HOOKS}/${first}/events`, { events: events.slice(0, 2) })).status).toBe(200)
+    expect((await tenant('POST', LINKS, { webhook: second, event: events[0] })).status).toBe(201)
     // Less is taken although it is still too much.
     await setLimit({ subscriptions: 1 })
-    expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(0, 1) })).status).toBe(200)
-    expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(1, 2) })).status).toBe(200)
-    expect((await tenant('PUT', `${HOOKS}/${one}/events`, { events: events.slice(0, 2) })).status).toBe(409)
+    expect((await tenant('PUT', `${HOOKS}/${first}/events`, { events: events.slice(0, 1) })).status).toBe(200)
+    expect((await tenant('PUT', `${HOOKS}/${first}/events`, { events: events.slice(1, 2) })).status).toBe(200)
+    expect((await tenant('PUT', `${HOOKS}/${first}/events`, { events: events.slice(0, 2) })).status).toBe(409)
   })
 })
 

@@ -20,7 +20,7 @@ import {
 /** A limit of a number of rows. */
 type CountName = 'webhooks' | 'subscriptions'
 
-/** A limit of what happens in a minute. */
+/** A limit of actions in a minute. */
 type RateName = 'published_per_minute' | 'replays_per_minute'
 
 /** Free capacity of an account. Its row is locked, so concurrent requests do not take the same capacity. */
@@ -34,13 +34,13 @@ export interface Room {
   checkOwner(owner: AccountId | null): void
 }
 
-/** Limits of accounts, for what callers do who hold their permission for some accounts only. */
+/** Limits of accounts, for callers who hold their permission for some accounts only. */
 export interface AccountLimiter {
   /** Locks the account until the transaction ends. Undefined when there is none. */
   lockRoom(db: Database, owner: RoomOwner): Promise<Room | undefined>
   /**
-   * Counts what happens for each account of `accounts` (one entry for each time), all or nothing. Throws 429 `rate_limited`.
-   * Costs no round trip where the limits of the account are in memory.
+   * Counts an action for each entry of `accounts`, all or nothing. Throws 429 `rate_limited`. Costs no round trip where
+   * the limits of the account are in memory.
    */
   take(db: Database, name: RateName, accounts: readonly (AccountId | null)[]): Promise<void>
 }
@@ -126,7 +126,7 @@ function buildRateProblem(
   })
 }
 
-/** The limits of an account, those of its own, and what it has. */
+/** The limits of an account, its own ones, and its use. */
 export interface LimitStanding extends AccountWithUse {
   limits: AccountLimits
 }

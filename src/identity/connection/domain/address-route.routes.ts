@@ -21,7 +21,7 @@ const AddressRoute = named(
   }),
 )
 
-/** Where an address signs in (docs/contract/connections.md#sign-in). */
+/** Route that finds the sign-in of an address (docs/contract/connections.md#sign-in). */
 export const addressRouteRoutes: Routes<object> = [
   defineRoute(
     {

@@ -32,7 +32,7 @@ const PATH = '/api/v3/identity/account/{id}/connection/{connection}/domain'
 
 const changedOf = ({ id, account }: ConnectionDomainRecord) => [{ id, account, url: null }]
 
-/** The outcome of a proof, by whichever way. */
+/** The outcome of a proof. */
 const toProofOutcome = ({ domain, isChanged }: { domain: ConnectionDomainRecord; isChanged: boolean }) => ({
   data: toConnectionDomainRow(domain),
   message: isChanged ? 'Domain proven.' : 'Domain unchanged.',

@@ -43,7 +43,7 @@ export async function findConnectionDomain(
   return row
 }
 
-/** Additions to one connection follow each other, so that they count each other. */
+/** Additions to one connection are serialized, so that they count each other. */
 const countDomains = countBehindLock<{ domains: number }, { connection: string }>({
   counts: 'domains of a connection',
   lock: 'connection',
@@ -51,7 +51,7 @@ const countDomains = countBehindLock<{ domains: number }, { connection: string }
   read: 'select count_connection_domains(c.document_id) as domains from locked c',
 })
 
-/** Locks a connection until the transaction ends, and counts its domains. Undefined when there is no such connection. */
+/** Locks a connection until the transaction ends, and counts its domains. Undefined for an unknown connection. */
 export async function countDomainsOf(db: Database, connection: string): Promise<number | undefined> {
   return (await countDomains(db, { connection }))[0]?.domains
 }
@@ -86,22 +86,15 @@ const beginCheck = statement<{ id: ConnectionDomainId }, { id: string; before: D
   update connection_domain set checked_at = $now
   where document_id = $id and (checked_at is null or checked_at <= $before) returning document_id as id`)
 
-/** Notes a check of the record, unless one began after `before`: of parallel requests one asks the name servers. */
+/** Records a check, unless one began after `before`: of parallel requests one asks the name servers. */
 export async function noteCheck(db: Database, input: { id: string; before: Date; now: Date }): Promise<boolean> {
   return (await beginCheck(db, input)).length > 0
 }
 
-const verify = statement<{ id: ConnectionDomainId }, { id: string; by: 'dns' | 'operator'; now: Date }>(`
+/** Marks a locked domain as proven. Rejects by `connection_domain_verified_key` when it is proven elsewhere. */
+export const markVerified = statement<{ id: ConnectionDomainId }, { id: string; by: 'dns' | 'operator'; now: Date }>(`
   update connection_domain set verified_at = $now, verified_by = $by, expires_at = null, updated_at = $now
   where document_id = $id returning document_id as id`)
-
-/** Marks a locked domain as proven. Rejects by `connection_domain_verified_key` when it is proven elsewhere. */
-export async function markVerified(
-  db: Database,
-  input: { id: ConnectionDomainId; by: 'dns' | 'operator'; now: Date },
-): Promise<void> {
-  await verify(db, input)
-}
 
 const remove = closingStatement<{ id: ConnectionDomainId }>(
   'removed_domain as (delete from connection_domain where document_id = $id)',

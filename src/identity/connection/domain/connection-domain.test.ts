@@ -22,7 +22,7 @@ async function claim(domain: string) {
   const connection = await t.connect(account)
   const path = `/api/v3/identity/account/${account}/connection/${connection}/domain`
   const { body, status } = await t.app.admin('POST', path, { domain })
-  return { account, connection, path, row: body.data, status, one: `${path}/${body.data?.document_id}` }
+  return { account, connection, path, row: body.data, status, item: `${path}/${body.data?.document_id}` }
 }
 
 describe('a domain of a connection', () => {
@@ -44,18 +44,18 @@ describe('a domain of a connection', () => {
   })
 
   test('is proven by its record, looked up once in ten seconds, also by parallel requests', async () => {
-    const { row, one } = await claim('proof.example')
+    const { row, item } = await claim('proof.example')
     expect(row).toMatchObject({ verified_at: null, record_name: '_signalbox-challenge.proof.example' })
     asked = []
-    const many = await Promise.all([1, 2, 3, 4].map(() => t.app.admin('POST', `${one}/verify`)))
+    const many = await Promise.all([1, 2, 3, 4].map(() => t.app.admin('POST', `${item}/verify`)))
     expect(many.map(({ status }) => status).sort()).toEqual([409, 429, 429, 429])
     expect(asked).toEqual(['_signalbox-challenge.proof.example'])
     expect(many.find(({ status }) => status === 409)?.body.code).toBe('domain_unproven')
     t.records.set(row.record_name, [row.record_value])
     t.app.clock.advance(10_000)
-    const proven = await t.app.admin('POST', `${one}/verify`)
+    const proven = await t.app.admin('POST', `${item}/verify`)
     expect(proven.body.data).toMatchObject({ verified_by: 'dns', expires_at: null })
-    const again = await t.app.admin('POST', `${one}/verify`)
+    const again = await t.app.admin('POST', `${item}/verify`)
     expect(again.body.message).toBe('Domain unchanged.')
   })
 
@@ -64,30 +64,33 @@ describe('a domain of a connection', () => {
     const second = await claim('taken.example')
     expect(first.row.record_value).not.toBe(second.row.record_value)
     t.records.set(first.row.record_name, [first.row.record_value])
-    expect((await t.app.admin('POST', `${second.one}/verify`)).status).toBe(409)
-    expect((await t.app.admin('POST', `${first.one}/verify`)).status).toBe(200)
+    expect((await t.app.admin('POST', `${second.item}/verify`)).status).toBe(409)
+    expect((await t.app.admin('POST', `${first.item}/verify`)).status).toBe(200)
     t.records.set(first.row.record_name, [first.row.record_value, second.row.record_value])
     t.app.clock.advance(10_000)
-    expect(await t.app.admin('POST', `${second.one}/verify`)).toMatchObject({ status: 409, body: { code: 'conflict' } })
-    expect((await t.app.admin('POST', `${second.one}/approve`)).status).toBe(409)
-    expect((await t.app.admin('DELETE', first.one)).status).toBe(200)
-    expect((await t.app.admin('POST', `${second.one}/approve`)).body.data).toMatchObject({ verified_by: 'operator' })
+    expect(await t.app.admin('POST', `${second.item}/verify`)).toMatchObject({
+      status: 409,
+      body: { code: 'conflict' },
+    })
+    expect((await t.app.admin('POST', `${second.item}/approve`)).status).toBe(409)
+    expect((await t.app.admin('DELETE', first.item)).status).toBe(200)
+    expect((await t.app.admin('POST', `${second.item}/approve`)).body.data).toMatchObject({ verified_by: 'operator' })
   })
 
   test('is approved by operators alone', async () => {
-    const { account, one } = await claim('approved.example')
+    const { account, item } = await claim('approved.example')
     const member = await t.app.signInMember([account])
     const roles = [await t.findRole('account-admin')]
     await t.app.admin('PATCH', `/api/v3/identity/account/${account}/member`, { user: member.userId, roles })
-    expect((await member.call('POST', `${one}/approve`)).status).toBe(403)
-    expect((await t.app.admin('POST', `${one}/approve`)).status).toBe(200)
+    expect((await member.call('POST', `${item}/approve`)).status).toBe(403)
+    expect((await t.app.admin('POST', `${item}/approve`)).status).toBe(200)
   })
 
   test('is routed once it is proven, whether a user has the address or not', async () => {
-    const { connection, one } = await claim('routed.example')
+    const { connection, item } = await claim('routed.example')
     const find = (email: string) => t.app.anonymous('POST', '/api/v3/auth/login/connection', { email })
     expect((await find('ada@routed.example')).body.data.connection).toBeNull()
-    await t.app.admin('POST', `${one}/approve`)
+    await t.app.admin('POST', `${item}/approve`)
     await t.makeMember('ada@routed.example', [])
     const [known, unknown] = [await find('Ada@Routed.Example'), await find('nobody@routed.example')]
     expect(known.body).toEqual(unknown.body)
@@ -103,10 +106,10 @@ describe('a domain of a connection', () => {
     // With a key: the session of the administrator ends before.
     const key = await t.app.admin('POST', '/api/v3/identity/api-key', { name: 'k', permissions: ['*:*'] })
     const call = t.app.callAs(key.body.data.key)
-    const { path, row, one } = await claim('late.example')
+    const { path, row, item } = await claim('late.example')
     t.records.set(row.record_name, [row.record_value])
     t.app.clock.advance(14 * 24 * 3_600_000)
-    expect((await call('POST', `${one}/verify`)).status).toBe(404)
+    expect((await call('POST', `${item}/verify`)).status).toBe(404)
     const again = await call('POST', path, { domain: 'late.example' })
     expect(again.status).toBe(201)
     expect(again.body.data.record_value).not.toBe(row.record_value)

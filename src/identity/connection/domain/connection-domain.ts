@@ -19,7 +19,7 @@ import {
 } from './connection-domain.store.ts'
 import { challengeNameOf, domainOf, readDomain } from './domain-name.ts'
 
-/** Domains of one connection, proven or not. */
+/** Maximum number of domains of one connection, proven or not. */
 const DOMAINS_LIMIT = 50
 
 /** Lifetime of an unproven claim. */
@@ -90,8 +90,8 @@ export async function addConnectionDomain(
 }
 
 /**
- * Looks for the record of a domain, outside any transaction, because name servers may take seconds. Returns whether it is
- * there. Throws 404, and 429 within ten seconds of the last look-up.
+ * Looks up the record of a domain, outside any transaction, because name servers may take seconds. Returns whether it
+ * is there. Throws 404, and 429 within ten seconds of the last look-up.
  */
 export async function lookForProof(
   { resolveTxt }: Pick<ConnectionDomainDeps, 'resolveTxt'>,
@@ -147,12 +147,12 @@ export async function verifyConnectionDomain(
   return { domain: { ...domain, ...proven }, isChanged: true }
 }
 
-/** Removes a domain, and ends what the users with its addresses opened by the connection. Throws 404, 403. */
+/** Removes a domain, and ends the access that users with its addresses opened by the connection. Throws 404, 403. */
 export async function removeConnectionDomain(
   db: Database,
   { caller, now, ...path }: DomainTarget & { caller: Caller; now: Date },
 ): Promise<ConnectionDomainRecord> {
-  // Sign-ins by the connection lock it: none of them is under way behind this lock.
+  // Sign-ins by the connection lock it: none is in progress behind this lock.
   await loadConnection(db, { target: path.target, id: path.connection }, { lock: true })
   const domain = await loadConnectionDomain(db, path, { lock: true })
   checkMayConnect(caller, domain.account)
@@ -162,7 +162,7 @@ export async function removeConnectionDomain(
   return domain
 }
 
-/** The enabled connection that has proven the domain of an address, whoever has the address. */
+/** The enabled connection that has proven the domain of an address, whether a user has the address or not. */
 export function findConnectionOfAddress(db: Database, email: string): ReturnType<typeof findConnectionOfDomain> {
   return findConnectionOfDomain(db, domainOf(email))
 }

@@ -19,11 +19,11 @@ export type EntryRefusal =
   | 'operator'
   /** The user belongs to another account too, which the connection must not reach. */
   | 'user_elsewhere'
-  /** The user with the address is no member of the account, or was removed from it. */
+  /** The user with the address is not a member of the account, or was removed from it. */
   | 'not_member'
   /** The provider knows the user by another id than before: the address may have a new owner. */
   | 'subject_changed'
-  /** Unknown people are not taken in. */
+  /** The connection does not admit unknown people. */
   | 'jit_off'
 
 /** A person as a provider has proven it, of any kind of connection. */
@@ -37,7 +37,7 @@ export interface ProvenPerson {
   groups: readonly string[]
 }
 
-/** A user whom the person may be. */
+/** A user who may be the person. */
 export interface EntryUser {
   userId: UserId
   isActived: boolean
@@ -82,7 +82,7 @@ export function decideEntry(person: ProvenPerson, facts: EntryFacts): EntryDecis
     reason,
     userId,
   })
-  // Before any user is looked at: what the provider may not assert must reveal nothing.
+  // Checked before any look-up: an address that the provider may not assert must reveal nothing.
   if (person.email === null) return refuse('email_missing')
   if (!facts.isInside) return refuse('email_outside')
   if (!person.isEmailVerified) return refuse('email_unverified')

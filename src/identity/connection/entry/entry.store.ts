@@ -5,7 +5,7 @@ import { type ConnectionRecord, connection } from '../connection.store.ts'
 
 export type ConnectionIdentityId = Id<'connection identity'>
 
-/** A locked connection, and what it knows of a person. */
+/** A locked connection, with its record of a person. */
 export interface EntryPlace extends ConnectionRecord {
   hasAccount: boolean
   accountName: string
@@ -62,7 +62,8 @@ export async function findEntryFacts(
   return row
 }
 
-const upsert = closingStatement<{
+/** Stores the user of a locked person, with the last statement of the transaction. */
+export const saveConnectionIdentity = closingStatement<{
   id: ConnectionIdentityId
   connection: ConnectionId
   subject: string
@@ -74,11 +75,3 @@ const upsert = closingStatement<{
     values ($id, $connection, $subject, $userId, $now, $now, $now)
     on conflict (connection, subject) do update set "user" = excluded."user", last_login_at = excluded.last_login_at,
       updated_at = excluded.updated_at)`)
-
-/** Notes the user of a locked person, with the last statement of the transaction. */
-export function saveConnectionIdentity(
-  db: Database,
-  row: { id: ConnectionIdentityId; connection: ConnectionId; subject: string; userId: UserId; now: Date },
-): Promise<void> {
-  return upsert(db, row)
-}

@@ -26,7 +26,7 @@ export interface EntryDeps {
   enableApiEventQueue: boolean
 }
 
-/** The user of a proven person, or why there is none. */
+/** The user of a proven person, or the reason for none. */
 export type Entered =
   | {
       kind: 'user'
@@ -51,11 +51,11 @@ interface Entry {
 }
 
 /**
- * Finds, links or registers the user of a person whom the provider of a connection has proven, in the caller's transaction,
- * and lets its roles in the account follow its groups. Every kind of connection ends here: the caller has checked the
- * provider's answer, and opens the session with `signIn` and the `connection`, `account` and `endsAt` of the result
- * (docs/contract/connections.md#who-may-enter). The caller commits a refusal too. Concurrent first sign-ins of a person make
- * one user; a connection that is disabled meanwhile lets nobody in.
+ * Finds, links or registers the user of a person whom the provider of a connection has proven, in the caller's
+ * transaction, and lets its roles in the account follow its groups. Every kind of connection ends here: the caller has
+ * checked the provider's answer, and opens the session with `signIn` and the `connection`, `account` and `endsAt` of
+ * the result (docs/contract/connections.md#who-may-enter). The caller commits a refusal too. Concurrent first sign-ins
+ * of a person make one user; a connection that has been disabled admits nobody.
  */
 export async function enterByConnection(deps: EntryDeps, tx: Database, entry: Entry): Promise<Entered> {
   const { person } = entry
@@ -92,7 +92,7 @@ interface Entrant {
 }
 
 async function findEntrant(tx: Database, place: EntryPlace, person: ProvenPerson): Promise<Entrant | undefined> {
-  // What the provider may not assert leads to no user.
+  // An address that the provider may not assert leads to no user.
   if (!place.isInside || person.email === null || !person.isEmailVerified) return undefined
   const isLinked = place.isKnownLiving && place.knownUser !== null
   const userId = isLinked ? place.knownUser : (await findUserOfAddress(tx, person.email))?.id
@@ -104,7 +104,7 @@ async function findEntrant(tx: Database, place: EntryPlace, person: ProvenPerson
   const asked = { userId, connection, account, subject: person.subject, role: ACCOUNT_ADMIN_ROLE }
   const { isOtherAdmin, ...known } = await findEntryFacts(tx, asked)
   const user = await loadUser(tx, userId)
-  // It was found before it was locked.
+  // The address may have changed between look-up and lock.
   if (!isLinked && foldEmail(user.email) !== foldEmail(person.email)) return undefined
   const facts: EntryUser = {
     ...known,

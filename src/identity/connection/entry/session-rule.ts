@@ -14,7 +14,7 @@ export const findSessionEnd = (sessionHours: number, now: Date) => new Date(now.
 
 /**
  * The rule for a session by a one-time code, whose sign-in ended before. Undefined when the connection was disabled or
- * deleted meanwhile.
+ * deleted since.
  */
 export async function findSessionRule(
   db: Database,

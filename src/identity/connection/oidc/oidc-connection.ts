@@ -12,7 +12,7 @@ import type { Engine } from '../../engine/engine.ts'
 import type { SignInConnection } from '../connection.store.ts'
 import { connectionSecretContextOf } from '../connection.ts'
 
-/** Groups of one person that are read, and the length of a name: the provider is not in the hands of the platform. */
+/** Maximum number of groups of one person, and length of a name: the platform does not control the provider. */
 const GROUPS_LIMIT = 1_000
 const GROUP_NAME_LIMIT = 256
 
@@ -66,7 +66,7 @@ function describeProvider({ keyring }: OidcConnectionDeps, connection: SignInCon
   }
 }
 
-/** The names of a claim that is a list, or one name. Anything else is no group. Pure. */
+/** The names in a claim: a list, or one name. Anything else is ignored. Pure. */
 export function readGroups(facts: ProviderFacts, claim: string): string[] {
   const value = Object.hasOwn(facts, claim) ? facts[claim] : undefined
   const list: readonly unknown[] = Array.isArray(value) ? value.slice(0, GROUPS_LIMIT) : [value]

@@ -13,7 +13,7 @@ export interface SamlSource {
   certificates: readonly string[] | null
 }
 
-/** What a verified response proves, as it is kept until its browser comes. */
+/** Result of a verified response, kept until its browser continues. */
 export interface KeptAnswer {
   person: SamlPerson
   /** Hash of the code that the browser brings. */

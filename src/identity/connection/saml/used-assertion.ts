@@ -4,8 +4,8 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { insertAssertion } from './used-assertion.store.ts'
 
 /**
- * Notes that an assertion was used, in the caller's transaction. Whether it is new at the connection: of several at once, in
- * any process, one is (docs/contract/saml.md#checks).
+ * Records the use of an assertion, in the caller's transaction. Returns whether it is new at the connection: of several
+ * at once, in any process, one is (docs/contract/saml.md#checks).
  */
 export function noteAssertion(
   db: Database,

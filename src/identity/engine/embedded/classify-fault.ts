@@ -14,10 +14,10 @@ export interface Fault {
  */
 const DENIALS = ['access_denied', 'user_cancelled_login', 'user_cancelled_authorize', 'user_denied', 'consent_required']
 
-/** Codes of `openid-client` about an answer that is not in the protocol at all. */
+/** Codes of `openid-client` for an answer outside the protocol. */
 const PROTOCOL_CODES = ['OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_TIMEOUT', 'OAUTH_ABORT']
 
-/** Classifies what stopped a sign-in. `stage` is the step that was under way. Pure. */
+/** Classifies the fault of a sign-in. `stage` is the failed step. Pure. */
 export function classifyFault(error: unknown, stage: 'openid token' | 'oauth token' | 'profile'): Fault {
   const fetchError = findFetchError(error)
   if (fetchError) return { reason: fetchError.ownFault ? 'own_fault' : 'provider_fault', detail: fetchError.code }

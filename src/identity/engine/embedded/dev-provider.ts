@@ -50,7 +50,7 @@ export interface DevProvider {
   enabled: EnabledProvider
   /** Whether a request is one that this service makes: the client, its callback, PKCE. */
   isRequestValid(request: DevRequest): boolean
-  /** Where the browser continues when a sample user answers a valid request. */
+  /** URL at which the browser continues when a sample user answers a valid request. */
   answer(request: DevRequest, user: SampleUser): string
 }
 

@@ -1,5 +1,5 @@
 /**
- * A sample user of the development provider (docs/contract/social-login.md#development-provider). What choosing one shows
+ * A sample user of the development provider (docs/contract/social-login.md#development-provider). Its description
  * is the text `sample.<id>`.
  */
 export interface SampleUser {

@@ -59,7 +59,7 @@ export function buildSupabaseClient(options: {
         // Networks in front of a hosted server refuse requests without one.
         'user-agent': `Signalbox/${VERSION}`,
         'x-supabase-api-version': API_VERSION,
-        // Not as a bearer besides: a publishable key is no JWT, and gateways refuse it there.
+        // Not also as a bearer token: a publishable key is not a JWT, and gateways refuse it there.
         ...(anonKey !== undefined && { apikey: anonKey }),
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...(body && { 'content-type': 'application/json' }),
@@ -93,7 +93,7 @@ export function buildSupabaseClient(options: {
     },
     readSettings: () => call('/settings', { method: 'GET' }),
     hasOAuth: async () => {
-      // Where it is off, there is no such path.
+      // The path exists only while the server is on.
       const answer = await call('/oauth/authorizations/none', { method: 'GET' })
       return !answer.ok && answer.code === 'no_authorization'
     },

@@ -296,8 +296,8 @@ describe('an attacker whose identity the server put together with that of a vict
 })
 
 test('of two identities of a user, both verified, the one of this sign-in counts', async () => {
-  const [one, other] = ['first', 'second'].map((sub) => ({ ...ADA, sub, email: 'both@example.com' }))
-  for (const user of [one!, other!, one!]) {
+  const [first, other] = ['first', 'second'].map((sub) => ({ ...ADA, sub, email: 'both@example.com' }))
+  for (const user of [first!, other!, first!]) {
     clock.advance(1000)
     simulator.user = user
     expect(await signIn('google')).toMatchObject({ identity: { subject: user.sub, isEmailVerified: true } })

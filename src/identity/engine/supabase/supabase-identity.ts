@@ -37,7 +37,7 @@ export type IdentityFault = 'NO_IDENTITY' | 'AMBIGUOUS_IDENTITY'
 /**
  * Reads the identity of a Supabase Auth user at a provider (docs/contract/social-login.md#supabase-engine). The server
  * links identities of several providers in one user, also by unverified addresses, and its tokens name only the user.
- * So if more than one identity is possible, all of them must be verified: then they belong to one user. `user_metadata`
+ * If more than one identity is possible, all must be verified: then they belong to one user. `user_metadata`
  * is written by every provider and by the user itself, so only the identity's own data count. Pure.
  */
 export function readSupabaseIdentity(user: ProviderFacts, origin: TokenOrigin): ProviderIdentity | IdentityFault {

@@ -42,7 +42,7 @@ export function checkName(texts: Texts, name: string): Refused | undefined {
   return { problem, errors: [{ field: 'name', text: texts.say('invitation.name-line') }] }
 }
 
-/** Shows the page again with what is wrong; for a link that is not valid any more, the error. */
+/** Shows the page again with the fault; for an expired link, the error. */
 async function refuseForm(
   deps: InvitationPageDeps,
   db: Database,
@@ -120,7 +120,7 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
         return {
           kind: 'redirect',
           status: 303,
-          // An account may let nobody in but by its own provider.
+          // An account may admit members by its own provider only.
           location: isNewUser && !issued ? ORGANIZATION_LOGIN : `${HOME}?notice=joined`,
           ...(issued && { cookies: signInBrowser(deps, issued, { email: invitation.email, now }) }),
           changed: [{ id: invitation.id, account: invitation.account, url: null }],

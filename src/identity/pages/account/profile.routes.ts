@@ -28,7 +28,7 @@ const NOTICES = {
   'email-cancelled': 'profile.email-cancelled',
 } as const
 
-/** What a form of the page says about a problem of its operation, by the code or the reason of the problem. */
+/** Messages of the forms of the page, by the code or the reason of the problem of their operation. */
 const MESSAGES: Readonly<Record<string, TextKey>> = {
   unsafe_character: 'profile.name-unsafe',
   blank: 'profile.name-blank',
@@ -62,7 +62,7 @@ function checkTypedEmail(email: string): void {
   throw new Problem('validation_failed', 'The e-mail address is not valid.', { reason: 'format' })
 }
 
-/** Shows the page again with what is wrong. Throws a problem that none of its texts describes. */
+/** Shows the page again with the fault. Throws a problem without a text. */
 async function refuseForm(
   deps: ProfilePageDeps,
   db: Database,

@@ -37,7 +37,7 @@ export function describeInstant(texts: Texts, at: Date): string {
   return findFormats(texts.lang).instant.format(at)
 }
 
-/** How long ago an instant was, in words: `just now`, `2 hours ago`, `on 3 May 2026`. */
+/** Age of an instant in words: `just now`, `2 hours ago`, `on 3 May 2026`. */
 export function describeAge(texts: Texts, at: Date, now: Date): string {
   const { date, age } = findFormats(texts.lang)
   const seconds = Math.max(0, Math.floor((now.getTime() - at.getTime()) / 1000))

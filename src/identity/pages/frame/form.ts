@@ -48,7 +48,7 @@ export const KEEP_APPS_FIELD = 'keep-apps'
 export const renderKeepApps = (texts: Texts): Html =>
   renderCheckbox({ name: KEEP_APPS_FIELD, label: texts.say('form.keep-apps') })
 
-/** Something wrong with a form: of one field, or of the whole. */
+/** A fault of a form: of one field, or of the whole. */
 export interface FormError {
   field?: string
   text: string

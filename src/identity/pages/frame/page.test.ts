@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { html } from '../../../base/html.ts'
 import { chooseTexts, ENGLISH } from '../../../base/language/texts.ts'
 import { STYLE } from '../brand/brand.ts'
-import { buildPage, buildPageHeaders, PAGE_HEADERS, renderPage } from './page.ts'
+import { buildPage, buildPageHeaders, renderPage } from './page.ts'
 
 const brand = { name: 'Acme <Rail>', logo: null, style: STYLE, colors: null }
 const page = { brand, texts: ENGLISH, title: 'Sign in', content: html`<h1>Sign in</h1>` }
@@ -37,7 +37,7 @@ describe('a page', () => {
 
 describe('the headers', () => {
   test('allow nothing but the style sheet and images of the service', () => {
-    expect(PAGE_HEADERS).toEqual({
+    expect(buildPageHeaders()).toEqual({
       'content-security-policy':
         "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
       'referrer-policy': 'no-referrer',

@@ -62,9 +62,6 @@ export function buildPageHeaders(rights: PageRights & { hasForm?: boolean } = {}
   }
 }
 
-/** The headers of a page without forms and scripts. */
-export const PAGE_HEADERS: Readonly<Record<string, string>> = buildPageHeaders()
-
 /** Renders a whole page. Every text in it was escaped by `html`. */
 export function renderPage({ brand, title, content, navigation, texts, scripts = [], layout }: PageParts): string {
   const tags = scripts.map((file) => html`<script src="${hrefOf(file)}" defer></script>\n`)

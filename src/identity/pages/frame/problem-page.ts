@@ -9,13 +9,13 @@ import { CLEAN_ADDRESS } from './clean-address.ts'
 import { findErrorMessage } from './error-message.ts'
 import { buildPage } from './page.ts'
 
-/** Where a user continues after an error. */
+/** Link that follows an error. */
 export interface Continuation {
   href: string
   label: TextKey
 }
 
-/** Where a user continues after a problem with a cause of its own. */
+/** Links that follow a problem, by its cause. */
 const WAYS: Readonly<Record<string, Continuation>> = {
   'link_invalid.answered': { href: '/auth/apps', label: 'problem.to-apps' },
   'link_invalid.other_browser': { href: '/auth/', label: 'problem.to-home' },
@@ -23,7 +23,7 @@ const WAYS: Readonly<Record<string, Continuation>> = {
 
 const TO_SIGN_IN: Continuation = { href: '/auth/sign-in', label: 'problem.to-sign-in' }
 
-/** The content of an error page: what happened and what to do, in words of ours, and where to continue. */
+/** The content of an error page: the fault, the remedy and a link. */
 export function renderError(error: {
   code: string
   /** The code of the first entry of `errors`, where there is one. */
@@ -31,7 +31,7 @@ export function renderError(error: {
   texts: Texts
   /** Shown small, for the operator's log. */
   requestId: string | undefined
-  /** Null for no way on. Default: the sign-in page. */
+  /** Null for no link. Default: the sign-in page. */
   continuation?: Continuation | null
 }): { title: string; content: Html; texts: Texts } {
   const { texts } = error

@@ -8,7 +8,7 @@ import { askToSignIn, buildStepUpUrl } from './page-url.ts'
 export interface UserPageDeclaration<Field extends string, Name extends string> extends PageDeclaration<Field, Name> {
   /** Proof that the session must have given recently (docs/contract/second-factor.md#step-up). Default: nothing. */
   fresh?: Freshness
-  /** Where the browser continues after a sign-in or a fresh proof: the page with the form. Default: the path. */
+  /** Page with the form, at which the browser continues after a sign-in or a fresh proof. Default: the path. */
   returnTo?: string
 }
 

@@ -19,7 +19,14 @@ import { renderError } from '../frame/problem-page.ts'
 import { describeLoginProblem } from '../sign-in/login-message.ts'
 import { buildCodeMissing } from '../sign-in/second-step.routes.ts'
 import { askForSecondStep } from '../sign-in/second-step-page.ts'
-import { checkWeb, continueSignedIn, readGoal, readKeptGoal, type SignInPageDeps } from '../sign-in/sign-in-goal.ts'
+import {
+  checkWeb,
+  continueSignedIn,
+  type Goal,
+  readGoal,
+  readKeptGoal,
+  type SignInPageDeps,
+} from '../sign-in/sign-in-goal.ts'
 import { buildMailCodePage, buildMailLinkPage, buildMailLoginPage, MAIL_LOGIN_CODE } from './mail-login-page.ts'
 
 /** Dependencies of the pages of a sign-in by mail. */
@@ -28,6 +35,9 @@ export type MailLoginPageDeps = SignInPageDeps & MailLoginDeps
 const TOKEN_LIMIT = 200
 
 type Request = PageRequest<string, string, unknown>
+
+const OF_PAGE = { method: 'GET', resource: 'mail-login-page' } as const
+const OF_LOGIN = { method: 'POST', resource: 'login', action: 'mail', event: 'shared', strictRateLimit: true } as const
 
 /** A sign-in by mail that was counted. */
 interface Attempt {
@@ -39,6 +49,12 @@ async function prepare(deps: MailLoginPageDeps, request: Request, by: MailLogin[
   const { db, visitor, address, userAgent, now } = request
   const login = { by, browserId: visitor.browserId, origin: { address, userAgent }, now }
   return { login, checked: await checkMailLogin(deps, db, login) }
+}
+
+type Key = Parameters<typeof findMailLoginGoal>[1]['by']
+
+async function findGoal(deps: MailLoginPageDeps, { db, visitor, now }: Request, by: Key): Promise<Goal> {
+  return readKeptGoal(deps, await findMailLoginGoal(db, { by, browserId: visitor.browserId, now }))
 }
 
 /** Signs the browser in, asks for the second step, or shows the refusal. */
@@ -63,9 +79,8 @@ async function finish(
 export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
   definePage(
     {
-      method: 'GET',
+      ...OF_PAGE,
       path: MAIL_LOGIN,
-      resource: 'mail-login-page',
       action: 'show',
       summary: 'The form to ask for a mail to sign in',
       query: ['redirect_url', 'next'],
@@ -123,31 +138,25 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
   ),
   definePage(
     {
-      method: 'GET',
+      ...OF_PAGE,
       path: MAIL_LOGIN_CODE,
-      resource: 'mail-login-page',
       action: 'code',
       summary: 'The form of the code of a mail',
       query: ['login'],
     },
     {
-      handle: async (deps: MailLoginPageDeps, { db, visitor, query, now }) => {
+      handle: async (deps: MailLoginPageDeps, request) => {
         checkMailLoginOn(deps)
-        const { login = '' } = query
-        const kept = await findMailLoginGoal(db, { by: { kind: 'code', login }, browserId: visitor.browserId, now })
-        const goal = readKeptGoal(deps, kept)
-        return buildPage({ brand: deps.brand, ...buildMailCodePage(deps, { ...visitor, goal, login }) })
+        const { login = '' } = request.query
+        const goal = await findGoal(deps, request, { kind: 'code', login })
+        return buildPage({ brand: deps.brand, ...buildMailCodePage(deps, { ...request.visitor, goal, login }) })
       },
     },
   ),
   definePage(
     {
-      method: 'POST',
+      ...OF_LOGIN,
       path: MAIL_LOGIN_CODE,
-      resource: 'login',
-      action: 'mail',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Sign in with the code of a mail in the form',
       fields: { login: TOKEN_LIMIT, code: 64 },
     },
@@ -158,11 +167,11 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
         return code.trim() === '' ? undefined : prepare(deps, request, { kind: 'code', login, code })
       },
       handle: async (deps, request) => {
-        const { db, visitor, form, prepared, now } = request
+        const { visitor, form, prepared } = request
         const { login } = form
         const show = async (errors: FormError[]) => {
-          const kept = await findMailLoginGoal(db, { by: { kind: 'code', login }, browserId: visitor.browserId, now })
-          return buildMailCodePage(deps, { ...visitor, goal: readKeptGoal(deps, kept), login, errors })
+          const goal = await findGoal(deps, request, { kind: 'code', login })
+          return buildMailCodePage(deps, { ...visitor, goal, login, errors })
         }
         if (!prepared) {
           const { problem, errors } = buildCodeMissing(visitor.texts)
@@ -176,31 +185,25 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
   ),
   definePage(
     {
-      method: 'GET',
+      ...OF_PAGE,
       path: MAIL_LOGIN_LINK,
-      resource: 'mail-login-page',
       action: 'link',
       summary: 'The button of the link of a mail to sign in',
       query: ['token'],
     },
     {
-      handle: async (deps: MailLoginPageDeps, { db, visitor, query, now }) => {
+      handle: async (deps: MailLoginPageDeps, request) => {
         checkMailLoginOn(deps)
-        const { token = '' } = query
-        const kept = await findMailLoginGoal(db, { by: { kind: 'link', token }, browserId: visitor.browserId, now })
-        const goal = readKeptGoal(deps, kept)
-        return buildPage({ brand: deps.brand, ...buildMailLinkPage(deps, { ...visitor, goal, token }) })
+        const { token = '' } = request.query
+        const goal = await findGoal(deps, request, { kind: 'link', token })
+        return buildPage({ brand: deps.brand, ...buildMailLinkPage(deps, { ...request.visitor, goal, token }) })
       },
     },
   ),
   definePage(
     {
-      method: 'POST',
+      ...OF_LOGIN,
       path: MAIL_LOGIN_LINK,
-      resource: 'login',
-      action: 'mail',
-      event: 'shared',
-      strictRateLimit: true,
       summary: 'Sign in by the link of a mail with the form',
       fields: { token: TOKEN_LIMIT },
     },

@@ -114,7 +114,7 @@ ${renderRemoval(deps, passkey, view)}
 `
 }
 
-/** The button that removes a passkey; for the only way in, why there is none. */
+/** The button that removes a passkey; for the only sign-in method, the reason for none. */
 function renderRemoval(deps: Deps, { id }: Passkey, view: SecurityView): Html {
   const { texts, isLastWay } = view
   if (isLastWay)

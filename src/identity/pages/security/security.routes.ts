@@ -36,7 +36,7 @@ import { buildAppPage, buildRecoveryCodesPage, buildSecurityPage, SECURITY } fro
 /** Dependencies of the pages of second factors. */
 export interface SecurityPageDeps extends PageDeps, FactorDeps {}
 
-/** Where the browser continues after a fresh proof. */
+/** Page at which the browser continues after a fresh proof. */
 export const RETURN = `${SECURITY}?notice=confirmed`
 
 /** The messages of the page, by their name in a redirect. */
@@ -73,7 +73,7 @@ export function answerNewFactor(
   return buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) })
 }
 
-/** Shows the app that is being set up again, with its key and with what is wrong. */
+/** Shows the page that sets up an app again, with its key and the fault. */
 async function refuseCode(
   deps: SecurityPageDeps,
   db: Database,

@@ -94,16 +94,16 @@ describe('the page of the second factors', () => {
   })
 
   test('has no passkey of another user', async () => {
-    const [one, other] = [await signInOnPage(app), await signInOnPage(app)]
-    await addPasskeyOnPage(one)
-    const id = readId((await one.visitor.get('/auth/security')).body)
+    const [session, other] = [await signInOnPage(app), await signInOnPage(app)]
+    await addPasskeyOnPage(session)
+    const id = readId((await session.visitor.get('/auth/security')).body)
     await other.visitor.get('/auth/security')
     for (const known of [id, 'x'])
       for (const action of ['rename', 'remove'])
         expect((await other.visitor.post(`/auth/security/passkey/${action}`, { id: known, name: 'Mine' })).status).toBe(
           404,
         )
-    expect((await one.visitor.get('/auth/security')).body).toContain('<strong>Phone</strong>')
+    expect((await session.visitor.get('/auth/security')).body).toContain('<strong>Phone</strong>')
   })
 
   test('shows the form again for an answer that the options did not ask for', async () => {

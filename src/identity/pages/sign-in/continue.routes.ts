@@ -6,7 +6,7 @@ import { checkWeb, readGoal, type SignInPageDeps } from './sign-in-goal.ts'
 /** The headers of a redirect that carries a handshake token. */
 const SECRET_HEADERS = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
 
-/** The way from the sign-in page to an app on another domain (docs/contract/pages.md#sign-in-page). */
+/** Redirect from the sign-in page to an app on another domain (docs/contract/pages.md#sign-in-page). */
 export const continueRoutes: Routes<SignInPageDeps> = [
   definePage(
     {

@@ -37,7 +37,7 @@ export function buildCodeMissing(texts: Texts): { problem: Problem; errors: Form
 
 type PreparedStep = { goal: Goal } & ({ login: FactorLogin; checked: CheckedFactorLogin } | { login: undefined })
 
-/** Shows the second step again, with what is wrong. */
+/** Shows the second step again, with the fault. */
 async function refuseStep(
   deps: SignInPageDeps,
   db: Database,

@@ -31,7 +31,7 @@ export interface SignInPageDeps extends PageDeps, FactorDeps {
   canSendMail: boolean
   /** `SIGN_IN_BY_MAIL`, where mails can be sent. */
   canSignInByMail: boolean
-  /** Whether somebody may sign up with e-mail and password. */
+  /** Whether sign-up with e-mail and password is open. */
   canSignUp: boolean
   redirectRules: () => RedirectRules
   /** Whether a URL is a target on another domain, which a browser reaches by handshake. */

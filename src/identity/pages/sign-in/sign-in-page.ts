@@ -25,7 +25,7 @@ export interface SignInView extends Goal {
   canSendMail: boolean
   /** Whether users may sign in by mail. */
   canSignInByMail: boolean
-  /** Whether somebody may sign up with e-mail and password. */
+  /** Whether sign-up with e-mail and password is open. */
   canSignUp: boolean
 }
 
@@ -54,7 +54,7 @@ export function buildSignInPage(
   view: SignInView,
 ): Omit<PageParts, 'brand'> & { formTargets?: readonly string[] } {
   const { errors = [], target, providers, notice, texts } = view
-  // A deep link gets its tokens from the provider's flow; the form has no way to hand them over.
+  // A deep link gets its tokens from the provider's flow; a form cannot pass them on.
   const hasForm = target?.kind !== 'deep-link'
   const content = html`<div class="panel">
 <div class="lead">

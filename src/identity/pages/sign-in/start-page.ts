@@ -28,7 +28,7 @@ const USUAL_URL = 'http://localhost:3000'
 /** Links of the start page. */
 export interface StartPageDeps {
   brand: Brand
-  /** In development: what a user at the machine that runs the service may try. */
+  /** In development: first steps for a user at the machine of the service. */
   development: Development | undefined
   /** Counts a request; throws `rate_limited`. */
   limit: (request: FastifyRequest, reply: FastifyReply) => void

@@ -31,7 +31,10 @@ export interface SessionClaims {
   expiresAt: Date
 }
 
-/** How and when the user signed in (docs/contract/sessions.md#how-a-user-signed-in). For readers of the token: requests use the row. */
+/**
+ * Way and time of the sign-in (docs/contract/sessions.md#how-a-user-signed-in). For readers of the token: requests use
+ * the row.
+ */
 export interface SignInFacts {
   amr: readonly string[]
   acr: string | null

@@ -42,17 +42,16 @@ const MailLoginBody = named(
   ),
 )
 
+const OF_MAIL_LOGIN = { method: 'POST', accountScope: 'none', access: 'public', strictRateLimit: true } as const
+
 /** Sign-in by mail (docs/contract/sessions.md#sign-in-by-mail). */
 export const mailLoginRoutes: Routes<MailLoginDeps> = [
   defineRoute(
     {
-      method: 'POST',
+      ...OF_MAIL_LOGIN,
       path: '/api/v3/auth/login/mail',
       resource: 'mail-login',
       action: 'request',
-      accountScope: 'none',
-      access: 'public',
-      strictRateLimit: true,
       status: 202,
       summary: 'Ask for a code by mail to sign in',
       description:
@@ -80,13 +79,10 @@ export const mailLoginRoutes: Routes<MailLoginDeps> = [
   ),
   defineRoute(
     {
-      method: 'POST',
+      ...OF_MAIL_LOGIN,
       path: '/api/v3/auth/login/mail/confirm',
       resource: 'login',
       action: 'mail',
-      accountScope: 'none',
-      access: 'public',
-      strictRateLimit: true,
       summary: 'Sign in with the code of a mail',
       description:
         'A code is valid for 10 minutes, once, and for 5 attempts. Wrong codes delay later attempts as wrong passwords do.',

@@ -153,13 +153,13 @@ describe('a sign-in by mail', () => {
     const known = await newcomer()
     const nobody = { email: `nobody-${count}@example.com`, from: { 'x-forwarded-for': `10.204.${count}.1` } }
     const patterns = []
-    for (const one of [known, nobody]) {
-      const { login } = (await ask(one)).body.data
+    for (const asker of [known, nobody]) {
+      const { login } = (await ask(asker)).body.data
       const statuses = []
       for (let at = 0; at < 3; at += 1) {
-        const body = { email: one.email, password: 'wrong' }
-        statuses.push((await app.anonymous('POST', LOCAL, body, one.from)).status)
-        statuses.push((await confirm(login, '00000000', one)).status)
+        const body = { email: asker.email, password: 'wrong' }
+        statuses.push((await app.anonymous('POST', LOCAL, body, asker.from)).status)
+        statuses.push((await confirm(login, '00000000', asker)).status)
       }
       patterns.push(statuses)
     }

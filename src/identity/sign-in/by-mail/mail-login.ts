@@ -34,7 +34,7 @@ import { buildMailLoginMail } from './mail-login-text.ts'
 /** Lifetime of the link and the code of a sign-in by mail. */
 export const MAIL_LOGIN_LIFETIME_MS = 10 * 60_000
 
-/** Codes that are tried for one mail, after which its code is of no use. */
+/** Maximum number of attempts with the code of one mail. */
 export const CODE_ATTEMPTS = 5
 
 const CODE_DIGITS = 8
@@ -128,7 +128,7 @@ export type CheckedMailLogin =
 export interface RefusedMailLogin {
   problem: Problem
   userId: UserId | null
-  /** The second step of a user with a second factor, and where the browser continues after it. */
+  /** The second step of a user with a second factor, and the goal of the browser after it. */
   secondStep?: OpenStep
   goal?: ProofGoal
 }
@@ -169,9 +169,9 @@ export async function checkMailLogin(
 }
 
 /**
- * Signs in by a link or a code, in the caller's transaction: opens the session and uses every open mail of the user up, or
- * returns the refusal, which the caller commits. For a user with a second factor the refusal holds the second step. The lock
- * of the user serializes concurrent uses.
+ * Signs in by a link or a code, in the caller's transaction: opens the session and spends every open mail of the user,
+ * or returns the refusal, which the caller commits. For a user with a second factor the refusal holds the second step.
+ * The lock of the user serializes concurrent uses.
  */
 export async function logInByMail(
   deps: MailLoginDeps,

@@ -3,9 +3,9 @@ import { defineRecord, type RecordOf } from '../../../postgres/statement/record.
 import { changeStatement, closingStatement, statement } from '../../../postgres/statement/statement.ts'
 
 /**
- * A challenge. Of a sign-in with a passkey `userId` is null; `sessionId` is the session that proves a factor again or registers
- * a passkey, `addressHash` the network address that it was made for, and `proofHash`, of a sign-in with a password, a hash of
- * the hash of the password that was right.
+ * A challenge. Of a sign-in with a passkey `userId` is null; `sessionId` is the session that proves a factor again or
+ * registers a passkey, `addressHash` the network address that it was made for, and `proofHash`, of a sign-in with a
+ * password, a hash of the hash of the correct password.
  */
 const challenge = defineRecord(
   'factor_challenge',
@@ -17,7 +17,7 @@ export type FactorChallenge = RecordOf<typeof challenge>
 /** The purpose of a challenge. */
 export type ChallengePurpose = FactorChallenge['purpose']
 
-/** A challenge that is to be. */
+/** A new challenge. */
 type NewChallenge = Omit<FactorChallenge, 'attempts' | 'usedAt' | 'createdAt'> & { now: Date }
 
 const insert = closingStatement<NewChallenge & { hash: Buffer }>(`
@@ -52,7 +52,7 @@ export async function countAttempt(db: Database, hash: Buffer): Promise<FactorCh
 const use = closingStatement<{ hash: Buffer; now: Date }>(`
   used_challenge as (update factor_challenge set used_at = $now where challenge_hash = $hash)`)
 
-/** Uses a locked challenge up, with the last statement of the transaction. */
+/** Spends a locked challenge, with the last statement of the transaction. */
 export async function useChallenge(db: Database, hash: Buffer, now: Date): Promise<void> {
   await use(db, { hash, now })
 }

@@ -9,7 +9,7 @@ import { type ChallengePurpose, type FactorChallenge, insertChallenge } from './
 /** Lifetime of a challenge (docs/contract/second-factor.md#second-step). */
 export const CHALLENGE_LIFETIME_MS = 5 * 60_000
 
-/** Wrong answers to a challenge, after which it is of no use. */
+/** Maximum number of wrong answers to a challenge. */
 const CHALLENGE_ATTEMPTS = 5
 
 /** The hash of a challenge, as the table keeps it. */

@@ -116,7 +116,7 @@ describe('a refused sign-in', () => {
       body,
       Object.keys(headers).sort(),
     ])
-    for (const one of visible) expect(one).toEqual(visible[0])
+    for (const answer of visible) expect(answer).toEqual(visible[0])
     const log = await auditOf(known.address)
     expect(log.map((entry: { detail: unknown }) => entry.detail)).toEqual([
       { reason: 'unknown_email' },

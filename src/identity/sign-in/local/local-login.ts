@@ -33,7 +33,7 @@ export type CheckedLogin =
 export interface RefusedLogin {
   problem: Problem
   userId: UserId | null
-  /** The second step, when the password was right and the user has a second factor. */
+  /** The second step, for a correct password of a user with a second factor. */
   secondStep?: OpenStep
 }
 
@@ -74,7 +74,7 @@ async function lookAtPassword(
   return await passwords.isCorrect(password, credentials?.passwordHash ?? null)
 }
 
-/** The hash at today's cost; undefined where there is no place for it, and a later sign-in does it. */
+/** The hash at the present cost; undefined without a place for it, so that a later sign-in replaces it. */
 async function hashAgain(passwords: PasswordHashing, password: string): Promise<string | undefined> {
   try {
     return await passwords.hash(password)

@@ -10,7 +10,7 @@ export const MAX_REDIRECT_URL_LENGTH = 2048
 export interface RedirectRules {
   /** `AUTH_REDIRECT_ALLOW_LIST`. */
   allowList: readonly AllowedRedirect[]
-  /** Whether loopback origins are allowed besides: in development. */
+  /** Whether loopback origins are also allowed: in development. */
   allowLoopback: boolean
 }
 

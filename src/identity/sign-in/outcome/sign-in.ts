@@ -34,7 +34,7 @@ export async function signIn(
     amr?: readonly AuthMethod[]
     /** The assurance, where `amr` does not say it. */
     acr?: string
-    /** When the user proved its identity, if not now. */
+    /** Time at which the user proved its identity. Default: now. */
     authTime?: Date
     isNewUser: boolean
     redirectUrl: string | null

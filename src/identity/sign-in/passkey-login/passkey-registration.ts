@@ -171,7 +171,7 @@ export async function renameOwnPasskey(
   if (!(await renamePasskey(tx, passkey))) throw notFound('passkey')
 }
 
-/** Removes a passkey of a user. Throws 404, and 409 when it is the last way in. */
+/** Removes a passkey of a user. Throws 404, and 409 for the last sign-in method. */
 export async function removePasskey(
   tx: Database,
   { id, userId, now }: { id: string; userId: UserId; now: Date },

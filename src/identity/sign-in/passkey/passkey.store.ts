@@ -50,7 +50,7 @@ export async function findPasskey(db: Database, credentialId: string): Promise<P
   return row
 }
 
-/** A passkey that is to be. */
+/** A new passkey. */
 type NewPasskey = Omit<Passkey, 'lastUsedAt' | 'createdAt' | 'updatedAt'> & { now: Date }
 
 const insert = statement<Passkey, NewPasskey>(`

@@ -61,7 +61,7 @@ export function methodOf({ isBackupEligible }: Pick<Passkey, 'isBackupEligible'>
   return isBackupEligible ? 'swk' : 'hwk'
 }
 
-/** For whom and what a challenge of a passkey is made. */
+/** User and purpose of a challenge for a passkey. */
 export interface PasskeyAsk {
   purpose: Extract<ChallengePurpose, 'passkey-sign-in' | 'passkey-factor'>
   /** Null for a sign-in, whose answer names the user. */
@@ -99,8 +99,8 @@ export type PasskeyProof =
   | { ok: false; reason: PasskeyRefusal; userId: UserId | null }
 
 /**
- * Checks an answer to `askForPasskey`, and uses the challenge and the signature up, in the caller's transaction, which the
- * caller commits also for a refusal. Concurrent answers to one challenge follow each other by its lock.
+ * Checks an answer to `askForPasskey`, and spends the challenge and the signature, in the caller's transaction, which
+ * the caller commits also for a refusal. Concurrent answers to one challenge follow each other by its lock.
  */
 export async function usePasskey(
   deps: Pick<SessionDeps, 'keys'>,

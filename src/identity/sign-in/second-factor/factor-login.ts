@@ -23,13 +23,13 @@ import { type CheckedProof, type FactorProof, type ProofRefusal, useFactorProof 
 import { countFactors, findPresentPassword } from './second-factor.store.ts'
 import { type FactorDeps, type FactorMethod, listFactorMethods } from './second-factor.ts'
 
-/** A sign-in whose first step was right and that waits for its second step. */
+/** A sign-in with a correct first step that waits for its second step. */
 export interface OpenStep {
   challenge: string
   methods: FactorMethod[]
 }
 
-/** The first step of a sign-in: the right password, or the link or code of a mail. */
+/** The first step of a sign-in: the correct password, or the link or code of a mail. */
 type FirstStep = 'pwd' | 'mail'
 
 /** The hash that binds a challenge to the first step and to the password that the user had then. */
@@ -45,7 +45,7 @@ function findFirstStep(proofHash: Buffer | null | undefined, passwordHash: strin
 }
 
 /**
- * Begins the second step of a sign-in whose first step was right, in the caller's transaction
+ * Begins the second step of a sign-in after a correct first step, in the caller's transaction
  * (docs/contract/second-factor.md#second-step). Undefined for a user without a second factor.
  */
 export async function openSecondStep(
@@ -63,7 +63,7 @@ export async function openSecondStep(
   }
 }
 
-/** The answer to a right first step of a user with a second factor. */
+/** The answer to a correct first step of a user with a second factor. */
 export function buildFactorRequired({ challenge, methods }: OpenStep, first: FirstStep = 'pwd'): Problem {
   const what = first === 'pwd' ? 'password' : 'code'
   return new Problem('second_factor_required', `The ${what} is right. Prove your second factor to sign in.`, {

@@ -18,8 +18,8 @@ export type ProofRefusal = CodeRefusal | PasskeyRefusal
 export type CheckedProof = { ok: true; methods: readonly AuthMethod[] } | { ok: false; reason: ProofRefusal }
 
 /**
- * Checks a proof of a second factor of a user, and uses it up, in the caller's transaction. `sessionId` is the session of a
- * step-up; null for a sign-in.
+ * Checks a proof of a second factor of a user, and spends it, in the caller's transaction. `sessionId` is the session
+ * of a step-up; null for a sign-in.
  */
 export async function useFactorProof(
   deps: FactorDeps,

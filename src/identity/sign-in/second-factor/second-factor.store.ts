@@ -45,24 +45,17 @@ export async function lockHasFactor(db: Database, userId: UserId): Promise<boole
   return row?.has_factor === true
 }
 
-const replaceCodes = closingStatement<{ userId: UserId; hashes: readonly Buffer[]; now: Date }>(`
+/** Replaces the recovery codes of a locked user, with the last statement of the transaction. */
+export const replaceRecoveryCodes = closingStatement<{ userId: UserId; hashes: readonly Buffer[]; now: Date }>(`
   old_codes as (delete from recovery_code where "user" = $userId),
   new_codes as (
     insert into recovery_code ("user", code_hash, created_at)
     select $userId, x.hash, $now from unnest($hashes::bytea[]) as x (hash))`)
 
-/** Replaces the recovery codes of a locked user, with the last statement of the transaction. */
-export async function replaceRecoveryCodes(
-  db: Database,
-  { userId, hashes, now }: { userId: UserId; hashes: readonly Buffer[]; now: Date },
-): Promise<void> {
-  await replaceCodes(db, { userId, hashes, now })
-}
-
 const takeCode = changeStatement<{ userId: UserId; hash: Buffer; now: Date }>(`
   update recovery_code set used_at = $now where "user" = $userId and code_hash = $hash and used_at is null`)
 
-/** Uses a recovery code up. False when it is unknown or used: of two concurrent uses one succeeds. */
+/** Spends a recovery code. False when it is unknown or used: of two concurrent uses one succeeds. */
 export async function takeRecoveryCode(
   db: Database,
   { userId, hash, now }: { userId: UserId; hash: Buffer; now: Date },

@@ -76,7 +76,7 @@ export type CodeRefusal = 'code_wrong' | 'code_used' | 'no_factor' | 'secret_unr
 /** The result of a check of a code. */
 export type CheckedCode = { ok: true; methods: AuthMethod[]; used: FactorMethod } | { ok: false; reason: CodeRefusal }
 
-/** Checks a code of an authenticator app or a recovery code, and uses it up, in the caller's transaction. */
+/** Checks a code of an authenticator app or a recovery code, and spends it, in the caller's transaction. */
 export async function useFactorCode(
   deps: Pick<FactorDeps, 'keyring'>,
   tx: Database,

@@ -67,8 +67,8 @@ const take = changeStatement<{ id: TotpFactorId; step: number; now: Date; confir
   where document_id = $id and (last_step is null or last_step < $step) and (confirmed_at is null) = $confirms`)
 
 /**
- * Uses the code of a time step up; with `confirms` the first one, which confirms the factor. False when a code of this or a
- * later step was used already: of two concurrent uses one succeeds.
+ * Spends the code of a time step; with `confirms` the first one, which confirms the factor. False when a code of this
+ * or a later step was used already: of two concurrent uses one succeeds.
  */
 export async function takeTotpStep(
   db: Database,

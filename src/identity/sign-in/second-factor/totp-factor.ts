@@ -33,7 +33,7 @@ export interface EnrolledTotp {
 }
 
 /**
- * Enrols an authenticator app. It is no factor until `confirmTotp`; enrolling again replaces one that was not confirmed.
+ * Enrols an authenticator app. It becomes a factor with `confirmTotp`; enrolling again replaces an unconfirmed one.
  * Throws 409 when the user has a confirmed one.
  */
 export async function enrolAuthenticator(

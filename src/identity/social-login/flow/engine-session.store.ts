@@ -2,17 +2,15 @@ import type { SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
 
-const insert = closingStatement<{ sessionId: SessionId; userId: UserId; token: string; expiresAt: Date }>(`
+/** Inserts the encrypted token of a session that the same transaction opens, with its last statement. */
+export const insertEngineSession = closingStatement<{
+  sessionId: SessionId
+  userId: UserId
+  token: string
+  expiresAt: Date
+}>(`
   new_engine_session as (
     insert into engine_session (session, "user", token, expires_at) values ($sessionId, $userId, $token, $expiresAt))`)
-
-/** Inserts the encrypted token of a session that the same transaction opens, with its last statement. */
-export function insertEngineSession(
-  db: Database,
-  row: { sessionId: SessionId; userId: UserId; token: string; expiresAt: Date },
-): Promise<void> {
-  return insert(db, row)
-}
 
 const select = statement<{ token: string }, { sessionId: SessionId; now: Date }>(
   'select token from engine_session where session = $sessionId and expires_at > $now',

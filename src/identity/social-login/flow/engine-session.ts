@@ -45,7 +45,7 @@ export async function findEngineToken(
   return sealed === undefined ? undefined : keyring.open(sealed, contextOf(sessionId))
 }
 
-/** Forgets the token of a session, with the last statement of the transaction. */
+/** Deletes the token of a session, with the last statement of the transaction. */
 export function forgetEngineToken(db: Database, sessionId: SessionId): Promise<void> {
   return deleteEngineSession(db, sessionId)
 }

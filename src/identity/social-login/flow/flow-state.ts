@@ -21,7 +21,7 @@ export interface IssuedState {
   expiresAt: Date
 }
 
-/** Makes a state: signed, for one provider, of a limited lifetime. That it serves once is the database's part. */
+/** Makes a signed state for one provider, of a limited lifetime. The database ensures its single use. */
 export function issueState(
   deps: { keyring: Pick<Keyring, 'deriveKeys'>; random: Random },
   provider: string,
@@ -36,7 +36,10 @@ export function issueState(
   return { state, hash: hashSecret(state), expiresAt }
 }
 
-/** The hash of a genuine state, or why it is none. The signature covers the provider: a state serves at its callback only. */
+/**
+ * The hash of a genuine state, or the reason of a refusal. The signature covers the provider: a state is valid at its
+ * callback only.
+ */
 export function readState(
   keyring: Pick<Keyring, 'deriveKeys'>,
   text: string | undefined,

@@ -59,7 +59,7 @@ const take = statement<RecordOf<typeof stored>, { codeHash: Buffer; purpose: 'si
   returning ${stored.members()}`)
 
 /**
- * Deletes and returns a code of this purpose, valid or expired: it can be used once, whatever the result. Undefined for
+ * Deletes and returns a code of this purpose, valid or expired: it can be used once, with any result. Undefined for
  * an unknown one. The caller commits.
  */
 export async function takeLoginCode(

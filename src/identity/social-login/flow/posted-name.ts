@@ -2,8 +2,8 @@
 const NAME_LIMIT = 200
 
 /**
- * Reads the name that Apple posts beside its answer, as JSON: `{ "name": { "firstName", "lastName" } }`. It is not signed, so
- * it serves as a name and as nothing else; the address beside it is ignored. Null when there is none. Never throws.
+ * Reads the name that Apple posts beside its answer, as JSON: `{ "name": { "firstName", "lastName" } }`. It is not
+ * signed, so it is used as a name only; the address beside it is ignored. Null when there is none. Never throws.
  */
 export function readPostedName(text: string | undefined): string | null {
   if (text === undefined) return null

@@ -21,7 +21,7 @@ export interface ConnectionsView {
   isLastWay: boolean
   browserId: string
   texts: Texts
-  /** Result of a provider: the code, which serves for a minute, once, and whom it connects. */
+  /** Result of a provider: the code, valid once within a minute, and the user that it connects. */
   asked: { linkCode: string; identity: ProviderIdentity } | undefined
   notice: string | undefined
   problem: string | undefined
@@ -92,7 +92,7 @@ ${renderDisconnect(deps, id, view)}
 `
 }
 
-/** The button that disconnects; for the only way in it does nothing. */
+/** The button that disconnects, disabled for the only sign-in method. */
 function renderDisconnect(deps: Deps, id: string, { isLastWay, browserId, texts }: ConnectionsView): Html {
   const label = texts.say('connections.disconnect')
   if (isLastWay)

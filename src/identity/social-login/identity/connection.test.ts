@@ -69,9 +69,9 @@ describe('the page of the connected services', () => {
   })
 
   test('has no identity of another user', async () => {
-    const [one, other] = [await signInOnPage(t.app), await signInOnPage(t.app)]
-    await comeBack(one.visitor)
-    const listed = await one.visitor.follow(await one.visitor.post('/auth/connections'))
+    const [session, other] = [await signInOnPage(t.app), await signInOnPage(t.app)]
+    await comeBack(session.visitor)
+    const listed = await session.visitor.follow(await session.visitor.post('/auth/connections'))
     await other.visitor.get('/auth/connections')
     for (const id of [idOf(listed.body), 'x'])
       expect((await other.visitor.post('/auth/connections/disconnect', { id })).status).toBe(404)

@@ -51,14 +51,14 @@ async function link(call: TestCall, provider: PersonalityName, sub = someone()) 
 
 describe('the identities of a user', () => {
   test('are listed for that user only, without the subject', async () => {
-    const [one, other] = [await signedIn(), await signedIn()]
-    const mine = await one.call('GET', IDENTITY)
+    const [user, other] = [await signedIn(), await signedIn()]
+    const mine = await user.call('GET', IDENTITY)
     expect(mine.body.data).toMatchObject([
-      { provider: 'google', email: `${one.sub}@example.com`, is_email_verified: true },
+      { provider: 'google', email: `${user.sub}@example.com`, is_email_verified: true },
     ])
     expect(mine.body.data[0]).not.toHaveProperty('subject')
     const [{ document_id: id }] = mine.body.data
-    expect((await one.call('GET', `${IDENTITY}/${id}`)).status).toBe(200)
+    expect((await user.call('GET', `${IDENTITY}/${id}`)).status).toBe(200)
     expect((await other.call('GET', `${IDENTITY}/${id}`)).status).toBe(404)
     expect((await other.call('DELETE', `${IDENTITY}/${id}`)).status).toBe(404)
     expect((await t.app.admin('GET', `${IDENTITY}/${id}`)).status).toBe(404)
@@ -91,9 +91,9 @@ describe('connecting a provider', () => {
   })
 
   test('is refused for an identity that another user has', async () => {
-    const [one, other] = [await signedIn(), await signedIn()]
+    const [user, other] = [await signedIn(), await signedIn()]
     const sub = someone()
-    expect((await link(one.call, 'github', sub)).status).toBe(201)
+    expect((await link(user.call, 'github', sub)).status).toBe(201)
     expect((await link(other.call, 'github', sub)).status).toBe(409)
   })
 

@@ -20,7 +20,7 @@ import {
   type WaysIn,
 } from '../user/identity.store.ts'
 
-/** Checks that the caller is a user with a session: a leaked API key must not add a way in. Throws 403. */
+/** Checks that the caller is a user with a session: a leaked API key must not add a sign-in method. Throws 403. */
 export function checkHasSession(caller: Caller): void {
   if (caller.sessionId !== null) return
   throw new Problem(
@@ -52,7 +52,7 @@ export function peekLink(
 /** Reason of a refused connection, for the log and the audit log. */
 export type LinkRefusalReason = 'code_unknown' | 'code_expired' | 'foreign_code' | 'identity_of_another'
 
-/** A connection that was made, or why not. The caller commits both: a code is spent. */
+/** A connected identity, or the refusal. The caller commits both: a code is spent. */
 export type LinkResult = { kind: 'linked'; identity: IdentityRecord } | { kind: 'refused'; reason: LinkRefusalReason }
 
 /**
@@ -111,7 +111,7 @@ function hasOtherWayIn(
 }
 
 /**
- * Disconnects an identity of the caller. Throws 404, and 409 when it is the last way in: a password, a passkey or an
+ * Disconnects an identity of the caller. Throws 404, and 409 for the last sign-in method: a password, a passkey or an
  * identity at a provider that is enabled must remain.
  */
 export async function unlinkIdentity(
@@ -154,7 +154,7 @@ export async function unlinkIdentityOfUser(
   return identity
 }
 
-/** The identity that is to go, of the locked ways in. Pure. Throws 404 and 409. */
+/** The identity to remove, of the locked sign-in methods. Pure. Throws 404 and 409. */
 function chooseUnlinked(engine: Engine, ways: WaysIn, { id, last }: { id: string; last: string }): IdentityRecord {
   const identity = ways.identities.find((identity) => identity.id === id)
   if (!identity) throw notFound('identity')

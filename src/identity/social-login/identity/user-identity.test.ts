@@ -61,10 +61,10 @@ test('of operators who disconnect both providers of a user at once one succeeds;
 })
 
 test('an identity of another user is a 404, and so is no id', async () => {
-  const [one, other] = [await signedIn(), await signedIn()]
-  expect((await unlink(one.id, other.identity.document_id)).status).toBe(404)
+  const [user, other] = [await signedIn(), await signedIn()]
+  expect((await unlink(user.id, other.identity.document_id)).status).toBe(404)
   expect((await unlink(NO_ONE, other.identity.document_id)).status).toBe(404)
-  expect((await unlink(one.id, 'google')).status).toBe(404)
+  expect((await unlink(user.id, 'google')).status).toBe(404)
 })
 
 test('the routes need their permissions, and everything that the user holds', async () => {

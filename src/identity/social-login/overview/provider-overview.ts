@@ -8,7 +8,7 @@ export interface ProviderOverview {
   name: string
   label: string
   isEnabled: boolean
-  /** Whether a managed engine speaks to it, which keeps its credentials. */
+  /** Whether a managed engine connects to it and keeps its credentials. */
   isManaged: boolean
   /** To be registered at the provider. With a managed engine, the address of this service that the engine returns to. */
   callbackUrl: string

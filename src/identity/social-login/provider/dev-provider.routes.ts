@@ -87,7 +87,7 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
         const request = pickRequest(query)
         checkRequest(deps, request)
         const user = SAMPLE_PEOPLE.find(({ id }) => id === query.user)
-        if (!user) throw new Problem('not_found', 'There is no such sample user.')
+        if (!user) throw new Problem('not_found', 'No such sample user.')
         await prepareSampleUser(deps, db, { user, now })
         const location = deps.devProvider.answer(request, user)
         return { kind: 'redirect', status: 303, location, headers: { 'referrer-policy': 'no-referrer' } }

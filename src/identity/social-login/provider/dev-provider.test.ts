@@ -40,8 +40,8 @@ describe('the development provider', () => {
   })
 
   test('registers the new user each time as another one', async () => {
-    const [one, other] = [buildTestBrowser(app), buildTestBrowser(app)]
-    const first = await finish(one, await choose(one, 'new'))
+    const [browser, other] = [buildTestBrowser(app), buildTestBrowser(app)]
+    const first = await finish(browser, await choose(browser, 'new'))
     const second = await finish(other, await choose(other, 'new'))
     expect([first.status, first.body.data.is_new_user, second.body.data.is_new_user]).toEqual([200, true, true])
     expect(first.body.data.user.document_id).not.toBe(second.body.data.user.document_id)

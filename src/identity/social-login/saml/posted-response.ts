@@ -16,7 +16,7 @@ import { answerContextOf, buildCallbackUrl, type FlowDeps } from '../social-logi
 /** Random bytes of the code that the browser brings after its post. */
 const CODE_BYTES = 32
 
-/** A response that proves a person, or why it does not. */
+/** A response that proves a person, or the reason of its refusal. */
 export type JudgedResponse =
   | { kind: 'proven'; connection: ConnectionId; issuer: string; state: string; stateHash: Buffer; proof: SamlProof }
   | { kind: 'refused'; reason: Refusal; detail: string | null }
@@ -24,8 +24,9 @@ export type JudgedResponse =
 const refuse = (reason: Refusal, detail: string | null = null): JudgedResponse => ({ kind: 'refused', reason, detail })
 
 /**
- * Judges the response that a provider had a browser post (docs/contract/saml.md#checks), outside any transaction. The post
- * has no cookie, so that the request alone finds the flow. Throws 404 for a connection that does not exist or is disabled.
+ * Checks the response that a browser posted for a provider (docs/contract/saml.md#checks), outside any transaction. The
+ * post has no cookie, so that the request alone finds the flow. Throws 404 for a connection that does not exist or is
+ * disabled.
  */
 export async function judgeResponse(
   deps: FlowDeps,

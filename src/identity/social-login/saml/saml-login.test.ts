@@ -78,7 +78,7 @@ async function expectRefused(answer: TestAnswer, reason: string): Promise<void> 
   // Equal refusals are one entry.
   const { body } = await t.app.admin('GET', '/api/v3/audit/log?filters=action|eq|login.saml-response&page_size=100')
   const reasons = body.data.map(({ detail }: { detail: { reason?: string } }) => detail.reason ?? '')
-  expect(reasons.filter((one: string) => one.includes(reason))).not.toEqual([])
+  expect(reasons.filter((shown: string) => shown.includes(reason))).not.toEqual([])
 }
 
 describe('a sign-in by SAML', () => {
@@ -112,7 +112,9 @@ describe('a sign-in by SAML', () => {
     expect((await t.app.admin('PATCH', path, { group_roles: [{ group: 'staff', role: viewer }] })).status).toBe(200)
     const answer = await signIn()
     const members = await t.app.admin('GET', `/api/v3/identity/account/${account}/member`)
-    const member = members.body.data.find((one: { user: string }) => one.user === answer.body.data.user.document_id)
+    const member = members.body.data.find(
+      (candidate: { user: string }) => candidate.user === answer.body.data.user.document_id,
+    )
     expect(JSON.stringify(member.roles)).toContain(viewer)
   })
 

@@ -81,7 +81,7 @@ describe('the linking rule', () => {
       nobody,
       { kind: 'refuse', reason: 'email_missing', userId: null },
     ],
-  ])('%s', (_, one, known, decision) => {
-    expect(decideLinking(one, known)).toEqual(decision)
+  ])('%s', (_, identity, known, decision) => {
+    expect(decideLinking(identity, known)).toEqual(decision)
   })
 })

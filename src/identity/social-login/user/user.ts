@@ -12,7 +12,7 @@ export interface UserDeps extends RegistrationDeps {
   random: Random
 }
 
-/** The user of a proven identity, or why there is none. */
+/** The user of a proven identity, or the reason for none. */
 export type ResolvedUser =
   | { kind: 'user'; user: UserRecord; isNewUser: boolean; isNewLink: boolean }
   | { kind: 'refused'; reason: LinkRefusal; userId: UserId | null }

@@ -3,7 +3,7 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { statement } from '../../../postgres/statement/statement.ts'
 import type { RoleId } from '../../access/role.store.ts'
 
-/** Memberships that are read at most: a user of more accounts gets the first ones (`isComplete`). */
+/** Maximum number of memberships that are read: a user of more accounts gets the first ones (`isComplete`). */
 const MEMBERSHIPS_LIMIT = 100
 
 /** A role that a user has, by itself or in an account. */

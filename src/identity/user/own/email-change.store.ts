@@ -4,11 +4,11 @@ import type { Database } from '../../../postgres/statement/database.ts'
 import { changeStatement, closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 import { OF_USER, rolesOfUser, type UserWithRoles } from '../../user-record/user.store.ts'
 
-/** A change of the own address that is to be. */
+/** A new change of the own address. */
 export interface NewEmailChange {
   id: string
   userId: UserId
-  /** The session that asks. */
+  /** The requesting session. */
   session: SessionId
   newEmail: string
   oldEmail: string
@@ -37,17 +37,13 @@ export async function lockForEmailChange(
   return row
 }
 
-const replace = closingStatement<NewEmailChange>(`
+/** Replaces the open change of a locked user, with the last statement of the transaction. */
+export const replaceEmailChange = closingStatement<NewEmailChange>(`
   replaced_email_change as (update email_change set ended_at = $now where "user" = $userId and ended_at is null),
   new_email_change as (
     insert into email_change (document_id, "user", session, new_email, old_email, new_token_hash, old_token_hash,
       expires_at, created_at)
     values ($id, $userId, $session, $newEmail, $oldEmail, $newTokenHash, $oldTokenHash, $expiresAt, $now))`)
-
-/** Replaces the open change of a locked user, with the last statement of the transaction. */
-export async function replaceEmailChange(db: Database, row: NewEmailChange): Promise<void> {
-  await replace(db, row)
-}
 
 /** A change that waits for the confirmation of one address, or of both. */
 export interface OpenEmailChange {
@@ -138,20 +134,13 @@ export async function lockConfirmedChange(
   return row
 }
 
-const confirm = closingStatement<{ id: string; isNew: boolean }>(`
+/** Spends one link of a change, whose user is locked, with the last statement of the transaction. */
+export const confirmEmailChange = closingStatement<{ id: string; isNew: boolean }>(`
   confirmed_email_change as (
     update email_change
     set new_token_hash = case when $isNew then null else new_token_hash end,
       old_token_hash = case when $isNew then old_token_hash else null end
     where document_id = $id)`)
-
-/** Uses up one link of a change, whose user is locked, with the last statement of the transaction. */
-export async function confirmEmailChange(
-  db: Database,
-  { id, isNew }: Pick<ConfirmedEmailChange, 'id' | 'isNew'>,
-): Promise<void> {
-  await confirm(db, { id, isNew })
-}
 
 const end = changeStatement<{ userId: UserId; now: Date }>(
   'update email_change set ended_at = $now where "user" = $userId and ended_at is null and expires_at > $now',

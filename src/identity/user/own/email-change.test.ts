@@ -238,14 +238,14 @@ describe('an address that another user has', () => {
 
   test('goes to one of two users who confirm it at once', async () => {
     const email = `wanted-${count}@example.com`
-    const [one, two] = [await askFor(email), await askFor(email)]
+    const [earlier, later] = [await askFor(email), await askFor(email)]
     const { rows } = await app.database.pool.query(
       'select count(*)::int as mails from kept_mail where recipient = $1',
       [email],
     )
     expect(rows[0].mails).toBe(2)
     const [second, first] = await readMails(app, email)
-    for (const { toOld } of [one, two]) await confirm(toOld)
+    for (const { toOld } of [earlier, later]) await confirm(toOld)
     const answers = await Promise.all([confirm(first!.token), confirm(second!.token)])
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 410])
   })

@@ -93,7 +93,7 @@ export async function cancelEmailChange(
 }
 
 /**
- * Confirms one address of a change by its link, and uses the link up, in the caller's transaction. With the second link
+ * Confirms one address of a change by its link, and spends the link, in the caller's transaction. With the second link
  * the address changes, and counts as verified; every session ends but the one that asked, and what else a change of the
  * address by an administrator ends (docs/contract/sessions.md#what-ends-what). A change to an address that another user
  * has by now ends, as a link that is not valid.
@@ -105,7 +105,7 @@ export async function confirmByLink(
   const change = await lockConfirmedChange(tx, { tokenHash: hashProofToken(token), now })
   if (!change) return { problem: buildLinkInvalid('unknown_used_or_expired') }
   const { userId } = change
-  // Only who reads the mails to the new address learns of it, and not who asked.
+  // Only the reader of mails to the new address learns of it, not the caller.
   if (change.isTaken && (change.isNew || change.isOtherConfirmed)) {
     await endEmailChange(tx, userId, now)
     return { problem: buildLinkInvalid('address_taken'), userId }

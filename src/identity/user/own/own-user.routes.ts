@@ -15,7 +15,7 @@ import {
 } from './own-user.schema.ts'
 import { changeOwnName, deleteOwnUser, loadOwnUser } from './own-user.ts'
 
-/** What a change can set. */
+/** Columns that a change can set. */
 const SETTABLE = ['name'] as const
 
 const OF_OWN = { resource: 'user', accountScope: 'none', access: 'caller' } as const

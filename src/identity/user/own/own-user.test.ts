@@ -160,39 +160,41 @@ describe('the own deletion', () => {
     const { body } = await own.admin('GET', `${IDENTITY}/role?filters=name|eq|administrator`)
     const { call, userId } = await own.signInMember()
     await own.admin('PATCH', `${IDENTITY}/user/${userId}`, { roles: [body.data[0].document_id] })
-    const addresses = await Promise.all([own.admin, call].map(async (one) => (await one('GET', OWN)).body.data.email))
-    const answers = await Promise.all([own.admin, call].map((one, at) => one('DELETE', OWN, { email: addresses[at] })))
+    const addresses = await Promise.all([own.admin, call].map(async (send) => (await send('GET', OWN)).body.data.email))
+    const answers = await Promise.all(
+      [own.admin, call].map((send, at) => send('DELETE', OWN, { email: addresses[at] })),
+    )
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409])
   })
 
   test('is refused to the only administrator of an account, until another one is', async () => {
-    const [one, two] = [await createUser(), await createUser()]
-    const account = await createAccount(one)
-    expect(await remove(one)).toMatchObject({
+    const [first, second] = [await createUser(), await createUser()]
+    const account = await createAccount(first)
+    expect(await remove(first)).toMatchObject({
       status: 409,
       body: { detail: expect.stringContaining('only administrator of the account Acme') },
     })
-    await app.admin('POST', `${IDENTITY}/account/${account}/member`, { user: two.id, roles: [] })
-    expect((await remove(one)).status).toBe(409)
-    await app.admin('PATCH', `${IDENTITY}/account/${account}/member`, { user: two.id, roles: [adminRole] })
-    expect((await remove(one)).status).toBe(200)
-    expect((await remove(two)).status).toBe(409)
+    await app.admin('POST', `${IDENTITY}/account/${account}/member`, { user: second.id, roles: [] })
+    expect((await remove(first)).status).toBe(409)
+    await app.admin('PATCH', `${IDENTITY}/account/${account}/member`, { user: second.id, roles: [adminRole] })
+    expect((await remove(first)).status).toBe(200)
+    expect((await remove(second)).status).toBe(409)
     await app.admin('DELETE', `${IDENTITY}/account/${account}`)
-    expect((await remove(two)).status).toBe(200)
+    expect((await remove(second)).status).toBe(200)
   })
 
   test('a disabled administrator of the account does not count as another one', async () => {
-    const [one, two] = [await createUser(), await createUser()]
-    await createAccount(one, two)
-    await app.admin('POST', `${IDENTITY}/user/${two.id}/disable`)
-    expect((await remove(one)).status).toBe(409)
+    const [first, second] = [await createUser(), await createUser()]
+    await createAccount(first, second)
+    await app.admin('POST', `${IDENTITY}/user/${second.id}/disable`)
+    expect((await remove(first)).status).toBe(409)
   })
 
   test('of the last two administrators of an account at once leaves one', async () => {
     for (let turn = 0; turn < 3; turn += 1) {
-      const [one, two] = [await createUser(), await createUser()]
-      await createAccount(one, two)
-      const statuses = (await Promise.all([remove(one), remove(two)])).map(({ status }) => status)
+      const [first, second] = [await createUser(), await createUser()]
+      await createAccount(first, second)
+      const statuses = (await Promise.all([remove(first), remove(second)])).map(({ status }) => status)
       expect(statuses.toSorted()).toEqual([200, 409])
     }
   })

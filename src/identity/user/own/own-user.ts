@@ -29,7 +29,7 @@ export async function loadOwnUser(db: Database, { caller, now }: { caller: Calle
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/u
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u
 
-/** Checks a name that a user gives itself: others read it beside their own texts. Throws a 422 on `name`. */
+/** Checks a name chosen by its user, which others read beside their own texts. Throws a 422 on `name`. */
 function checkOwnName(name: string): void {
   if (UNSAFE.test(name))
     throw invalidField('name', 'unsafe_character', 'has a control, direction or invisible character. Remove it')

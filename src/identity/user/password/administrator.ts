@@ -24,7 +24,7 @@ function refusePassword(password: string, owner: PasswordOwner): { ok: false; er
 /** Records the change of a user in its transaction. */
 type OnChanged = (tx: Database, id: UserId) => Promise<void>
 
-/** An administrator, or the reason why none was created, with what to do. */
+/** An administrator, or the reason for which none was created, with the remedy. */
 export type AdministratorResult = { ok: true; user: UserWithRoles } | { ok: false; error: string }
 
 /**

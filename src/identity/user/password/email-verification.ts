@@ -45,7 +45,7 @@ export async function requestVerification(
   return 'sent'
 }
 
-/** Verifies the address that a link was sent to, and uses the link up, in the caller's transaction. */
+/** Verifies the address that a link was sent to, and spends the link, in the caller's transaction. */
 export async function verifyByLink(
   tx: Database,
   { token, now }: { token: string; now: Date },

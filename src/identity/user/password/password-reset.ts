@@ -93,7 +93,7 @@ export async function isResetLink(db: Database, { token, now }: { token: string;
   return (await findProvenUser(db, { tokenHash: hashProofToken(token), purpose: 'reset', now })) !== undefined
 }
 
-/** A new password that a link allows, or a link that is not valid. */
+/** A new password for a valid link, or an invalid link. */
 export type PreparedReset = { kind: 'invalid' } | { kind: 'ready'; passwordHash: string }
 
 /**
@@ -112,7 +112,7 @@ export async function prepareReset(
 }
 
 /**
- * Sets the new password of a reset and uses its link up, in the caller's transaction: verifies the address, revokes all
+ * Sets the new password of a reset and spends its link, in the caller's transaction: verifies the address, revokes all
  * sessions and, unless `keepApiKeys`, the API keys, and clears the throttle (docs/contract/sessions.md#reset-by-mail).
  */
 export async function resetByLink(

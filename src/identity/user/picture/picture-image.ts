@@ -14,13 +14,13 @@ const QUALITY = 82
 /** The media type of a stored picture. */
 export const PICTURE_TYPE = 'image/webp'
 
-/** Pixels of an uploaded picture, read in its head: a larger one is refused before it is decoded. */
+/** Maximum number of pixels of an uploaded picture, by its head: a larger one is refused before it is decoded. */
 const PIXELS_LIMIT = 4096 * 4096
 
-/** Pictures that wait in this process; each is short, and one is decoded at a time. */
+/** Maximum number of pictures that wait in this process; each is short, and one is decoded at a time. */
 const WAITING_LIMIT = 16
 
-/** Loaded with the first picture: a service without pictures does not pay for it. */
+/** Loaded with the first picture. */
 const loadLibrary = () => import('@napi-rs/image')
 
 const mutex = buildMutex()
@@ -35,7 +35,7 @@ export async function makePicture(bytes: Buffer): Promise<Buffer> {
   if (bytes.length > PICTURE_LIMIT_BYTES)
     throw refuse('too_large', `is over ${PICTURE_LIMIT_BYTES / 1024} KiB. Shrink it`)
   const pixels = readPixels(bytes)
-  if (!pixels) throw refuse('not_an_image', 'is no PNG, JPEG or WebP')
+  if (!pixels) throw refuse('not_an_image', 'is not a PNG, JPEG or WebP')
   if (pixels > PIXELS_LIMIT) throw refuse('too_many_pixels', 'has over 16 million pixels. Shrink it')
   if (mutex.waiting() >= WAITING_LIMIT)
     throw new Problem('overloaded', 'Too many pictures wait. Try again in a moment.', {
@@ -55,7 +55,7 @@ async function render(bytes: Buffer): Promise<Buffer> {
     const size = { width: PICTURE_SIDE, height: PICTURE_SIDE, fit: ResizeFit.Cover }
     return await new Transformer(bytes).rotate().resize(size).webp(QUALITY)
   } catch {
-    // The library has no classes of errors. Whatever it says, the bytes are the caller's.
+    // The library has no error classes; every error is caused by the bytes of the caller.
     throw refuse('not_an_image', 'cannot be read as an image. Save it again as PNG, JPEG or WebP')
   }
 }

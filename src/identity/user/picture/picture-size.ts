@@ -1,4 +1,4 @@
-/** Scans of a JPEG at most. Each is a pass over all pixels; a progressive photograph has about ten, its thumbnail too. */
+/** Maximum number of scans of a JPEG. Each is a pass over all pixels; a progressive photograph has about ten. */
 const SCANS_LIMIT = 40
 
 const ascii = (text: string) => Buffer.from(text, 'latin1')
@@ -64,7 +64,7 @@ function readWebp(bytes: Buffer): number | undefined {
   return sizes.length === 0 ? undefined : Math.max(...sizes)
 }
 
-/** What `read` finds at the data of each chunk with this name. */
+/** Results of `read` at the data of each chunk with this name. */
 function readChunks(bytes: Buffer, name: string, read: (at: number) => number): number[] {
   const sizes = []
   for (let at = bytes.indexOf(name, 12, 'latin1'); at >= 0; at = bytes.indexOf(name, at + 4, 'latin1'))

@@ -2,18 +2,11 @@ import type { UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
 
-const put = closingStatement<{ userId: UserId; key: string; content: Buffer; now: Date }>(`
+/** Replaces the picture of a locked user, with the last statement of the transaction. */
+export const putPicture = closingStatement<{ userId: UserId; key: string; content: Buffer; now: Date }>(`
   kept_picture as (
     insert into user_picture ("user", key, content, created_at) values ($userId, $key, $content, $now)
     on conflict ("user") do update set key = excluded.key, content = excluded.content, created_at = excluded.created_at)`)
-
-/** Replaces the picture of a locked user, with the last statement of the transaction. */
-export async function putPicture(
-  db: Database,
-  row: { userId: UserId; key: string; content: Buffer; now: Date },
-): Promise<void> {
-  await put(db, row)
-}
 
 const remove = closingStatement<{ userId: UserId }>(
   'removed_picture as (delete from user_picture where "user" = $userId)',

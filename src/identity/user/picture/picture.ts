@@ -18,7 +18,7 @@ export interface PictureDeps {
 /** The path of a picture, before its key. */
 export const PICTURE_PATH = '/api/v3/auth/picture'
 
-/** Bytes of the key of a picture: nobody guesses its address. */
+/** Bytes of the key of a picture, so that its address cannot be guessed. */
 const KEY_BYTES = 16
 
 /**
@@ -28,7 +28,7 @@ const KEY_BYTES = 16
 export async function preparePicture(caller: Caller, image: string): Promise<Buffer> {
   readOwnSession(caller)
   const bytes = Buffer.from(image, 'base64')
-  // Node leaves out what is no base64.
+  // Node drops characters outside base64.
   if (bytes.toString('base64url') !== image.replace(/[=]+$/, '').replaceAll('+', '-').replaceAll('/', '_'))
     throw invalidField('image', 'not_base64', 'is not base64')
   return makePicture(bytes)

@@ -98,10 +98,10 @@ describe('a link', () => {
   })
 
   test('is used up with all others of its purpose, of its user alone', async () => {
-    const [one, two] = [await insert(), await insert()]
+    const [first, second] = [await insert(), await insert()]
     const [verify, foreign] = [await insert({ purpose: 'verification' }), await insert({ of: other })]
     await write((tx) => deleteProofTokens(tx, user, 'reset'))
-    expect([await find(one), await find(two)]).toEqual([undefined, undefined])
+    expect([await find(first), await find(second)]).toEqual([undefined, undefined])
     expect([await find(verify, 'verification'), await find(foreign)]).toMatchObject([
       { userId: user },
       { userId: other },

@@ -15,18 +15,14 @@ interface NewProofToken {
   now: Date
 }
 
-const insert = closingStatement<NewProofToken>(`
+/**
+ * Inserts a token, with the last statement of the transaction. Without a user the same statement inserts nothing, so that both take the same time.
+ */
+export const insertProofToken = closingStatement<NewProofToken>(`
   new_proof as (
     insert into proof_token (token_hash, purpose, "user", email, expires_at, created_at)
     select $tokenHash::bytea, $purpose::text, $userId::uuid, $email::text, $expiresAt::timestamptz, $now::timestamptz
     where $userId::uuid is not null)`)
-
-/**
- * Inserts a token, with the last statement of the transaction. Without a user the same statement inserts nothing, so that both take the same time.
- */
-export async function insertProofToken(db: Database, row: NewProofToken): Promise<void> {
-  await insert(db, row)
-}
 
 /** The user of a requested mail. */
 export interface ProofCandidate {

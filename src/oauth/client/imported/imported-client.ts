@@ -4,11 +4,11 @@ import { closingStatement, statement } from '../../../postgres/statement/stateme
 import { type ClientId, type ClientRecord, insertClient } from '../client.store.ts'
 import { type ClientSettings, checkSettings } from '../client.ts'
 
-/** A client of another system, as it is to be here (docs/contract/oauth.md#imported-clients). */
+/** A client of another system to register here (docs/contract/oauth.md#imported-clients). */
 export interface ImportedClient {
   id: ClientId
   settings: ClientSettings
-  /** SHA-256 of its secrets; none of a public client, and where the source does not tell. */
+  /** SHA-256 of its secrets; none for a public client, and if the source does not export them. */
   secrets: readonly { hash: Buffer; expiresAt: Date | null }[]
 }
 
@@ -34,7 +34,7 @@ const insertSecrets = closingStatement<{
     from unnest($ids::uuid[], $hashes::text[], $expiries::timestamptz[]) x (id, hash, expires_at))`)
 
 /**
- * Registers a client with the secrets that it has, in the caller's transaction. False for one of an earlier import. Throws a
+ * Registers a client with its secrets, in the caller's transaction. False for one of an earlier import. Throws a
  * 422 for settings that this service refuses.
  */
 export async function importClient(

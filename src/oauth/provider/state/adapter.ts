@@ -36,12 +36,12 @@ export interface StateDeps {
   keyring: Keyring
   /** The clock of the machine, which the provider itself reads. */
   machineClock: Clock
-  /** `RATE_LIMIT_STRICT_PER_MINUTE`: what strangers may have pending follows it. */
+  /** `RATE_LIMIT_STRICT_PER_MINUTE`, from which the limits of strangers' rows follow. */
   strictPerMinute: number
   refresh: RefreshRules
   /** The client with this id as the provider reads it. */
   findClient: (id: string) => Promise<AdapterPayload | undefined>
-  /** The payload of this client that the process keeps and may use now: the same object until the client changes. */
+  /** The valid cached payload of this client: the same object until the client changes. */
   findKeptClient: (id: string) => AdapterPayload | undefined
 }
 
@@ -86,7 +86,7 @@ function buildStateAdapter(deps: StateDeps, model: string): Adapter {
     },
     find: async (id) => {
       const jwt = model === 'AccessToken' || model === 'RefreshToken' ? readJwtTokenId(revealJwt(id)) : undefined
-      // Introspection and revocation look a token up in both models; a refresh token is no JWT.
+      // Introspection and revocation look a token up in both models; a refresh token is not a JWT.
       if (jwt && model === 'RefreshToken') return undefined
       const key = jwt?.jti ?? id
       const found = await readRow(deps, keyOf(key), Provider.ctx)
@@ -202,7 +202,7 @@ async function consumeOnce(deps: StateDeps, model: string, id: string): Promise<
   throw new errors.InvalidGrant('it was used before')
 }
 
-/** Clients come from our own table; a dynamic registration writes into it. */
+/** Clients come from a table of the service; a dynamic registration writes into it. */
 function buildClientAdapter(deps: StateDeps): Adapter {
   const { db, machineClock, findClient } = deps
   const nothing = async () => undefined

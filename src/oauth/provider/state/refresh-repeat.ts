@@ -7,13 +7,13 @@ import { thumbprint } from '../../signing-key/signing-key.ts'
 import { findRequestState } from './request-state.ts'
 import { type FoundState, findRefreshAnswer } from './state.store.ts'
 
-/** The rules for a refresh token that is used again. */
+/** The rules for a reused refresh token. */
 export interface RefreshRules {
   /** Time in which the same client gets the first answer again. 0: never, every reuse revokes the family. */
   repeatMs: number
 }
 
-/** A repeat that was in time is answered, also when it is read a moment later. */
+/** Grace for a repeat in time that is read a moment later. */
 const MARGIN_MS = 3_000
 
 /** Marks a request as the repeat of a redemption. */
@@ -23,8 +23,8 @@ export function markRepeat(ctx: KoaContextWithOIDC, idHash: Buffer): void {
 }
 
 /**
- * A hash of who redeems a refresh token. A confidential client has proved itself by its secret, and a bound one by its
- * DPoP key; of any other client the network address has to be the same.
+ * A hash of the client that redeems a refresh token. A confidential client has proved itself by its secret, and a bound
+ * one by its DPoP key; of any other client the network address has to be the same.
  */
 export function bindRefresh(ctx: KoaContextWithOIDC): Buffer {
   const client = ctx.oidc.client

@@ -13,9 +13,9 @@ export interface BrowserUser {
   authTime: Date
 }
 
-/** A row to write, with what it rests on. */
+/** A row to write, with the rows that it depends on. */
 export interface BatchRow extends StateRow {
-  /** The family that must live; null for a family itself and for what belongs to none. */
+  /** The family that must exist; null for a family itself and for rows without one. */
   tokenFamilyHash: Buffer | null
 }
 
@@ -26,7 +26,7 @@ export interface SpentState {
   consumedBy: Buffer | null
 }
 
-/** The browser of an authorization, for the statement that reads what belongs to it. */
+/** The browser of an authorization, for the statement that reads its rows. */
 export interface ExpectedBrowser {
   userId: UserId
   sessionId: SessionId
@@ -34,12 +34,12 @@ export interface ExpectedBrowser {
 }
 
 /**
- * All that the service keeps of one request to the provider: what it has read of the state, what it will write, and what
- * its answer waits for. A read and the writes are one statement each: the provider asks for the rows one by one, and knows
- * nothing of the others that it will ask for.
+ * State of one request to the provider: the rows that it has read, the rows to write, and the reactions that its answer
+ * waits for. A read and the writes are one statement each, although the provider asks for the rows one by one and does
+ * not announce the next ones.
  */
 export interface RequestState {
-  /** The rows by `keyOf`; undefined for a row that is not there. */
+  /** The rows by `keyOf`; undefined for a missing row. */
   rows: Map<string, Promise<FoundState | undefined>>
   /** The sessions of the provider by their `uid`. */
   sessions: Map<string, FoundState | undefined>
@@ -136,7 +136,7 @@ export function findKnownRow(
   return findBegunState(ctx)?.rows.get(keyOf(key.model, key.idHash))
 }
 
-/** Forgets a row that is deleted. */
+/** Removes a deleted row. */
 export function forgetRow(ctx: KoaContextWithOIDC | undefined, key: { model: string; idHash: Buffer }): void {
   const state = findRequestState(ctx)
   state?.writes.delete(keyOf(key.model, key.idHash))

@@ -71,7 +71,7 @@ export async function loadTokens(
   }))
 }
 
-/** How a user signed in. */
+/** Way and time of a sign-in. */
 const signIn = defineRecord('session', ['amr', 'acr', 'auth_time'])
 
 /** A grant, beside the columns of a user. */
@@ -89,7 +89,7 @@ type BrowserRow = { session: Payload | null; tokenFamily: Payload | null } & Joi
 export interface LoadedBrowser {
   /** The session of the provider in this browser. */
   session: FoundState | undefined
-  /** How the user signed in; undefined when the session of the browser has ended. */
+  /** Sign-in of the user; undefined when the session of the browser has ended. */
   signIn: RecordOf<typeof signIn> | undefined
   user: UserClaims | undefined
   /** Grant of the user to the client, and its token family in this browser. */

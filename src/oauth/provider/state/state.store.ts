@@ -182,7 +182,7 @@ const clearAnswers = changeStatement<{ before: Date; limit: number }>(`
   ) old
   where s.model = old.model and s.id_hash = old.id_hash`)
 
-/** Clears answers of redemptions before `before`. Returns how many. */
+/** Clears answers of redemptions before `before`. Returns their number. */
 export async function clearOldAnswers(db: Database, before: Date, limit: number): Promise<number> {
   return clearAnswers(db, { before, limit })
 }
@@ -195,7 +195,7 @@ const deleteExpired = changeStatement<{ before: Date; limit: number }>(`
   ) old
   where s.model = old.model and s.id_hash = old.id_hash`)
 
-/** Deletes rows that expired before `before`. Returns how many. */
+/** Deletes rows that expired before `before`. Returns their number. */
 export async function deleteExpiredState(db: Database, before: Date, limit: number): Promise<number> {
   return deleteExpired(db, { before, limit })
 }

@@ -2,7 +2,7 @@ import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { changeStatement } from '../../../postgres/statement/statement.ts'
 
-/** A place that a row of a stranger takes until it expires. */
+/** The slot of a stranger's row until its expiry. */
 export interface StrangerPlace {
   id: Buffer
   kind: string
@@ -38,7 +38,7 @@ const removeExpired = changeStatement<{ before: Date; limit: number }>(`
   delete from stranger_row where id = any(array(
     select id from stranger_row where expires_at < $before order by expires_at limit $limit for update skip locked))`)
 
-/** Deletes up to `limit` places that expired before `before`. Returns their number. For maintenance. */
+/** Deletes up to `limit` slots that expired before `before`. Returns their number. For maintenance. */
 export async function deleteExpiredStrangers(db: Database, before: Date, limit: number): Promise<number> {
   return removeExpired(db, { before, limit })
 }

@@ -17,8 +17,8 @@ export interface TokenFamilyDeps extends ReadDeps {
   random: Random
   apiResource: string
   /**
-   * Writes what a first-party client is allowed without a question, with its event and its audit entry. Undefined when the
-   * client was deleted, or the user disabled, meanwhile.
+   * Writes the grant of a first-party client without a question, with its event and its audit entry. Undefined when the
+   * client has been deleted, or the user disabled.
    */
   keepSilentGrant: (row: Parameters<typeof widenGrant>[1], facts: RevocationFacts) => Promise<GrantRecord | undefined>
 }

@@ -31,7 +31,7 @@ export function closeConnection(connection: Connection, name: CloseName): void {
   connection.isClosing = true
   const { code, reason } = CLOSE_REASONS[name]
   connection.webSocket.close(code, reason)
-  // Not before what runs now has ended, such as a fan-out; and not when the client answers, which it may never do.
+  // After the running work, such as a fan-out; and not at the answer of the client, which may never come.
   setImmediate(connection.release)
 }
 

@@ -38,7 +38,7 @@ export function wasTerminated({ application, openedAtMs }: Connection, user: str
   return terminatedAtMs !== undefined && openedAtMs <= terminatedAtMs
 }
 
-/** Forgets what ended earlier. */
+/** Removes older revocations. */
 export function forgetRevocations({ revocations }: Application, nowMs: number): void {
   for (const kept of [revocations.withdrawals, revocations.terminations])
     for (const [key, atMs] of kept) if (nowMs - atMs >= REMEMBERED_MS) kept.delete(key)

@@ -10,7 +10,7 @@ import type { RealtimeApp } from '../frame/signature.ts'
 import type { CachedEvent, ChannelCache } from './channel-cache.ts'
 import type { ChannelRegistry, ChannelShare } from './channel-registry.ts'
 
-/** Whose access to what. */
+/** An access of a user. */
 export interface ChannelAccess {
   channel: string
   user: string
@@ -88,7 +88,7 @@ export interface Connection {
   /** Ends its subscriptions. */
   release: () => void
   isAuthorized: boolean
-  /** Whether it is closing: nothing is sent or read any more. */
+  /** Whether it is closing: nothing more is sent or read. */
   isClosing: boolean
   openedAtMs: number
   lastSeenAtMs: number
@@ -127,7 +127,7 @@ export interface PublishedEvent {
 
 /** A publish of this or another process, for the inspector. */
 export interface RecentPublish {
-  /** When this process delivered it. */
+  /** Time at which this process delivered it. */
   at: Date
   event: string
   channels: readonly string[]
@@ -174,10 +174,10 @@ export interface RealtimeContext {
   relay: Relay
 }
 
-/** The way to the other processes. */
+/** Connection to the other processes. */
 export interface Relay {
   /** Resolves when the other processes can read the message; at once where there are none. */
   send(message: FleetMessage): Promise<void>
-  /** Notes that the subscriptions of this process in a channel changed, and those of a member. */
+  /** Records a change of the subscriptions of this process in a channel, and of those of a member. */
   markChanged(application: Application, channel: string, userId?: string): void
 }

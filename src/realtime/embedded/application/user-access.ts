@@ -51,8 +51,8 @@ export function withdrawHere(context: RealtimeContext, application: Application,
 }
 
 /**
- * Notes for whom a subscription of a socket was authorized, and permits it again after a withdrawal, except right after it: the
- * permission may have been decided before.
+ * Records for whom a subscription of a socket was authorized, and permits it again after a withdrawal, except right
+ * after it: the permission may have been decided before.
  */
 export function permitHere(
   context: RealtimeContext,
@@ -86,7 +86,7 @@ function observePermission(
   context.observe({ app: app.id, kind: 'permitted', user, ...(token && { token: token.name }) })
 }
 
-/** Notes the token of a permission. A session serves as long as the latest of its JWTs. */
+/** Records the token of a permission. A session is valid as long as the latest of its JWTs. */
 function holdToken(connection: Connection, channel: string, { name, user, endsAtMs }: PermittedToken): void {
   const { tokens } = connection.application
   const entry = tokens.get(name) ?? { name, user, endsAtMs, connections: new Set() }

@@ -11,7 +11,7 @@ import { CLIENT_EVENT_RATE_CODE, UNAUTHORIZED_CODE } from '../frame/close-reason
 import { PONG_TEXT, writeError, writeSignedIn } from '../frame/server-frame.ts'
 import { buildSigninText, classifyToken } from '../frame/signature.ts'
 
-/** Notes a sign of life of a client, and counts it: false when the connection is closed or has sent too much. */
+/** Records a sign of life of a client, and counts it: false when the connection is closed or has sent too much. */
 export function admit(context: RealtimeContext, connection: Connection): boolean {
   if (connection.isClosing) return false
   const nowMs = context.clock.now()

@@ -13,7 +13,7 @@ import { makeSocketId } from '../frame/socket-id.ts'
 import { admit, serveMessage } from './client-session.ts'
 import { decideHandshake } from './handshake.ts'
 
-/** A client that does not answer a close is ended after this. */
+/** Timeout for a client's answer to a close. */
 const CLOSE_LIMIT_MS = 5_000
 
 /** Dependencies of the door. */

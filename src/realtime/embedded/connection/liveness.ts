@@ -8,7 +8,7 @@ const CLIENT_FIRST_MS = 10_000
 /** Action that is due for a connection. */
 export type LivenessVerdict = 'nothing' | 'ping' | CloseName
 
-/** Decides by the last sign of life of a connection what is due. Pure. */
+/** Decides the due action by the last sign of life of a connection. Pure. */
 export function decideLiveness(
   connection: Pick<Connection, 'lastSeenAtMs' | 'pingedAtMs' | 'openedAtMs' | 'isAuthorized'>,
   limits: RealtimeLimits,

@@ -1,9 +1,14 @@
 import type { OtherProcess } from './fleet.store.ts'
 
-/** Looks without a lock after which a process has ended: one may fall between two of its connections. */
+/**
+ * Number of checks without its lock after which a process has ended: one check may fall between two of its connections.
+ */
 const LOOKS_WITHOUT_LOCK = 2
 
-/** Looks without a sign of life after which a process has ended, although the database still sees its connection. */
+/**
+ * Number of checks without a sign of life after which a process has ended, although the database still sees its
+ * connection.
+ */
 const LOOKS_WITHOUT_BEAT = 15
 
 /**
@@ -12,7 +17,7 @@ const LOOKS_WITHOUT_BEAT = 15
  */
 const LOOKS_UNTIL_GIVEN_UP = 60
 
-/** Another process, as this one knows it. */
+/** State of another process. */
 export interface Peer {
   /** The number of its last message that was handled; undefined before the first. */
   last: number | undefined
@@ -21,7 +26,7 @@ export interface Peer {
   looksWithoutLock: number
 }
 
-/** The other processes that live, as far as this one knows. */
+/** The other live processes. */
 export interface PeerList {
   size(): number
   /** Whether a message is needed: there are other processes, or one recently silent may return. */

@@ -10,7 +10,7 @@ export interface FleetSync extends Relay {
   onMessage(process: string, message: FleetMessage): void
   onPeer(process: string): void
   onPeerGone(process: string): void
-  /** Sends what could not be sent before. */
+  /** Sends the messages that could not be sent before. */
   onBeat(): void
 }
 

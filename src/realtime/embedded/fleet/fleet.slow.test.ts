@@ -28,110 +28,110 @@ const channelOf = (realtime: TestRealtime, name: string) =>
 
 /** Two processes that know each other. */
 async function startTwo() {
-  const [one, two] = [await start(), await start()]
-  const probe = await two.open()
+  const [first, second] = [await start(), await start()]
+  const probe = await second.open()
   await probe.subscribe('probe')
-  await waitFor('the two to know each other', () => channelOf(one, 'probe')?.connections === 1)
-  return { one, two, probe }
+  await waitFor('the two to know each other', () => channelOf(first, 'probe')?.connections === 1)
+  return { first, second, probe }
 }
 
 const statement = (text: string) => database.pool.query(text)
 
 describe('several processes', () => {
   test('deliver events of each other, small and large, in the order of their publisher', async () => {
-    const { one, two } = await startTwo()
-    const reader = await two.open()
+    const { first, second } = await startTwo()
+    const reader = await second.open()
     await reader.subscribe('private-a')
     for (let n = 0; n < 30; n += 1)
-      await one.sdk.trigger('private-a', 'e', { n, text: (n % 3 === 0 ? '€' : '').repeat(3_000) })
+      await first.sdk.trigger('private-a', 'e', { n, text: (n % 3 === 0 ? '€' : '').repeat(3_000) })
     await waitFor('all events', () => reader.frames.filter(({ event }) => event === 'e').length === 30)
     const numbers = reader.frames.filter(({ event }) => event === 'e').map(({ data }) => data.n)
     expect(numbers).toEqual(Array.from({ length: 30 }, (_, n) => n))
   })
 
   test('deliver client events of each other, and not to the excluded socket', async () => {
-    const { one, two } = await startTwo()
-    const [from, to] = [await one.open(), await two.open()]
+    const { first, second } = await startTwo()
+    const [from, to] = [await first.open(), await second.open()]
     await from.subscribe('presence-talk', { user_id: 'ann' })
     await to.subscribe('presence-talk', { user_id: 'bob' })
     from.send({ event: 'client-hello', channel: 'presence-talk', data: { n: 1 } })
     expect(await to.waitFor('client-hello')).toMatchObject({ data: { n: 1 }, user_id: 'ann' })
-    await one.sdk.trigger('presence-talk', 'excluded', 1, { socket_id: to.socketId })
-    await one.sdk.trigger('presence-talk', 'last', 1)
+    await first.sdk.trigger('presence-talk', 'excluded', 1, { socket_id: to.socketId })
+    await first.sdk.trigger('presence-talk', 'last', 1)
     await to.waitFor('last')
     expect(to.frames.some(({ event }) => event === 'excluded')).toBe(false)
   })
 
   test('count subscribers and members together, and report each member once', async () => {
-    const { one, two } = await startTwo()
-    const ann = await one.open()
+    const { first, second } = await startTwo()
+    const ann = await first.open()
     await ann.subscribe('presence-room', { user_id: 'ann' })
-    await waitFor('ann in the other process', () => channelOf(two, 'presence-room')?.members === 1)
-    const bob = await two.open()
+    await waitFor('ann in the other process', () => channelOf(second, 'presence-room')?.members === 1)
+    const bob = await second.open()
     const greeting = await bob.subscribe('presence-room', { user_id: 'bob', user_info: { n: 1 } })
     expect(greeting.data.presence).toMatchObject({ ids: ['ann', 'bob'], count: 2 })
     expect((await ann.waitFor('pusher_internal:member_added')).data).toEqual({ user_id: 'bob', user_info: { n: 1 } })
-    const again = await one.open()
+    const again = await first.open()
     await again.subscribe('presence-room', { user_id: 'bob' })
-    await waitFor('three connections', () => channelOf(two, 'presence-room')?.connections === 3)
-    expect(channelOf(one, 'presence-room')).toEqual({ name: 'presence-room', connections: 3, members: 2 })
+    await waitFor('three connections', () => channelOf(second, 'presence-room')?.connections === 3)
+    expect(channelOf(first, 'presence-room')).toEqual({ name: 'presence-room', connections: 3, members: 2 })
     bob.webSocket.close()
-    await waitFor('two connections', () => channelOf(one, 'presence-room')?.connections === 2)
+    await waitFor('two connections', () => channelOf(first, 'presence-room')?.connections === 2)
     again.webSocket.close()
     await ann.waitFor('pusher_internal:member_removed')
     expect(ann.frames.filter(({ event }) => event.includes('member_'))).toHaveLength(2)
   })
 
   test('tell a new process of their channels, members and cached events', async () => {
-    const one = await start()
-    const ann = await one.open()
+    const first = await start()
+    const ann = await first.open()
     await ann.subscribe('presence-room', { user_id: '__proto__' })
-    await one.sdk.trigger('cache-rates', 'rate', { eur: 1 })
-    const two = await start()
-    await waitFor('the state', () => channelOf(two, 'presence-room')?.members === 1)
-    const reader = await two.open()
+    await first.sdk.trigger('cache-rates', 'rate', { eur: 1 })
+    const second = await start()
+    await waitFor('the state', () => channelOf(second, 'presence-room')?.members === 1)
+    const reader = await second.open()
     await reader.subscribe('cache-rates')
     expect((await reader.waitFor('rate')).data).toEqual({ eur: 1 })
   })
 
   test('end subscriptions and connections of a user everywhere', async () => {
-    const { one, two } = await startTwo()
-    const connection = await two.open()
+    const { first, second } = await startTwo()
+    const connection = await second.open()
     const access = { app: 'app-1', channel: 'private-a', user: 'u' }
-    await one.server.notePermission({ ...access, socketId: connection.socketId })
+    await first.server.notePermission({ ...access, socketId: connection.socketId })
     await connection.subscribe('private-a')
     // The permission was sent before the withdrawal, and arrives before it.
-    await one.server.disconnectSubscription(access)
+    await first.server.disconnectSubscription(access)
     await connection.waitFor('pusher:subscription_error', 'private-a')
-    await one.server.terminateUser({ app: 'app-1', user: 'u' })
+    await first.server.terminateUser({ app: 'app-1', user: 'u' })
     expect((await connection.closed).code).toBe(4009)
   })
 
   test('forget a process that stops at once, with its members', async () => {
-    const { one, two } = await startTwo()
-    const [ann, bob] = [await one.open(), await two.open()]
+    const { first, second } = await startTwo()
+    const [ann, bob] = [await first.open(), await second.open()]
     await bob.subscribe('presence-room', { user_id: 'bob' })
-    await waitFor('bob in the other process', () => channelOf(one, 'presence-room')?.members === 1)
+    await waitFor('bob in the other process', () => channelOf(first, 'presence-room')?.members === 1)
     await ann.subscribe('presence-room', { user_id: 'ann' })
-    await two.server.stop()
+    await second.server.stop()
     await ann.waitFor('pusher_internal:member_removed')
-    await waitFor('its channels to be empty', () => channelOf(one, 'probe') === undefined)
+    await waitFor('its channels to be empty', () => channelOf(first, 'probe') === undefined)
   })
 })
 
 describe('a process that falls silent', () => {
   test('is forgotten after some looks, and counted again when it returns', async () => {
     const clock = buildManualClock(Date.now())
-    const one = await start(clock)
+    const first = await start(clock)
     const silent = await start(buildManualClock(Date.now()))
-    const [ann, bob] = [await one.open(), await silent.open()]
+    const [ann, bob] = [await first.open(), await silent.open()]
     await bob.subscribe('presence-room', { user_id: 'bob' })
-    await waitFor('bob in the other process', () => channelOf(one, 'presence-room')?.members === 1)
+    await waitFor('bob in the other process', () => channelOf(first, 'presence-room')?.members === 1)
     await ann.subscribe('presence-room', { user_id: 'ann' })
-    await lookUntil(clock, () => channelOf(one, 'presence-room')?.members === 1)
+    await lookUntil(clock, () => channelOf(first, 'presence-room')?.members === 1)
     await ann.waitFor('pusher_internal:member_removed')
     silent.clock.advance(1_000)
-    await lookUntil(clock, () => channelOf(one, 'presence-room')?.members === 2)
+    await lookUntil(clock, () => channelOf(first, 'presence-room')?.members === 2)
     await ann.waitFor('pusher_internal:member_added')
   })
 })
@@ -148,34 +148,34 @@ async function lookUntil(clock: ManualClock, condition: () => boolean): Promise<
 
 describe('a lost connection to the database', () => {
   test('loses no event: what was missed is read from the table', async () => {
-    const { one, two, probe } = await startTwo()
+    const { first, second, probe } = await startTwo()
     const listeners = await statement(
       `select pid from pg_stat_activity where datname = current_database() and application_name = 'signalbox realtime'`,
     )
     expect(listeners.rows).toHaveLength(2)
     for (const { pid } of listeners.rows) await statement(`select pg_terminate_backend(${pid}, 5000)`)
-    await one.sdk.trigger('probe', 'missed', { n: 1 })
+    await first.sdk.trigger('probe', 'missed', { n: 1 })
     await waitFor('the event', () => {
       // The pause before a new connection.
-      two.clock.advance(250)
-      one.clock.advance(250)
+      second.clock.advance(250)
+      first.clock.advance(250)
       return probe.frames.some(({ event }) => event === 'missed')
     })
-    await one.sdk.trigger('probe', 'later', { n: 2 })
+    await first.sdk.trigger('probe', 'later', { n: 2 })
     await probe.waitFor('later')
     expect(probe.frames.filter(({ event }) => event === 'missed')).toHaveLength(1)
   })
 
   test('loses no event when it lasts so long that the others take the process for ended', async () => {
-    const { one, probe, two } = await startTwo()
+    const { first, probe, second } = await startTwo()
     await statement(
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity
        where datname = current_database() and application_name = 'signalbox realtime'`,
     )
     // The second one does not connect again, because its time stands still.
-    await lookUntil(one.clock, () => channelOf(one, 'probe') === undefined)
-    await one.sdk.trigger('probe', 'missed', { n: 1 })
-    two.clock.advance(250)
+    await lookUntil(first.clock, () => channelOf(first, 'probe') === undefined)
+    await first.sdk.trigger('probe', 'missed', { n: 1 })
+    second.clock.advance(250)
     expect((await probe.waitFor('missed')).data).toEqual({ n: 1 })
   })
 
@@ -186,40 +186,40 @@ describe('a lost connection to the database', () => {
       applicationName: 'own',
       onError: () => {},
     })
-    const one = await startTestRealtime(database, { db: own.db })
-    started.push(one)
-    const { two } = { two: await start() }
-    const [near, far] = [await one.open(), await two.open()]
+    const first = await startTestRealtime(database, { db: own.db })
+    started.push(first)
+    const { second } = { second: await start() }
+    const [near, far] = [await first.open(), await second.open()]
     await near.subscribe('private-a')
     await far.subscribe('private-a')
-    await waitFor('the two to know each other', () => channelOf(one, 'private-a')?.connections === 2)
+    await waitFor('the two to know each other', () => channelOf(first, 'private-a')?.connections === 2)
     await statement('alter table realtime_relay rename to elsewhere')
-    await expect(one.sdk.trigger('private-a', 'e', 1)).rejects.toMatchObject({ status: 503 })
+    await expect(first.sdk.trigger('private-a', 'e', 1)).rejects.toMatchObject({ status: 503 })
     await statement('alter table elsewhere rename to realtime_relay')
-    await one.sdk.trigger('private-a', 'e', 1)
+    await first.sdk.trigger('private-a', 'e', 1)
     await Promise.all([near.waitFor('e'), far.waitFor('e')])
     for (const { frames } of [near, far]) expect(frames.filter(({ event }) => event === 'e')).toHaveLength(1)
-    await one.server.stop()
+    await first.server.stop()
     await own.close()
   })
 })
 
 describe('the tables', () => {
   test('keep messages for a minute, and only while there are other processes', async () => {
-    const { one, two } = await startTwo()
-    await one.sdk.trigger('probe', 'kept', 1)
+    const { first, second } = await startTwo()
+    await first.sdk.trigger('probe', 'kept', 1)
     const count = async () => (await statement('select count(*)::int as n from realtime_relay')).rows[0].n
     expect(await count()).toBeGreaterThan(0)
     // Only the clock of the first: the second one falls silent meanwhile.
     await waitFor('empty tables', async () => {
-      one.clock.advance(5_000)
-      two.clock.advance(5_000)
+      first.clock.advance(5_000)
+      second.clock.advance(5_000)
       return (await count()) === 0
     })
-    await two.server.stop()
+    await second.server.stop()
     await waitFor('a publish that is not kept', async () => {
       const before = await count()
-      await one.sdk.trigger('probe', 'unkept', 1)
+      await first.sdk.trigger('probe', 'unkept', 1)
       return (await count()) === before
     })
     const { rows } = await statement('select id from realtime_process')

@@ -40,17 +40,13 @@ export async function sendMessages(
   await send(db, { ...from, numbers, payloads, notes: messages.map((message) => message.note) })
 }
 
-const read = statement<{ number: number; payload: string }, { process: string; after: number; upTo: number }>(`
+/** The messages of a process after one number, up to another. */
+export const readMessages = statement<
+  { number: number; payload: string },
+  { process: string; after: number; upTo: number }
+>(`
   select number, payload from realtime_relay where process = $process and number > $after and number <= $upTo
   order by number`)
-
-/** The messages of a process after one number, up to another. */
-export function readMessages(
-  db: Database,
-  range: { process: string; after: number; upTo: number },
-): Promise<{ number: number; payload: string }[]> {
-  return read(db, range)
-}
 
 /** Another process, as the database knows it. */
 export interface OtherProcess {
@@ -87,11 +83,7 @@ export async function removeProcess(db: Database, process: string): Promise<void
   await remove(db, { process })
 }
 
-const sweep = statement<never, { messages: Date; processes: Date }>(`
+/** Deletes old messages, and processes that ended without an announcement. */
+export const sweepFleet = statement<never, { messages: Date; processes: Date }>(`
   with messages as (delete from realtime_relay where created_at < $messages)
   delete from realtime_process where seen_at < $processes`)
-
-/** Deletes old messages, and processes that ended without saying so. */
-export async function sweepFleet(db: Database, before: { messages: Date; processes: Date }): Promise<void> {
-  await sweep(db, before)
-}

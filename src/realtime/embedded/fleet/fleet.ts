@@ -20,7 +20,7 @@ import { buildPeerList, type Peer } from './fleet-peers.ts'
 /** Interval of the heartbeat of a process, and of its read of the others. */
 const BEAT_MS = 1_000
 
-/** Every so many beats, old rows are deleted. */
+/** Number of heartbeats between deletions of old rows. */
 const SWEEP_EVERY_BEATS = 20
 
 /** Retention of messages for processes that missed them, and of rows of ended processes. */
@@ -60,11 +60,11 @@ export interface FleetOptions {
   logger: Logger
   /** Runs for each message of another process, in the order of that process. */
   onMessage: (process: string, message: FleetMessage) => void
-  /** Runs for a process that this one did not know. */
+  /** Runs for a new process. */
   onPeer: (process: string) => void
   /** Runs for a process that ended. */
   onPeerGone: (process: string) => void
-  /** Runs when the database has answered a look for others. */
+  /** Runs when the database has answered a check for others. */
   onBeat: () => void
 }
 

@@ -48,11 +48,6 @@ export function parseChannelName(name: unknown): ChannelName | undefined {
   return found ? { name, kind: found.kind, isCache: found.isCache } : { name, kind: 'public', isCache: false }
 }
 
-/** The channel on which one signed-in user receives events. */
-export function nameUserChannel(userId: string): string {
-  return `${USER_PREFIX}${userId}`
-}
-
 /** Whether a value is a valid user id: 1 to 128 characters without control characters. */
 export function isUserId(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= USER_ID_LIMIT && !/\p{Cc}/u.test(value)

@@ -40,9 +40,9 @@ export function parseClientFrame(text: string): ClientFrame {
 function readSubscribe(data: Record<string, unknown> | undefined): ClientFrame {
   const { channel, auth = '', channel_data: channelData } = data ?? {}
   if (typeof channel !== 'string') return fault('The message names no channel')
-  if (auth !== null && typeof auth !== 'string') return fault('auth is no string')
+  if (auth !== null && typeof auth !== 'string') return fault('auth is not a string')
   if (channelData !== undefined && channelData !== null && typeof channelData !== 'string')
-    return fault('channel_data is no string')
+    return fault('channel_data is not a string')
   return { kind: 'subscribe', channel, auth: auth ?? '', channelData: channelData ?? undefined }
 }
 

@@ -1,7 +1,7 @@
 /**
- * Why the server closes a connection. pusher-js 8 reads the code: 4000 to 4099 and 4300 or more are final; after 4100
- * to 4199 it connects again in a second; after 4200 to 4299 at once and without back-off, so many clients are never
- * closed with those.
+ * Reason for which the server closes a connection. pusher-js 8 reads the code: 4000 to 4099 and 4300 or more are final;
+ * after 4100 to 4199 it connects again in a second; after 4200 to 4299 at once and without back-off, so many clients
+ * are never closed with those.
  */
 export interface CloseReason {
   code: number

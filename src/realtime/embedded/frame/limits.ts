@@ -34,7 +34,7 @@ export interface RealtimeLimits {
   cacheSeconds: number
 }
 
-/** The limits where nothing else is given. */
+/** Default limits. */
 const DEFAULT_LIMITS: RealtimeLimits = {
   connections: 5_000,
   connectionsPerAddress: 500,

@@ -25,7 +25,7 @@ export function buildRequestText(method: string, path: string, parameters: Reado
   const pairs = [...parameters]
     .filter(([name]) => name !== 'auth_signature')
     .map(([name, value]) => [name.toLowerCase(), value] as const)
-    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .sort(([name], [other]) => (name < other ? -1 : 1))
   return `${method.toUpperCase()}\n${path}\n${pairs.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
@@ -46,8 +46,8 @@ export function verifyBodyDigest(body: Buffer, digest: string): boolean {
 
 /** Compares two texts; the time depends on their lengths only. */
 export function isSameText(expected: string, given: string): boolean {
-  const [one, other] = [Buffer.from(expected), Buffer.from(given)]
-  return one.length === other.length && timingSafeEqual(one, other)
+  const [wanted, other] = [Buffer.from(expected), Buffer.from(given)]
+  return wanted.length === other.length && timingSafeEqual(wanted, other)
 }
 
 /** Validity of a token `<key>:<signature>`. */

@@ -1,6 +1,6 @@
 import type { Random } from '../../../base/random.ts'
 
-/** Two decimal numbers. Longer ones are refused: our own have at most 16 digits each. */
+/** Two decimal numbers. Longer ones are refused: those of the service have at most 16 digits each. */
 const SOCKET_ID_PATTERN = /^\d{1,20}\.\d{1,20}$/
 
 /** Whether a value has the form of a socket id. */

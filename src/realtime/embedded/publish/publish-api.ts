@@ -61,7 +61,7 @@ function readSigned(
   const method = request.method ?? ''
   const [, id, rest] = /^\/apps\/([^/]+)\/(.+)$/.exec(path) ?? []
   const application = context.applications.get(id ?? '')
-  if (!application || rest === undefined) return refuse(404, 'There is no such application')
+  if (!application || rest === undefined) return refuse(404, 'No such application')
   const fault = findSignatureFault(application.app, { method, path, parameters }, context.clock.now())
   return fault ?? { application, parameters, rest }
 }
@@ -75,7 +75,7 @@ async function serve(context: RealtimeContext, request: IncomingMessage): Promis
   const call = known.find((item) => item.method === request.method)
   if (!call && known.length > 0)
     return refuse(405, 'Method not allowed', { allow: known.map((item) => item.method).join(', ') })
-  if (!call) return refuse(404, 'There is no such path')
+  if (!call) return refuse(404, 'No such path')
   const body = await readBody(request, parameters)
   if (!Buffer.isBuffer(body)) return body
   return call.handle(context, { application, segments, parameters, body: body.toString() })
@@ -114,7 +114,9 @@ async function publishBatch(context: RealtimeContext, { application, body }: Sig
   return { status: 200, body: { batch } }
 }
 
-/** Passes events to the other processes first: a publisher that reads a refusal publishes again, and nothing arrives twice. */
+/**
+ * Passes events to the other processes first: if that fails, the publisher can repeat the request without duplicates.
+ */
 async function publish(
   context: RealtimeContext,
   application: Application,

@@ -25,7 +25,7 @@ export interface PublishRequest {
 /** Reads the body of `POST /apps/{id}/events`. */
 export function readEvent(body: string, eventBytes: number): PublishRequest | ApiAnswer {
   const members = parseObject(body)
-  return members ? readMembers(members, eventBytes) : refuse(400, 'The body is no JSON object')
+  return members ? readMembers(members, eventBytes) : refuse(400, 'The body is not a JSON object')
 }
 
 /** Reads the body of `POST /apps/{id}/batch_events`. */

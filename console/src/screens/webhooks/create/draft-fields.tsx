@@ -3,7 +3,8 @@ import { useTranslation } from 'react-i18next'
 import { Icon } from '../../../frame/icons.tsx'
 import { useAccess } from '../../../frame/session.tsx'
 import { AccountSelect } from '../../../parts/account-select.tsx'
-import { PasswordInput, Textarea, TextInput } from '../../../parts/fields.tsx'
+import { PasswordInput } from '../../../parts/fields.tsx'
+import { NameFields } from '../../../parts/name-fields.tsx'
 import { MaxPerSecondInput } from '../max-per-second.tsx'
 import { ModeSelect } from '../mode.tsx'
 import { HeaderFields } from '../own-headers.tsx'
@@ -46,21 +47,7 @@ export function EndpointFields({ draft, onChange }: { draft: Draft; onChange: On
           <UrlChecks url={draft.url} />
         </>
       )}
-      <TextInput
-        field="name"
-        label={t('webhooks.name')}
-        maxLength={100}
-        value={draft.name}
-        onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
-      />
-      <Textarea
-        field="description"
-        label={t('create.description')}
-        maxLength={500}
-        autosize
-        value={draft.description}
-        onChange={({ currentTarget }) => onChange({ description: currentTarget.value })}
-      />
+      <NameFields draft={draft} onChange={onChange} />
       {draft.mode === 'push' && (
         <>
           <MaxPerSecondInput value={draft.maxPerSecond} onChange={(maxPerSecond) => onChange({ maxPerSecond })} />

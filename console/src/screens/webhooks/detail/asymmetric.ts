@@ -45,7 +45,9 @@ export async function examineAsymmetric(
   const isSignedBy = async (bytes: Uint8Array<ArrayBuffer> | undefined) => {
     if (!bytes) return false
     const imported = await crypto.subtle.importKey('raw', bytes, 'Ed25519', false, ['verify'])
-    const checks = signatures.map((one) => crypto.subtle.verify('Ed25519', imported, one as BufferSource, message))
+    const checks = signatures.map((signature) =>
+      crypto.subtle.verify('Ed25519', imported, signature as BufferSource, message),
+    )
     return (await Promise.all(checks)).includes(true)
   }
   try {

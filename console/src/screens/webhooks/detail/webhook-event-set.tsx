@@ -95,12 +95,10 @@ export function WebhookEventSet({ webhook }: { webhook: Webhook }) {
       )}
       <ConfirmDialog
         title={t('events.replace')}
-        label={t('events.replace')}
         isOpen={isOpen}
         onClose={close}
         onConfirm={() => replace.mutate(undefined)}
-        isRunning={replace.isPending}
-        error={replace.error}
+        change={replace}
       >
         <ChangeList added={mine.added} removed={mine.removed} />
       </ConfirmDialog>

@@ -8,7 +8,7 @@ import { AccountSelect } from '../../../parts/account-select.tsx'
 import { ApiCall } from '../../../parts/api-call.tsx'
 import { escapeFilter } from '../../../parts/filter-text.ts'
 import { FilterChoice, FilterForm } from '../../../parts/form.tsx'
-import { Guarded } from '../../../parts/guarded.tsx'
+import { guardScreen } from '../../../parts/guarded.tsx'
 import { List, useRows } from '../../../parts/list.tsx'
 import { useAccountNames } from '../../../parts/names.tsx'
 import { Page } from '../../../parts/page.tsx'
@@ -45,14 +45,7 @@ function toApiFilters({ q, state, scope, account }: Filters): string[] {
 }
 
 /** The webhooks that the user may see. */
-export function WebhooksScreen() {
-  const { t } = useTranslation()
-  return (
-    <Guarded permission="webhook:find-all" title={t('webhooks.title')}>
-      <Webhooks />
-    </Guarded>
-  )
-}
+export const WebhooksScreen = guardScreen('webhook:find-all', 'webhooks.title', Webhooks)
 
 function Webhooks() {
   const { t } = useTranslation()

@@ -74,7 +74,7 @@ export function readKeycloakPasskey(credential: Foreign, rpId: string | undefine
   }
 }
 
-/** What is left out of a credential, in words. Pure. */
+/** Parts of a credential that are left out, in words. Pure. */
 export function describeCredential(credential: Foreign): string[] {
   switch (credential.type) {
     case 'otp': {

@@ -33,7 +33,7 @@ const GENERIC = new Set(['oidc', 'keycloak-oidc', 'saml', 'oauth2'])
 /** Most identity providers of a realm that are read. */
 const PROVIDERS_LIMIT = 1000
 
-/** What an export without permission has in place of a secret. */
+/** Placeholder of a secret in an export without the permission to read it. */
 const MASKED = /^\*+$/
 
 const POLICIES = new Set(['webAuthnPolicyRpId', 'webAuthnPolicyPasswordlessRpId'])

@@ -38,8 +38,8 @@ export const supabaseAuth: PeopleSource = {
   readRow({ value }: JsonRow, { now }) {
     const given = readObject(value, 'A row of the export')
     const rows = Array.isArray(given.users) ? given.users : [given]
-    return rows.map((one) => {
-      const row = readObject(one, 'A row of the export')
+    return rows.map((entry) => {
+      const row = readObject(entry, 'A row of the export')
       if (findText(row, 'deleted_at') !== undefined) return { kind: 'internal' }
       return 'redirect_uris' in row ? readApp(row) : readPerson(row, now)
     })

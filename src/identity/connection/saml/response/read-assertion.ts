@@ -1,15 +1,15 @@
 import { childrenOf, isElement, textOf, type XmlElement } from '../xml/xml-document.ts'
 import { refuse, type SamlRefused } from './saml-refusal.ts'
 
-/** What a response is checked against. */
+/** Expected values of a response. */
 export interface Expected {
   /** Entity id of the identity provider. */
   issuer: string
-  /** Our entity id for the connection. */
+  /** Entity id of the service for the connection. */
   audience: string
-  /** URL of our assertion consumer service. */
+  /** URL of the assertion consumer service. */
   recipient: string
-  /** Id of our request. */
+  /** Id of the request. */
   requestId: string
   now: Date
 }
@@ -18,12 +18,12 @@ export interface Expected {
 export interface CheckedAssertion {
   id: string
   nameId: { value: string; format: string | null }
-  /** From here on the assertion is expired. */
+  /** Expiry of the assertion. */
   endsAt: Date
   statements: readonly XmlElement[]
 }
 
-/** How far the clock of an identity provider may be off. */
+/** Tolerance for the clock of an identity provider. */
 const CLOCK_SKEW_MS = 60_000
 
 /** Longest lifetime of an assertion: its id is kept until then. */

@@ -1,6 +1,6 @@
 import type { XmlFault } from '../xml/xml-fault.ts'
 
-/** Why a response does not prove a person. The words are those of log and audit entry (docs/contract/saml.md#refusals). */
+/** Reasons for which a response is refused. Log and audit entry use these words (docs/contract/saml.md#refusals). */
 export type SamlRefusal =
   | XmlFault
   | 'not_base64'

@@ -62,7 +62,7 @@ function startTag({ qualifiedName, namespace, attributes }: XmlElement, rendered
   const prefix = qualifiedName.includes(':') ? qualifiedName.slice(0, qualifiedName.indexOf(':')) : ''
   const isNew = rendered.get(prefix) !== namespace
   const declaration = isNew ? ` xmlns${prefix && ':'}${prefix}="${escapeValue(namespace)}"` : ''
-  const sorted = [...attributes].toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const sorted = [...attributes].toSorted(([name], [other]) => (name < other ? -1 : 1))
   const written = sorted.map(([name, value]) => ` ${name}="${escapeValue(value)}"`)
   return {
     tag: `<${qualifiedName}${declaration}${written.join('')}>`,

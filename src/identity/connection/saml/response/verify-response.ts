@@ -12,7 +12,7 @@ export interface SamlProof {
   assertionId: string
   /** The certificates of the provider that signed, PEM. */
   signers: string[]
-  /** Until then the id of the assertion is kept, so that it serves once. */
+  /** Time until which the id of the assertion is kept, so that it is used once. */
   endsAt: Date
 }
 

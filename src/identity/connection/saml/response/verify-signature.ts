@@ -19,7 +19,7 @@ async function buildVerifier(certificates: readonly string[], shape: ResponseSha
     idpCert: [...certificates],
     wantAssertionsSigned: true,
     wantAuthnResponseSigned: shape.isSigned,
-    // Only the signatures are the part of the library: it reads the clock of the machine.
+    // The library only verifies signatures, because it reads the clock of the machine.
     acceptedClockSkewMs: -1,
     audience: false,
     validateInResponseTo: ValidateInResponseTo.never,

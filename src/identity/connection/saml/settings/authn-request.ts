@@ -1,14 +1,14 @@
 import { deflateRawSync } from 'node:zlib'
 import { escapeXml } from '../xml/escape-xml.ts'
 
-/** What a request says of us, and to whom. */
+/** Sender and recipient of a request. */
 export interface AuthnRequestFacts {
   /** Id of the request, an XML name: `InResponseTo` of the answer. */
   id: string
   issuedAt: Date
-  /** Our entity id for the connection. */
+  /** Entity id of the service for the connection. */
   entityId: string
-  /** URL of our assertion consumer service. */
+  /** URL of the assertion consumer service. */
   acsUrl: string
   /** Single sign-on URL of the identity provider, for HTTP-Redirect. */
   ssoUrl: string

@@ -8,7 +8,7 @@ export const CERTIFICATE_CHARACTERS = 8_192
 
 const [BITS_MIN, BITS_MAX] = [2_048, 8_192]
 
-/** Why a certificate is refused, in the words of an `errors` entry. */
+/** Refusal of a certificate, in the words of an `errors` entry. */
 export interface CertificateFault {
   code: 'not_pem' | 'not_a_certificate' | 'not_rsa' | 'key_size'
   message: string

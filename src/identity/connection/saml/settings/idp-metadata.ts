@@ -13,7 +13,7 @@ export interface IdpMetadata {
   wantsSignedRequests: boolean
 }
 
-/** Why metadata is refused: a code, and a sentence with the remedy. */
+/** Refusal of metadata: a code, and a sentence with the remedy. */
 export interface MetadataFault {
   code:
     | XmlFault
@@ -77,7 +77,7 @@ function readDescriptor(idp: XmlElement, entityId: string): IdpMetadata | Metada
 /** The elements of the namespace of signatures at a path of children. */
 function descend(element: XmlElement, path: readonly string[]): XmlElement[] {
   return path.reduce<XmlElement[]>(
-    (found, name) => found.flatMap((one) => childrenOf(one, 'signature', name)),
+    (found, name) => found.flatMap((element) => childrenOf(element, 'signature', name)),
     [element],
   )
 }

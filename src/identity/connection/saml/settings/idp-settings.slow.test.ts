@@ -107,13 +107,13 @@ describe('the metadata of an identity provider', () => {
   const read = (text: string) => readIdpMetadata(Buffer.from(text), NOW)
 
   test('has its entity id, the URL of its redirect and its certificates', async () => {
-    const [one, other] = [await createSamlKey(), await createSamlKey()]
-    const keys = keyOf(one.certificate) + keyOf(other.certificate, '') + keyOf(one.certificate)
+    const [key, other] = [await createSamlKey(), await createSamlKey()]
+    const keys = keyOf(key.certificate) + keyOf(other.certificate, '') + keyOf(key.certificate)
     const wants = ' WantAuthnRequestsSigned="true"'
     expect(read(metadataOf(keys + keyOf('none', ' use="encryption"'), { attributes: wants }))).toEqual({
       entityId: 'https://idp.example',
       ssoUrl: 'https://idp.example/sso?a=1&b=2',
-      certificates: [one, other].map(({ certificate }) => {
+      certificates: [key, other].map(({ certificate }) => {
         const found = readCertificate(certificate)
         return 'pem' in found ? found.pem : found
       }),

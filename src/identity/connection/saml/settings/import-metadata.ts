@@ -34,7 +34,7 @@ async function fetchMetadata(fetch: GuardedFetch, url: string): Promise<Uint8Arr
   const response = await fetch(url, { method: 'GET', headers }).catch((error: unknown) => {
     if (!(error instanceof GuardedFetchError)) throw error
     if (findOwnFault(error)) throw buildOwnFault(error)
-    // What a look-up or a connection met is no business of a caller: the class alone is told.
+    // The caller learns the class of the failure, never an address.
     throw refuse(`is not answered (${error.errorClass}); paste the metadata instead`)
   })
   if (response.status !== 200) throw refuse(`is answered with ${response.status}, not 200; redirects are not followed`)

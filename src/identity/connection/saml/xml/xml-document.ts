@@ -11,7 +11,7 @@ export interface XmlElement {
   children: readonly XmlElement[]
   /** The text of the element alone, without that of its children. */
   text: string
-  /** Where the element stands in the text of the document. */
+  /** Position of the element in the text of the document. */
   start: number
   end: number
 }

@@ -1,7 +1,7 @@
 /** Bounds of a document. Genuine responses have some 50 elements in 8 levels, and 200 groups of 256 characters at most. */
 export const XML_LIMITS = { bytes: 131_072, depth: 32, elements: 2_048, attributes: 32 } as const
 
-/** Why a document is not read. */
+/** Reasons for which a document is refused. */
 export type XmlFault =
   | 'too_large'
   | 'not_utf8'
