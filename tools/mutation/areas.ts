@@ -28,6 +28,7 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
     'src/identity/sign-in/second-factor/',
     ['src/identity/sign-in/step-up/step-up.test.ts', 'src/identity/sign-in/factor-race.test.ts'],
   ],
+  ['src/identity/user/user.ts', ['src/identity/user-record/user.test.ts']],
   ['src/webhook/delivery/settle.store.ts', ['src/webhook/ledger/replay.store.test.ts']],
   ['src/webhook/registry/', ['test/contract/webhook-headers.test.ts', 'test/contract/webhook.test.ts']],
   ['src/oauth/exchange/access-token.ts', ['src/oauth/token-attacks.slow.test.ts']],
