@@ -33,6 +33,18 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     reason: 'bounds what one claim costs; what lies beyond is found by the next poll as well',
   },
   {
+    path: 'src/delivery/queue/visiting-claim.ts',
+    lineText: 'if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed',
+    change: '>= -> >',
+    reason: 'bounds what one claim costs, here by one visit more',
+  },
+  {
+    path: 'src/delivery/worker.store.ts',
+    lineText: "where l.locktype = 'advisory' and l.objsubid = 1 and l.granted",
+    change: "l.locktype = 'advisory' -> true",
+    reason: 'no other lock has a sub-object 1 beside the two halves of a key, but by chance',
+  },
+  {
     path: 'src/delivery/post/reencrypt.ts',
     lineText: 'if (!last || batch.length < BATCH_SIZE) return reencrypted',
     change: 'batch.length < BATCH_SIZE -> false',

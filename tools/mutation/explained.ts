@@ -67,10 +67,10 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'only for the types: a session without a parent has a refresh token',
   },
   {
-    path: 'src/identity/account/new-user.ts',
-    lineText: "accountScope: resource === 'account' ? 'account' : 'none',",
-    change: "resource === 'account' -> true",
-    reason: 'the scope only keeps the account of an event, and the event of a user has none here',
+    path: 'src/identity/session/token/session-token.ts',
+    lineText: 'exp * 1000 <= LAST_INSTANT.getTime()',
+    change: '<= -> <',
+    reason: 'an end is a whole second, and the last instant is none',
   },
   {
     path: 'src/identity/caller/authenticate.ts',

@@ -50,3 +50,19 @@ test('a decision that another call has just claimed, or is asking the engine abo
   await expect(decide('one')).rejects.toMatchObject(inFlight)
   await expect(decide('one', other)).rejects.toMatchObject(inFlight)
 })
+
+test('an answer without a list of grants records none of an authorization that the engine covers itself', async () => {
+  const listed = { message: 'no list' }
+  const client = {
+    readAuthorization: async () => ({ ok: true, data: { redirect_url: 'https://app.example.com/?code=c' } }),
+    listGrants: async () => ({ ok: true, data: listed }),
+  } as unknown as SupabaseClient
+  const covering = buildEngineConsent({
+    client,
+    keyring: buildKeyring(['a'.repeat(32)], systemRandom),
+    ids: buildIdMaker(buildManualClock(), systemRandom),
+  })
+  expect(
+    await covering.describe(database.db, { userId: user, token: 'token' }, { authorizationId: 'two', now: NOW }),
+  ).toEqual({ kind: 'covered', authorizeUrl: 'https://app.example.com/?code=c' })
+})

@@ -5,6 +5,7 @@ import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import { followCall } from '../../../test/harness/run/trail.ts'
 import type { AccountId, EventTypeId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
+import { lockMove } from './subscription.store.ts'
 import { findWarnings, planEventSet, replaceEventSet } from './subscription.ts'
 
 const WEBHOOKS = '/api/v3/webhook/webhook'
@@ -320,6 +321,15 @@ describe('a link of its own', () => {
     await expectRefusal(() => app.admin('GET', `${LINKS}/${link.document_id}`), 404, 'not_found')
     const back = await app.admin('PATCH', `${LINKS}/${moved.document_id}`, { event: idOf['contract.create'] })
     expect(back.body.data.document_id).toBe(link.document_id)
+  })
+
+  test('of a deleted webhook does not move', async () => {
+    const webhook = await createWebhook()
+    const link = await createLink(webhook, 'contract.create')
+    const move = () => lockMove(app.database.db, link.document_id, idOf['contract.update'] as string)
+    expect(await move()).toMatchObject({ subscription: { id: link.document_id }, internal: 'contract.create' })
+    await app.database.pool.query('update webhook set deleted_at = now() where document_id = $1', [webhook])
+    expect(await move()).toBeUndefined()
   })
 
   test('moved to where it is stays as it is, and still warns', async () => {

@@ -86,6 +86,7 @@ describe('an event at a webhook without a ledger row', () => {
     ],
     ['of a type that is gone', { eventType: undefined }, 'not_subscribed', 'no longer in the catalogue'],
     ['of another account', { webhook: { account: 'other' as AccountId } }, 'other_account', 'belongs to account other'],
+    ['of no account', { event: { account: null } }, 'other_account', 'the event to none'],
     ['of another resource', { webhook: { resourceIds: ['d', 'e'] } }, 'other_resource', '2 resources only'],
     ['of one other resource', { webhook: { resourceIds: ['d'] } }, 'other_resource', 'one resource only'],
     ['of this resource', { webhook: { resourceIds: ['d', 'c'] } }, 'changed_since', 'next one'],

@@ -9,7 +9,7 @@ import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
 import { checkAccountExists } from '../../identity/account/account.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { type ChangeWebhookInput, changeWebhook } from './webhook.ts'
+import { type ChangeWebhookInput, changeWebhook, rotateSecret } from './webhook.ts'
 
 let database: TestDatabase
 let db: Database
@@ -67,6 +67,13 @@ describe('a change of a webhook', () => {
     const id = await ledger.addWebhook({ account: await ledger.addAccount() })
     const changed = await whileMoved(id, { is_global: true, account: null })
     expect(changed.webhook).toMatchObject({ isGlobal: true, account: null, name: 'new' })
+  })
+
+  test('of its secret is a 404 for an unknown one', async () => {
+    const rotate = (id: string) => inTransaction(db, (tx) => rotateSecret(deps, tx, id, { caller, now: ledger.now() }))
+    const id = await ledger.addWebhook()
+    expect(await rotate(id)).toMatchObject({ webhook: { id }, secret: expect.stringMatching(/^whsec_/) })
+    await expect(rotate(ledger.ids.next<'webhook'>())).rejects.toMatchObject({ status: 404 })
   })
 
   /** Gives a webhook another name while another transaction moves it. */
