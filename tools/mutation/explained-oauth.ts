@@ -39,6 +39,12 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'only for the types: the provider issues nothing without an account, which is of an active user',
   },
   {
+    path: 'src/oauth/provider/overrides.ts',
+    lineText: 'if (client && kept && kept === findKeptClient(String(id))) built.set(kept, client)',
+    change: 'client && kept && kept === findKeptClient(String(id)) -> false',
+    reason: 'only costs time: the library finds what it built of the same settings, by their text',
+  },
+  {
     path: 'src/oauth/provider/client-keys.ts',
     lineText: "if ('status' in found && found.status === 200 && !isReplaced) kept.put(url, answer, KEYS_MS)",
     change: "'status' in found -> true",

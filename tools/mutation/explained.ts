@@ -162,18 +162,6 @@ export const EXPLAINED: readonly Explained[] = [
     change: '!(error instanceof Problem) -> false',
     reason: 'only for the types: no other error has this code',
   },
-  ...['for update skip locked -> (nothing)', 'skip locked -> (nothing)'].map((change) => ({
-    path: 'src/identity/social-login/flow/engine-session.store.ts',
-    lineText: 'select session from engine_session where expires_at < $before limit $limit for update skip locked))',
-    change,
-    reason: 'only has a sweep wait for another one: what expired long ago changes no more',
-  })),
-  ...['for update skip locked -> (nothing)', 'skip locked -> (nothing)'].map((change) => ({
-    path: 'src/identity/social-login/flow/login-flow.store.ts',
-    lineText: 'select state_hash from login_flow where expires_at < $before limit $limit for update skip locked))',
-    change,
-    reason: 'only has a sweep wait for another one: what expired long ago changes no more',
-  })),
   {
     path: 'src/identity/social-login/social-login.ts',
     lineText:

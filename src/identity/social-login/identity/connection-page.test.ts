@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import type { IdentityId, UserId } from '../../../base/id.ts'
+import type { UserId } from '../../../base/id.ts'
 import { ENGLISH } from '../../../base/language/texts.ts'
+import type { IdentityId } from '../user/identity.store.ts'
 import { buildConnectionsPage } from './connection-page.ts'
 
 const deps = { browserKeys: { buildFormToken: () => 'form token' } } as unknown as Parameters<
