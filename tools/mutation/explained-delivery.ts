@@ -21,6 +21,12 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     reason: 'the round that this begins asks for room again before it claims',
   },
   {
+    path: 'src/delivery/dispatcher/waiting.ts',
+    lineText: "sleep.abort('over')",
+    change: "sleep.abort('over') -> ;",
+    reason: 'only has a timer run on until the look that it was for',
+  },
+  {
     path: 'src/delivery/dispatcher/lanes.ts',
     lineText: 'return inFlight === 0 || fastSlots >= Math.max(1, concurrency / 8)',
     change: 'inFlight === 0 -> false',

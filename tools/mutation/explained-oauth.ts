@@ -39,6 +39,18 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'only for the types: the provider issues nothing without an account, which is of an active user',
   },
   {
+    path: 'src/oauth/exchange/exchange.store.ts',
+    lineText: "if (!row) throw new Error('claim_exchange returns one row')",
+    change: '!row -> false',
+    reason: 'only for the types: the function of the database returns a row always',
+  },
+  {
+    path: 'src/oauth/provider/state/adapter.ts',
+    lineText: 'forgetRow(Provider.ctx, keyOf(id))',
+    change: 'forgetRow(Provider.ctx, keyOf(id)) -> ;',
+    reason: 'the library neither reads nor writes a row again in the request that has deleted it',
+  },
+  {
     path: 'src/oauth/provider/overrides.ts',
     lineText: 'if (client && kept && kept === findKeptClient(String(id))) built.set(kept, client)',
     change: 'client && kept && kept === findKeptClient(String(id)) -> false',

@@ -136,4 +136,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: 'lapsed.length === 0 -> false',
     reason: 'saves a statement that ends nothing',
   },
+  {
+    path: 'src/webhook/mail/notice-worker.ts',
+    lineText: 'const texts = findLanguage([reader.language]) ?? ENGLISH',
+    change: 'findLanguage([reader.language]) ?? ENGLISH -> (findLanguage([reader.language]))',
+    reason: 'only for the types: a user has one of the languages of the service',
+  },
 ]

@@ -21,6 +21,11 @@ describe('a request that asks for a sign-in', () => {
     expect(mustSignInAgain(buildInteraction(), buildSession(ASKED_AT - 1))).toBe(true)
     expect(mustSignInAgain(buildInteraction(), buildSession(ASKED_AT))).toBe(false)
     expect(mustSignInAgain(buildInteraction({ reasons: ['no_session'] }), buildSession(ASKED_AT - 1))).toBe(false)
+    for (const reasons of [
+      ['no_session', 'login_prompt'],
+      ['max_age', 'no_session'],
+    ])
+      expect(mustSignInAgain(buildInteraction({ reasons }), buildSession(ASKED_AT - 1))).toBe(true)
   })
 
   test('of a class is asked again for an older sign-in of another class alone', () => {

@@ -42,6 +42,24 @@ test.each([
   expect(classify(text)).toBe('forbidden_host')
 })
 
+test.each([
+  ['a space', 'https://app.example.test/a b'],
+  ['a wildcard', 'https://*.example.test'],
+  ['no scheme', 'app.example.test'],
+  ['a scheme that is never allowed', 'javascript:alert'],
+  ['a query', 'https://app.example.test/?a'],
+  ['a fragment', 'https://app.example.test/#a'],
+  ['a user name', 'https://me@app.example.test'],
+  ['no host', 'https:app.example.test'],
+  ['another character in its host', 'https://a;b.example.test'],
+  ['a quote in the host of its scheme', "com.example.app://a'b"],
+  ['an escaped slash', 'https://app.example.test/a%2Fb'],
+])('a list with an entry that has %s is refused, and the entry named', (_name, entry) => {
+  expect(() => parseRedirectAllowList(`https://app.example.test, ${entry}`)).toThrow(
+    /^must list origins and custom schemes: entry 2 /,
+  )
+})
+
 test('a URL has at most 2048 characters', () => {
   const longest = 'https://app.example.test/'.padEnd(MAX_REDIRECT_URL_LENGTH, 'a')
   expect(classify(longest)).toBe(`web ${longest} https://app.example.test`)

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
+import { buildIdentityRows, MADE_AT, madeAfter } from '../../../../test/harness/database/identity-rows.ts'
+import type { SessionId } from '../../../base/id.ts'
+import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
+import { deleteEngineSession, findSealedEngineToken, insertEngineSession } from './engine-session.store.ts'
+
+test('the token of a session is found until it expires or is deleted, and that of another session is not', async () => {
+  await using database = await createTestDatabase()
+  const { db } = database
+  const rows = buildIdentityRows(db)
+  const userId = await rows.user()
+  const [one, other] = [await rows.session(userId), await rows.session(userId)]
+  const write = (act: (tx: Database) => Promise<void>) => inTransaction(db, act)
+  for (const [sessionId, token] of [
+    [one, 'of one'],
+    [other, 'of other'],
+  ] as [SessionId, string][])
+    await write((tx) => insertEngineSession(tx, { sessionId, userId, token, expiresAt: madeAfter(10) }))
+  const find = (id: SessionId, now = MADE_AT) => findSealedEngineToken(db, id, now)
+  expect([await find(one), await find(other)]).toEqual(['of one', 'of other'])
+  expect([await find(one, madeAfter(9)), await find(one, madeAfter(10))]).toEqual(['of one', undefined])
+  await write((tx) => deleteEngineSession(tx, one))
+  expect([await find(one), await find(other)]).toEqual([undefined, 'of other'])
+})
