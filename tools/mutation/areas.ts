@@ -30,6 +30,10 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
   ],
   ['src/identity/user/user.ts', ['src/identity/user-record/user.test.ts']],
   ['src/identity/social-login/completion.ts', ['src/identity/connection/entry/entry.test.ts']],
+  [
+    'src/identity/social-login/flow/login-code',
+    ['src/identity/social-login/flow/login-code.test.ts', 'src/identity/social-login/identity/connection.test.ts'],
+  ],
   ['src/identity/sign-in/passkey-login/', ['src/identity/sign-in/passkey/passkey.test.ts']],
   ['src/identity/sso/exchange.ts', ['src/identity/sso/session-attacks.slow.test.ts']],
   ['src/identity/account/account.ts', ['src/identity/access/takeover.test.ts']],
@@ -54,7 +58,10 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
   ],
   ['src/oauth/provider/state/state-reader.ts', ['src/oauth/provider/round-trips.slow.test.ts']],
   ['src/oauth/provider/provider-source.ts', ['src/oauth/provider/round-trips.slow.test.ts']],
-  ['src/oauth/provider/build-provider.ts', ['test/conformance/openid-claims.test.ts']],
+  [
+    'src/oauth/provider/build-provider.ts',
+    ['test/conformance/openid-claims.test.ts', 'test/conformance/openid-logout-plans.test.ts'],
+  ],
   ['src/oauth/provider/token-family/', ['src/oauth/redirect-consent.slow.test.ts']],
   ['src/oauth/provider/state/session-bridge.ts', ['test/conformance/openid-claims.test.ts']],
   ['src/oauth/provider/', ['src/oauth/provider/tokens.slow.test.ts', 'src/oauth/provider/extensions.slow.test.ts']],

@@ -20,6 +20,12 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     change: 'hasRoom() -> true',
     reason: 'the round that this begins asks for room again before it claims',
   },
+  ...['let mayWait = false', 'let isFull = false'].map((lineText) => ({
+    path: 'src/delivery/dispatcher/waiting.ts',
+    lineText,
+    change: 'false -> true',
+    reason: 'the first round sets it before an attempt can end or a wait begin',
+  })),
   {
     path: 'src/delivery/dispatcher/waiting.ts',
     lineText: "sleep.abort('over')",

@@ -55,6 +55,12 @@ export const EXPLAINED: readonly Explained[] = [
   },
   {
     path: 'src/identity/throttle/login-throttle.store.ts',
+    lineText: 'delete from login_throttle where email_hash = any($emailHashes) and (email_hash, address_hash) in (',
+    change: 'email_hash = any($emailHashes) -> true',
+    reason: 'only has the plan find the rows by their index: those of the other condition have these addresses',
+  },
+  {
+    path: 'src/identity/throttle/login-throttle.store.ts',
     lineText: 'const emailHash = rows.find((row) => row.emailHash.length > 0)?.emailHash ?? key.emailHash',
     change:
       'rows.find((row) => row.emailHash.length > 0)?.emailHash ?? key.emailHash -> (rows.find((row) => row.emailHash.length > 0)?.emailHash)',

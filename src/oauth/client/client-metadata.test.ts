@@ -16,8 +16,8 @@ afterAll(() => database[Symbol.asyncDispose]())
 /** Registers a client, and reads it as the provider does. */
 async function register(more: AdapterPayload = {}) {
   const id = randomUUID()
-  const payload = {
-    ...{ redirect_uris: [URI], scope: 'openid', id_token_signed_response_alg: 'ES256' },
+  const payload: AdapterPayload = {
+    ...{ redirect_uris: [URI], scope: 'openid', id_token_signed_response_alg: 'ES256' as const },
     ...{ token_endpoint_auth_method: 'none', ...more },
   }
   await registerDynamicClient(database.db, { id, payload, now: NOW })
@@ -38,8 +38,8 @@ describe('a client that registers itself', () => {
   })
 
   test('is read with all that it gave', async () => {
-    const given = {
-      ...{ client_name: 'App', application_type: 'native', redirect_uris: ['com.example.app:/callback'] },
+    const given: AdapterPayload = {
+      ...{ client_name: 'App', application_type: 'native' as const, redirect_uris: ['com.example.app:/callback'] },
       ...{ post_logout_redirect_uris: ['com.example.app:/out'], dpop_bound_access_tokens: true },
       ...{ grant_types: ['authorization_code', 'refresh_token'], require_pushed_authorization_requests: true },
       ...{ backchannel_logout_uri: 'https://app.example.com/end' },

@@ -9,7 +9,14 @@ import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
 import { checkAccountExists } from '../../identity/account/account.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { type ChangeWebhookInput, changeWebhook, rotateSecret } from './webhook.ts'
+import {
+  type ChangeWebhookInput,
+  type CreateWebhookInput,
+  changeWebhook,
+  createWebhook,
+  rotateSecret,
+  type WebhookDeps,
+} from './webhook.ts'
 
 let database: TestDatabase
 let db: Database
@@ -74,6 +81,25 @@ describe('a change of a webhook', () => {
     const id = await ledger.addWebhook()
     expect(await rotate(id)).toMatchObject({ webhook: { id }, secret: expect.stringMatching(/^whsec_/) })
     await expect(rotate(ledger.ids.next<'webhook'>())).rejects.toMatchObject({ status: 404 })
+  })
+
+  test('made while the catalogue is empty is a 503', async () => {
+    const input: CreateWebhookInput = {
+      ...{
+        url: 'https://subscriber.example.com/hook',
+        mode: 'push' as const,
+        name: null,
+        description: null,
+        isGlobal: true,
+      },
+      ...{ account: null, resourceIds: null, headers: {}, contacts: [], hasAsymmetricSignature: false },
+      ...{ importedSecret: null, maxPerSecond: null, events: [], caller, now: ledger.now() },
+    }
+    const create = () =>
+      inTransaction(db, (tx) => createWebhook({ ...deps, ids: ledger.ids } as WebhookDeps, tx, input))
+    await expect(create()).rejects.toMatchObject({ status: 503, code: 'dependency_unavailable' })
+    await ledger.addEventType('webhook.test', 'none')
+    expect(await create()).toMatchObject({ webhook: { isGlobal: true }, subscribed: 0 })
   })
 
   /** Gives a webhook another name while another transaction moves it. */

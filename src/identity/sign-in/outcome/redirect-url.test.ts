@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../../test/harness/run/any-text.ts'
 import { Problem } from '../../../http/problem/problem.ts'
-import { parseRedirectAllowList } from './redirect-allow-list.ts'
+import { findNearestEntry, parseRedirectAllowList } from './redirect-allow-list.ts'
 import { checkRedirectUrl, classifyRedirectUrl, MAX_REDIRECT_URL_LENGTH, type RedirectRules } from './redirect-url.ts'
 
 const LISTED = 'https://app.example.test, https://b.example.test:8443/app, com.example.app:, other://callback/done'
@@ -58,6 +58,17 @@ test.each([
   expect(() => parseRedirectAllowList(`https://app.example.test, ${entry}`)).toThrow(
     /^must list origins and custom schemes: entry 2 /,
   )
+})
+
+test.each([
+  ['https://app.example.tset/', 'https://app.example.test'],
+  ['https://b.example.test/app', 'https://b.example.test:8443/app'],
+  ['com.example.apps:/x', 'com.example.app:'],
+  // As similar to each: the first one.
+  ['#', 'https://app.example.test'],
+])('the entry nearest to %s is %s', (text, nearest) => {
+  expect(findNearestEntry(text, allowList)).toBe(nearest)
+  expect(findNearestEntry(text, [])).toBeNull()
 })
 
 test('a URL has at most 2048 characters', () => {
