@@ -142,4 +142,16 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: 'findLanguage([reader.language]) ?? ENGLISH -> (findLanguage([reader.language]))',
     reason: 'only for the types: a user has one of the languages of the service',
   },
+  {
+    path: 'src/webhook/ledger/dispatch.store.ts',
+    lineText: 'return false',
+    change: 'false -> true',
+    reason: 'only reads a part of the ledger in which the filter finds nothing',
+  },
+  {
+    path: 'src/webhook/pull/pull.ts',
+    lineText: 'if (!isReady) continue',
+    change: '!isReady -> false',
+    reason: 'only looks for due rows once more than told to',
+  },
 ]
