@@ -51,6 +51,18 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     reason: 'bounds what one claim costs, here by one visit more',
   },
   {
+    path: 'src/delivery/queue/visiting-claim.ts',
+    lineText: 'if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed',
+    change: 'isAll -> false',
+    reason: 'only has a claim visit once more after it has seen all groups',
+  },
+  {
+    path: 'src/delivery/post/echoed-headers.ts',
+    lineText: 'if (secrets.length === 0) return outcome',
+    change: 'secrets.length === 0 -> false',
+    reason: 'saves a copy, in which nothing would be hidden',
+  },
+  {
     path: 'src/delivery/worker.store.ts',
     lineText: "where l.locktype = 'advisory' and l.objsubid = 1 and l.granted",
     change: "l.locktype = 'advisory' -> true",

@@ -154,4 +154,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: '!isReady -> false',
     reason: 'only looks for due rows once more than told to',
   },
+  ...['told.length > 0 -> true', '> -> >='].map((change) => ({
+    path: 'src/webhook/mail/notice-worker.ts',
+    lineText: 'const readers = told.length > 0 ? await listReaders(tx, asked) : []',
+    change,
+    reason: 'saves a statement: readers without a notice get no mail',
+  })),
 ]

@@ -3,9 +3,9 @@ import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import type { WebhookId } from '../../base/id.ts'
+import type { DispatchId, WebhookId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
-import { lockWebhookWithLedger } from './removal.store.ts'
+import { cancelWaitingDispatches, lockWebhookWithLedger } from './removal.store.ts'
 
 const clock = buildManualClock()
 
@@ -37,4 +37,27 @@ test('a webhook is locked for a purge with its ledger, beside others and also wh
     await touch('webhook', other)
     await touch('webhook_dispatch_open', foreign)
   })
+})
+
+test('what is claimed while the rows of a deleted webhook are cancelled stays with its attempt', async () => {
+  await using database = await createTestDatabase()
+  const { db } = database
+  const ledger = buildLedger(db, clock)
+  const webhook = await ledger.addWebhook()
+  const [claimed, waiting] = (await ledger.addDispatches(webhook, { count: 2 })) as [DispatchId, DispatchId]
+  const [other] = (await ledger.addDispatches(await ledger.addWebhook())) as [DispatchId]
+  await whileHeld(
+    db,
+    (tx) =>
+      tx
+        .updateTable('webhook_dispatch_open')
+        .set({ next_attempt_at: null, lease_owner: 'worker-a', fence: 1, attempts: 1 })
+        .where('document_id', '=', claimed)
+        .execute(),
+    () => inTransaction(db, (tx) => cancelWaitingDispatches(tx, { webhook, workerId: 'worker-b', now: ledger.now() })),
+  )
+  const statuses = await Promise.all(
+    [claimed, waiting, other].map(async (id) => (await ledger.readDispatch(id)).status),
+  )
+  expect(statuses).toEqual(['pending', 'cancelled', 'pending'])
 })
