@@ -28,7 +28,10 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
     'src/identity/sign-in/second-factor/',
     ['src/identity/sign-in/step-up/step-up.test.ts', 'src/identity/sign-in/factor-race.test.ts'],
   ],
-  ['src/identity/user/user.ts', ['src/identity/user-record/user.test.ts']],
+  [
+    'src/identity/user/user.ts',
+    ['src/identity/user-record/user.test.ts', 'src/identity/connection/entry/entry.test.ts'],
+  ],
   ['src/identity/social-login/completion.ts', ['src/identity/connection/entry/entry.test.ts']],
   [
     'src/identity/social-login/flow/login-code',
@@ -36,8 +39,12 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
   ],
   ['src/identity/sign-in/passkey-login/', ['src/identity/sign-in/passkey/passkey.test.ts']],
   ['src/identity/sso/exchange.ts', ['src/identity/sso/session-attacks.slow.test.ts']],
+  ['src/identity/account/invitation/', ['src/identity/account/invitation/invitation.slow.test.ts']],
   ['src/identity/account/account.ts', ['src/identity/access/takeover.test.ts']],
-  ['src/webhook/delivery/settle.store.ts', ['src/webhook/ledger/replay.store.test.ts']],
+  [
+    'src/webhook/delivery/settle.store.ts',
+    ['src/webhook/ledger/replay.store.test.ts', 'src/webhook/delivery/settled-row.test.ts'],
+  ],
   ['src/delivery/routing/routing.store.ts', ['src/webhook/delivery/fan-out.test.ts']],
   ['src/webhook/delivery/claimed-work.ts', ['src/webhook/delivery/routing.store.test.ts']],
   ['src/webhook/delivery/routing.store.ts', ['src/webhook/delivery/fan-out.test.ts']],

@@ -51,6 +51,18 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'the library neither reads nor writes a row again in the request that has deleted it',
   },
   {
+    path: 'src/oauth/provider/state/request-state.ts',
+    lineText: 'if (state.spent) return false',
+    change: 'false -> true',
+    reason: 'a request to the token endpoint spends one code or token',
+  },
+  {
+    path: 'src/oauth/provider/state/stranger.ts',
+    lineText: 'const network = strictPerMinute * (SHARES[model] ?? 1)',
+    change: 'SHARES[model] ?? 1 -> (SHARES[model])',
+    reason: 'only for the types: a row of a model without a share is not counted',
+  },
+  {
     path: 'src/oauth/provider/overrides.ts',
     lineText: 'if (client && kept && kept === findKeptClient(String(id))) built.set(kept, client)',
     change: 'client && kept && kept === findKeptClient(String(id)) -> false',

@@ -53,6 +53,18 @@ export const EXPLAINED: readonly Explained[] = [
     change: '!until -> false',
     reason: 'only for the types: no turn is before undefined, which is then the answer as well',
   },
+  ...['ids.length > 0 -> true', '> -> >='].map((change) => ({
+    path: 'src/identity/session/list/session-list.store.ts',
+    lineText: `if (ids.length > 0) await endLocked(db, { ids, now }, { invalidations: \`u:${'$'}{userId}\` })`,
+    change,
+    reason: 'saves a statement that changes no row',
+  })),
+  {
+    path: 'src/identity/throttle/login-throttle.store.ts',
+    lineText: 'offset 0 for update) l',
+    change: 'for update -> (nothing)',
+    reason: 'the insert locks the same rows, in the same order, before it adds to them',
+  },
   {
     path: 'src/identity/throttle/login-throttle.store.ts',
     lineText: 'delete from login_throttle where email_hash = any($emailHashes) and (email_hash, address_hash) in (',

@@ -4,7 +4,7 @@ import { createTestDatabase } from '../../../../test/harness/database/database.t
 import { buildIdentityRows, madeAfter } from '../../../../test/harness/database/identity-rows.ts'
 import { hashStateId } from '../../grant/state-id.ts'
 import { upsertState } from './state.store.ts'
-import { loadBrowser } from './state-load.store.ts'
+import { loadBrowser, loadTokens } from './state-load.store.ts'
 
 test('an authorization starts with the session of the provider and the family of the client, each until it expires', async () => {
   await using database = await createTestDatabase()
@@ -33,4 +33,29 @@ test('an authorization starts with the session of the provider and the family of
   expect(await load(20)).toEqual([undefined, undefined])
   expect(await load(0, { clientId: randomUUID() })).toEqual([session, undefined])
   expect(await load(0, { id: 'another' })).toEqual([undefined, undefined])
+})
+
+test('a token is read with its family and its session, each of its own model, until they expire', async () => {
+  await using database = await createTestDatabase()
+  const { db } = database
+  const keep = (model: string, id: string, more: { uid?: string; grantId?: string; payload?: object; ms?: number }) =>
+    upsertState(db, {
+      ...{ model, idHash: hashStateId(id), consent: null, userCodeHash: null, expiresAt: madeAfter(more.ms ?? 60) },
+      ...{ uid: more.uid ?? null, grantId: more.grantId ?? null },
+      payload: { name: `${model} ${id}`, ...more.payload },
+    })
+  await keep('AccessToken', 'token', { grantId: 'family', payload: { sessionUid: 'uid' } })
+  // Of other models under the same keys.
+  await keep('Interaction', 'beside', { uid: 'uid' })
+  await keep('Session', 'family', {})
+  const load = async (ms = 0) => {
+    const [found] = await loadTokens(db, { models: ['AccessToken'], idHash: hashStateId('token'), now: madeAfter(ms) })
+    return found && [found.found.payload.name, found.tokenFamily?.payload.name, found.session?.payload.name]
+  }
+  expect(await load()).toEqual(['AccessToken token', undefined, undefined])
+  await keep('Grant', 'family', { ms: 10 })
+  await keep('Session', 'cookie', { uid: 'uid', ms: 20 })
+  expect(await load(9)).toEqual(['AccessToken token', 'Grant family', 'Session cookie'])
+  expect(await load(10)).toEqual(['AccessToken token', undefined, 'Session cookie'])
+  expect([await load(20), await load(60)]).toEqual([['AccessToken token', undefined, undefined], undefined])
 })
