@@ -4,7 +4,7 @@ import { shadowDatabaseClock, stepDatabaseClock } from '../../test/harness/datab
 import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
 import { waitFor } from '../../test/harness/run/wait.ts'
 import { systemClock } from '../base/clock.ts'
-import { followDatabaseClock } from '../base/database-clock.ts'
+import { type DatabaseClock, followDatabaseClock } from '../base/database-clock.ts'
 import { buildListener } from '../postgres/connection/listener.ts'
 import { buildWorkerLease, LEASE_MS, LOCK_LOST_MS } from './worker-lease.ts'
 
@@ -238,5 +238,33 @@ describe('workers that come and go', () => {
       expect(a.hasPeers() || b.hasPeers()).toBe(true)
       await Promise.all([a.end(), b.end()])
     }
+  })
+
+  test('take nobody for expired until a lease has passed since the clock of the database stepped', async () => {
+    await using t = await openLeases()
+    await t.join('gone').renew()
+    t.clock.advance(LEASE_MS)
+    const renewAfter = (stepAgeMs: number) => {
+      const time = { monotonicMs: t.clock.now, stepAgeMs: () => stepAgeMs, verdict: () => 'trusted', observe: () => {} }
+      const rest = { db: t.db, clock: t.clock, time: time as unknown as DatabaseClock }
+      return buildWorkerLease({ ...rest, workerId: 'a', hasLock: () => false }).renew()
+    }
+    expect([await renewAfter(LEASE_MS - 1), await renewAfter(LEASE_MS)]).toEqual([[], ['gone']])
+  })
+
+  test('look twice as they join, each time behind their own row, and once with each renewal after', async () => {
+    await using t = await openLeases()
+    let looks = 0
+    const time = {
+      ...{ monotonicMs: t.clock.now, stepAgeMs: () => LEASE_MS, verdict: () => 'trusted' },
+      observe: () => {
+        looks += 1
+      },
+    } as unknown as DatabaseClock
+    const lease = buildWorkerLease({ db: t.db, clock: t.clock, time, workerId: 'a', hasLock: () => false })
+    await lease.renew()
+    expect(looks).toBe(2)
+    await lease.renew()
+    expect(looks).toBe(3)
   })
 })

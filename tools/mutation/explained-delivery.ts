@@ -20,6 +20,18 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     change: 'hasRoom() -> true',
     reason: 'the round that this begins asks for room again before it claims',
   },
+  ...['let mayWait = false', 'let isFull = false'].map((lineText) => ({
+    path: 'src/delivery/dispatcher/waiting.ts',
+    lineText,
+    change: 'false -> true',
+    reason: 'the first round sets it before an attempt can end or a wait begin',
+  })),
+  {
+    path: 'src/delivery/dispatcher/waiting.ts',
+    lineText: "sleep.abort('over')",
+    change: "sleep.abort('over') -> ;",
+    reason: 'only has a timer run on until the look that it was for',
+  },
   {
     path: 'src/delivery/dispatcher/lanes.ts',
     lineText: 'return inFlight === 0 || fastSlots >= Math.max(1, concurrency / 8)',
@@ -31,6 +43,30 @@ export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
     lineText: 'if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed',
     change: 'visited >= VISITED.most -> false',
     reason: 'bounds what one claim costs; what lies beyond is found by the next poll as well',
+  },
+  {
+    path: 'src/delivery/queue/visiting-claim.ts',
+    lineText: 'if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed',
+    change: '>= -> >',
+    reason: 'bounds what one claim costs, here by one visit more',
+  },
+  {
+    path: 'src/delivery/queue/visiting-claim.ts',
+    lineText: 'if (claimed.length > 0 || isAll || visited >= VISITED.most) return claimed',
+    change: 'isAll -> false',
+    reason: 'only has a claim visit once more after it has seen all groups',
+  },
+  {
+    path: 'src/delivery/post/echoed-headers.ts',
+    lineText: 'if (secrets.length === 0) return outcome',
+    change: 'secrets.length === 0 -> false',
+    reason: 'saves a copy, in which nothing would be hidden',
+  },
+  {
+    path: 'src/delivery/worker.store.ts',
+    lineText: "where l.locktype = 'advisory' and l.objsubid = 1 and l.granted",
+    change: "l.locktype = 'advisory' -> true",
+    reason: 'no other lock has a sub-object 1 beside the two halves of a key, but by chance',
   },
   {
     path: 'src/delivery/post/reencrypt.ts',

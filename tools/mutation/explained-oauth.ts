@@ -39,6 +39,36 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'only for the types: the provider issues nothing without an account, which is of an active user',
   },
   {
+    path: 'src/oauth/exchange/exchange.store.ts',
+    lineText: "if (!row) throw new Error('claim_exchange returns one row')",
+    change: '!row -> false',
+    reason: 'only for the types: the function of the database returns a row always',
+  },
+  {
+    path: 'src/oauth/provider/state/adapter.ts',
+    lineText: 'forgetRow(Provider.ctx, keyOf(id))',
+    change: 'forgetRow(Provider.ctx, keyOf(id)) -> ;',
+    reason: 'the library neither reads nor writes a row again in the request that has deleted it',
+  },
+  {
+    path: 'src/oauth/provider/state/request-state.ts',
+    lineText: 'if (state.spent) return false',
+    change: 'false -> true',
+    reason: 'a request to the token endpoint spends one code or token',
+  },
+  {
+    path: 'src/oauth/provider/state/stranger.ts',
+    lineText: 'const network = strictPerMinute * (SHARES[model] ?? 1)',
+    change: 'SHARES[model] ?? 1 -> (SHARES[model])',
+    reason: 'only for the types: a row of a model without a share is not counted',
+  },
+  {
+    path: 'src/oauth/provider/overrides.ts',
+    lineText: 'if (client && kept && kept === findKeptClient(String(id))) built.set(kept, client)',
+    change: 'client && kept && kept === findKeptClient(String(id)) -> false',
+    reason: 'only costs time: the library finds what it built of the same settings, by their text',
+  },
+  {
     path: 'src/oauth/provider/client-keys.ts',
     lineText: "if ('status' in found && found.status === 200 && !isReplaced) kept.put(url, answer, KEYS_MS)",
     change: "'status' in found -> true",

@@ -136,4 +136,28 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: 'lapsed.length === 0 -> false',
     reason: 'saves a statement that ends nothing',
   },
+  {
+    path: 'src/webhook/mail/notice-worker.ts',
+    lineText: 'const texts = findLanguage([reader.language]) ?? ENGLISH',
+    change: 'findLanguage([reader.language]) ?? ENGLISH -> (findLanguage([reader.language]))',
+    reason: 'only for the types: a user has one of the languages of the service',
+  },
+  {
+    path: 'src/webhook/ledger/dispatch.store.ts',
+    lineText: 'return false',
+    change: 'false -> true',
+    reason: 'only reads a part of the ledger in which the filter finds nothing',
+  },
+  {
+    path: 'src/webhook/pull/pull.ts',
+    lineText: 'if (!isReady) continue',
+    change: '!isReady -> false',
+    reason: 'only looks for due rows once more than told to',
+  },
+  ...['told.length > 0 -> true', '> -> >='].map((change) => ({
+    path: 'src/webhook/mail/notice-worker.ts',
+    lineText: 'const readers = told.length > 0 ? await listReaders(tx, asked) : []',
+    change,
+    reason: 'saves a statement: readers without a notice get no mail',
+  })),
 ]

@@ -53,6 +53,24 @@ export const EXPLAINED: readonly Explained[] = [
     change: '!until -> false',
     reason: 'only for the types: no turn is before undefined, which is then the answer as well',
   },
+  ...['ids.length > 0 -> true', '> -> >='].map((change) => ({
+    path: 'src/identity/session/list/session-list.store.ts',
+    lineText: `if (ids.length > 0) await endLocked(db, { ids, now }, { invalidations: \`u:${'$'}{userId}\` })`,
+    change,
+    reason: 'saves a statement that changes no row',
+  })),
+  {
+    path: 'src/identity/throttle/login-throttle.store.ts',
+    lineText: 'offset 0 for update) l',
+    change: 'for update -> (nothing)',
+    reason: 'the insert locks the same rows, in the same order, before it adds to them',
+  },
+  {
+    path: 'src/identity/throttle/login-throttle.store.ts',
+    lineText: 'delete from login_throttle where email_hash = any($emailHashes) and (email_hash, address_hash) in (',
+    change: 'email_hash = any($emailHashes) -> true',
+    reason: 'only has the plan find the rows by their index: those of the other condition have these addresses',
+  },
   {
     path: 'src/identity/throttle/login-throttle.store.ts',
     lineText: 'const emailHash = rows.find((row) => row.emailHash.length > 0)?.emailHash ?? key.emailHash',
@@ -67,10 +85,10 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'only for the types: a session without a parent has a refresh token',
   },
   {
-    path: 'src/identity/account/new-user.ts',
-    lineText: "accountScope: resource === 'account' ? 'account' : 'none',",
-    change: "resource === 'account' -> true",
-    reason: 'the scope only keeps the account of an event, and the event of a user has none here',
+    path: 'src/identity/session/token/session-token.ts',
+    lineText: 'exp * 1000 <= LAST_INSTANT.getTime()',
+    change: '<= -> <',
+    reason: 'an end is a whole second, and the last instant is none',
   },
   {
     path: 'src/identity/caller/authenticate.ts',
@@ -161,18 +179,6 @@ export const EXPLAINED: readonly Explained[] = [
     change: '!(error instanceof Problem) -> false',
     reason: 'only for the types: no other error has this code',
   },
-  ...['for update skip locked -> (nothing)', 'skip locked -> (nothing)'].map((change) => ({
-    path: 'src/identity/social-login/flow/engine-session.store.ts',
-    lineText: 'select session from engine_session where expires_at < $before limit $limit for update skip locked))',
-    change,
-    reason: 'only has a sweep wait for another one: what expired long ago changes no more',
-  })),
-  ...['for update skip locked -> (nothing)', 'skip locked -> (nothing)'].map((change) => ({
-    path: 'src/identity/social-login/flow/login-flow.store.ts',
-    lineText: 'select state_hash from login_flow where expires_at < $before limit $limit for update skip locked))',
-    change,
-    reason: 'only has a sweep wait for another one: what expired long ago changes no more',
-  })),
   {
     path: 'src/identity/social-login/social-login.ts',
     lineText:

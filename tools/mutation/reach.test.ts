@@ -63,15 +63,31 @@ test('the tests of its folder judge a constant too that other files use', () => 
   ).toEqual(['3', '2', '1'])
 })
 
-test('what the hooks of a file run is reached by its tests; what few tests ran, the tests of the folder judge too', () => {
+const more = Array.from({ length: 5 }, (_, n) => ({
+  id: `of-${n}`,
+  file: '/copy/test/whole.slow.test.ts',
+  durationMs: 2 + n,
+}))
+
+test('what the hooks of a file run is reached by its tests, and by those of the folder: its module may be loaded there', () => {
   expect(findIds(45)).toEqual(['3', '2', '1'])
-  const more = Array.from({ length: 5 }, (_, n) => ({
-    id: `of-${n}`,
-    file: '/copy/test/whole.slow.test.ts',
-    durationMs: 2 + n,
-  }))
   const found = buildReach([...tests, ...more], reached, () => []).findTests(mutant(45))
-  expect(found.map(({ id }) => id)).toEqual(['1', ...more.map(({ id }) => id)])
+  expect(found.map(({ id }) => id)).toEqual(['3', '2', '1', ...more.map(({ id }) => id)])
+})
+
+test('what few tests ran is judged by the tests of the folder, too; what more tests ran, by these alone', () => {
+  const ran = { 'src/a/rule.store.ts': [[60, 65, 1] as [number, number, number]] }
+  const findOf = (those: typeof more) =>
+    buildReach(
+      [...tests, ...those],
+      [{ file: more[0]!.file, shared: {}, tests: Object.fromEntries(those.map(({ id }) => [id, ran])) }],
+      () => [],
+    )
+      .findTests(mutant(62))
+      .map(({ id }) => id)
+  expect(findOf(more)).toEqual(['3', '2', ...more.map(({ id }) => id)])
+  const all = [...more, { ...more[0]!, id: 'of-5', durationMs: 9 }]
+  expect(findOf(all)).toEqual(all.map(({ id }) => id))
 })
 
 test('code that no test runs is judged by the tests of its folder: it may run when its module is loaded', () => {

@@ -35,7 +35,7 @@ const FEW_TESTS = 5
  * Builds what `findTests` asks. `tests` are those that passed. Code that runs only while its module is loaded, as what builds
  * the text of a statement, is known to no test: those beside it, and in its folder, stand for all, or where there are none
  * those whose file loads it (`findImporters`). They judge a constant too that other files use,
- * and what few tests ran.
+ * what few tests ran, and what ran outside of tests: perhaps as the first file of a process loaded its module.
  */
 export function buildReach(
   tests: readonly TestOfRun[],
@@ -50,6 +50,8 @@ export function buildReach(
     const shared = code.shared[mutant.path] ?? []
     return mutant.runsAt.some((position) => hasRun(spans, position) || hasRun(shared, position))
   }
+  const runsOutside = ({ path, runsAt }: Mutant) =>
+    reached.some(({ shared }) => runsAt.some((position) => hasRun(shared[path] ?? [], position)))
   const findUncounted = (path: string) => {
     const near = tests.filter(({ file }) => isNear(file, path))
     if (near.length > 0) return near
@@ -59,7 +61,8 @@ export function buildReach(
   return {
     findTests: (mutant) => {
       const found = tests.filter((test) => runs(test, mutant))
-      const uncounted = found.length <= FEW_TESTS || mutant.isUsedElsewhere ? findUncounted(mutant.path) : []
+      const isUncounted = found.length <= FEW_TESTS || mutant.isUsedElsewhere || runsOutside(mutant)
+      const uncounted = isUncounted ? findUncounted(mutant.path) : []
       const chosen = [...new Set([...found, ...uncounted])]
       const rank = ({ file }: TestOfRun) => (isBeside(file, mutant.path) ? 0 : isSlow(file) ? 2 : 1)
       return chosen.toSorted((a, b) => rank(a) - rank(b) || a.durationMs - b.durationMs)

@@ -158,6 +158,14 @@ describe('late groups', () => {
     expect(lookUntil(lanes, 2_000)).toMatchObject({ fastSlots: 2, lateGroups: [] })
   })
 
+  test('are those with an attempt in flight: a group whose attempts have ended is none', () => {
+    const lanes = buildLanes(8)
+    const [ended] = enterMany(lanes, 1, A)
+    lanes.leave(ended!, 10)
+    enterMany(lanes, 8, B)
+    expect(lookUntil(lanes, 400)).toMatchObject({ lateGroups: [B] })
+  })
+
   test('are judged each by its own answers', () => {
     const lanes = buildLanes(8)
     const [answered] = enterMany(lanes, 2, A)

@@ -104,6 +104,14 @@ test('an incident that ended before its beginning was posted is posted as begun,
   expect(await t.claim()).toMatchObject([{ subject: 'b', status: 'resolved' }])
 })
 
+test('an end counts its tries anew, also where the beginning is not posted yet', async () => {
+  await using t = await openIncidents()
+  await t.begin(incidentOf('a'))
+  for (const attempts of [1, 2]) expect(await t.claim()).toMatchObject([{ attempts }])
+  await t.end('a')
+  expect(await t.claim()).toMatchObject([{ status: 'firing', attempts: 1 }])
+})
+
 test('a claim holds until its lease ends, and a postponed incident rests until then; each claim counts', async () => {
   await using t = await openIncidents()
   await t.begin(incidentOf('a'))

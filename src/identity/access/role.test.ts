@@ -94,7 +94,11 @@ describe('roles', () => {
 
   test('a 422 names an unknown permission and its index', async () => {
     const reply = await asRoot('POST', ROLES, { name: 'x', permissions: ['user:create', 'user:fly'] })
-    expect(reply.body.errors).toMatchObject([{ path: 'permissions.1', code: 'unknown_permission' }])
+    const errors = [{ path: 'permissions.1', code: 'unknown_permission' }]
+    expect(reply.body.errors).toMatchObject(errors)
+    const role = (await asRoot('POST', ROLES, { name: 'without flights', permissions: [] })).body.data
+    const change = { permissions: ['user:create', 'user:fly'] }
+    expect((await asRoot('PATCH', `${ROLES}/${role.document_id}`, change)).body.errors).toMatchObject(errors)
   })
 
   test('of accounts hold only permissions that have an effect in one', async () => {

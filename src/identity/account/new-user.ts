@@ -35,12 +35,11 @@ export async function registerWithAccount(
   const { trace, now, ...facts } = input
   const user = await registerUser(deps, tx, { ...facts, emailVerifiedAt: now, now })
   const account = await openAccountFor(deps, tx, { name: nameAccount(facts), userId: user.id, now })
-  await recordEvents(
-    deps,
-    tx,
-    [draftCreation('user', user.id, trace), draftCreation('account', account.id, trace)],
-    now,
-  )
+  const drafts: EventDraft[] = [
+    { ...draftCreation('user', user.id, trace), accountScope: 'none', account: null },
+    { ...draftCreation('account', account.id, trace), accountScope: 'account', account: account.id },
+  ]
+  await recordEvents(deps, tx, drafts, now)
   return { user, account }
 }
 
@@ -50,11 +49,9 @@ function nameAccount({ name, email }: { name: string | null; email: string }): s
 }
 
 /** The event of the route that creates this resource, so that subscribers get every creation. */
-function draftCreation(resource: 'user' | 'account', id: UserId | AccountId, trace: string | null): EventDraft {
+function draftCreation(resource: 'user' | 'account', id: UserId | AccountId, trace: string | null) {
   return {
     type: `${resource}.create`,
-    accountScope: resource === 'account' ? 'account' : 'none',
-    account: resource === 'account' ? (id as AccountId) : null,
     resource,
     action: 'create',
     resourceId: id,

@@ -1,8 +1,9 @@
 import type { UserId } from '../../base/id.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { changeStatement, closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
 import { hasOpenInvitation } from '../account/invitation/invitation.store.ts'
 import { hasEmail } from '../user-record/user.store.ts'
 
@@ -184,12 +185,5 @@ export async function takeAddressProof(db: Database, token: PresentedToken): Pro
   return row
 }
 
-const removeExpired = changeStatement<{ before: Date; limit: number }>(`
-  delete from address_proof where token_hash = any(array(
-    select token_hash from address_proof where expires_at <= $before
-    order by expires_at limit $limit for update skip locked))`)
-
-/** Deletes up to `limit` proofs that expired by `before`. Returns their number. For maintenance. */
-export async function deleteExpiredAddressProofs(db: Database, before: Date, limit: number): Promise<number> {
-  return removeExpired(db, { before, limit })
-}
+/** Deletes up to `limit` proofs that expired before `before`. Returns their number. For maintenance. */
+export const deleteExpiredAddressProofs = deletionOfOld('address_proof', { key: 'token_hash', time: 'expires_at' })

@@ -24,8 +24,11 @@ async function signIn() {
   return { jwt, refreshToken: refresh_token as string, name: `s:${session.document_id}` as const }
 }
 
-const endsAt = async (name: TokenName) =>
-  (await readTokenLives(app.database.db, [name], new Date(app.clock.now()))).get(name)
+async function endsAt(name: TokenName) {
+  const lives = await readTokenLives(app.database.db, [name], new Date(app.clock.now()))
+  expect([...lives.keys()].filter((other) => other !== name)).toEqual([])
+  return lives.get(name)
+}
 
 test('a session serves until its latest JWT expires, to the millisecond, and on when it is refreshed', async () => {
   const { name, refreshToken } = await signIn()

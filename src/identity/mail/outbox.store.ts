@@ -1,6 +1,7 @@
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
-import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import type { MailId } from './mail.ts'
 
 /** A mail of the outbox, with its content encrypted. */
@@ -103,11 +104,5 @@ export async function giveBackMail(
   await giveBack(db, { id, attempts, dueAt })
 }
 
-const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
-  delete from mail_outbox where document_id = any(array(
-    select document_id from mail_outbox where ended_at < $before order by ended_at limit $limit for update skip locked))`)
-
 /** Deletes up to `limit` mails that ended before `before`. Returns their number. For maintenance. */
-export async function deleteEndedMails(db: Database, before: Date, limit: number): Promise<number> {
-  return deleteEnded(db, { before, limit })
-}
+export const deleteEndedMails = deletionOfOld('mail_outbox', { key: 'document_id', time: 'ended_at' })

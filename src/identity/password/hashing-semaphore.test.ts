@@ -97,6 +97,24 @@ describe('the semaphore of hashing', () => {
     expect(() => take('f')).toThrow(expect.objectContaining({ code: 'overloaded' }))
   })
 
+  test('keeps the place of a browser that signed in since the access of its user ended, and takes any other', () => {
+    const judge = (endedAt: Date | null) =>
+      new AsyncResource('request').runInAsyncScope(() => {
+        const { semaphore } = open(1, 15)
+        semaphore.admit({ address: '10.0.0.1', knownBrowser: { id: 'known', since: 100 } })
+        const fill = () => {
+          for (let network = 0; network < 100; network += 1)
+            new AsyncResource('request').runInAsyncScope(() =>
+              semaphore.admit({ address: `10.${network}.0.1`, knownBrowser: undefined }),
+            )
+        }
+        expect(fill).toThrow(expect.objectContaining({ code: 'overloaded' }))
+        semaphore.judgePlace(endedAt)
+      })
+    for (const endedAt of [null, new Date(99), new Date(100)]) expect(() => judge(endedAt)).not.toThrow()
+    expect(() => judge(new Date(101))).toThrow(expect.objectContaining({ code: 'overloaded' }))
+  })
+
   test('refuses work at once when its queue is full', async () => {
     const { enter, started, settle } = open(1, 2)
     const [first, second, third] = ['first', 'second', 'third'].map(enter)

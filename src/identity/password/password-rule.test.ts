@@ -82,6 +82,8 @@ describe('a common password', () => {
     'Midnight1985',
     '4815162342',
     'drowssap',
+    'fghtrejkl',
+    'fgh7trejkl',
   ])('is refused: %s', (password) => {
     expect(codeOf(password)).toBe('common')
   })
@@ -101,6 +103,7 @@ describe('a common password', () => {
     'mäuse fangen käse',
     '密码学很有意思真的',
     'abcdefg tram',
+    'fgh7tre9',
   ])('is not one: %s', (password) => {
     expect(isCommonPassword(password.normalize('NFKC'))).toBe(false)
     expect(codeOf(password)).toBeUndefined()

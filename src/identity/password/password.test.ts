@@ -72,6 +72,7 @@ describe('password hashes', () => {
     'plain text',
     '$2b$10$abcdefghijklmnopqrstuv',
     phc(4_194_304, 2, Buffer.alloc(16), Buffer.alloc(32)),
+    phc(19_456, 2, Buffer.alloc(16), Buffer.alloc(32)).replace(',p=1$', ',p=0$'),
     phc(262_145, 2, Buffer.alloc(16), Buffer.alloc(32)),
     phc(19_456, 11, Buffer.alloc(16), Buffer.alloc(32)),
     phc(19_456, 0, Buffer.alloc(16), Buffer.alloc(32)),

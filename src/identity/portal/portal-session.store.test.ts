@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
@@ -14,6 +14,7 @@ import {
   revokePortalSessionRow,
   selectPortalSessions,
 } from './portal-session.store.ts'
+import { leavePortalSession } from './portal-session.ts'
 
 let database: TestDatabase
 let db: Database
@@ -112,4 +113,23 @@ test('sessions that expired before an instant are deleted in batches, the oldest
   expect(await ends()).toEqual([2, 3])
   expect(await deleteEndedPortalSessions(db, madeAfter(3), 5)).toBe(1)
   expect(await ends()).toEqual([3])
+})
+
+test('a session is left once: not after its end, and not after it was revoked', async () => {
+  const tokens = ['one', 'two', 'three'] as const
+  const ids = await Promise.all(
+    tokens.map(async (token) => {
+      const { id } = (await make()).made
+      const tokenHash = createHash('sha256').update(token).digest()
+      await write((tx) => openPortalSessionRow(tx, { id, tokenHash, expiresAt: madeAfter(60_000), now: MADE_AT }))
+      return id
+    }),
+  )
+  const leave = async (token: string, now = madeAfter(2)) =>
+    (await write((tx) => leavePortalSession(tx, { token, now })))?.id
+  expect([await leave('one'), await leave('one')]).toEqual([ids[0], undefined])
+  await write((tx) => revokePortalSessionRow(tx, { id: ids[1] as string, account, now: madeAfter(1) }))
+  expect([await leave('two'), await leave('three', madeAfter(60_000)), await leave('four')]).toEqual([
+    ...[undefined, undefined, undefined],
+  ])
 })

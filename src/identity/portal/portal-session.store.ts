@@ -1,8 +1,9 @@
 import type { AccountId, PortalSessionId, UserId } from '../../base/id.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import { countBehindLock } from '../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 
 /**
  * A portal session, without the hashes of its link and its token. `externalUser` is the name that the platform gave the user,
@@ -160,12 +161,5 @@ export async function revokePortalSessionRow(
   return row
 }
 
-const removeEnded = changeStatement<{ before: Date; limit: number }>(`
-  delete from portal_session where document_id = any(array(
-    select document_id from portal_session where expires_at < $before order by expires_at limit $limit
-    for update skip locked))`)
-
 /** Deletes up to `limit` sessions that expired before `before`. Returns their number. For maintenance. */
-export async function deleteEndedPortalSessions(db: Database, before: Date, limit: number): Promise<number> {
-  return removeEnded(db, { before, limit })
-}
+export const deleteEndedPortalSessions = deletionOfOld('portal_session', { key: 'document_id', time: 'expires_at' })

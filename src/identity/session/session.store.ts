@@ -1,13 +1,8 @@
 import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import {
-  aheadStatement,
-  changeStatement,
-  closingStatement,
-  type Joined,
-  statement,
-} from '../../postgres/statement/statement.ts'
+import { aheadStatement, closingStatement, type Joined, statement } from '../../postgres/statement/statement.ts'
 
 /** The app that a session is for (docs/contract/oauth-exchange.md#scope-ceiling). */
 export interface SessionClient {
@@ -263,13 +258,9 @@ export async function findSessionDescription(
   }
 }
 
-const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
-  delete from session where document_id = any(array(
-    select s.document_id from session s
-    where s.expires_at < $before and not exists (select from session child where child.parent = s.document_id)
-    order by s.expires_at limit $limit for update skip locked))`)
-
 /** Deletes up to `limit` sessions that ended before `before` and have no child sessions. Returns their number. */
-export function deleteEndedSessions(db: Database, before: Date, limit: number): Promise<number> {
-  return deleteEnded(db, { before, limit })
-}
+export const deleteEndedSessions = deletionOfOld('session', {
+  key: 'document_id',
+  time: 'expires_at',
+  and: 'not exists (select from session child where child.parent = r.document_id)',
+})

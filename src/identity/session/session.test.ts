@@ -117,6 +117,13 @@ describe('a refresh', () => {
 })
 
 describe('signing out', () => {
+  test.each(['keep_apps', 'keep_api_keys'])('takes %s only together with all', async (name) => {
+    const someone = await user()
+    const sign = (body: object) => app.call('POST', REVOKE, { token: someone.token, body })
+    expect(await sign({ [name]: true })).toMatchObject({ status: 422, body: { errors: [{ path: name }] } })
+    expect((await sign({ all: true, [name]: true })).status).toBe(200)
+  })
+
   test('revokes the session of the token and those opened from it at any depth, and no other', async () => {
     const someone = await user()
     const child = await openChild(someone)

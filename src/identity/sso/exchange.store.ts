@@ -1,4 +1,5 @@
 import type { SessionId, UserId } from '../../base/id.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import {
@@ -60,13 +61,5 @@ export async function claimHandshake(db: Database, input: HandshakeClaim): Promi
   return { session: toSessionRecord(stored), accounts, isUserActive, isClaimed }
 }
 
-const deleteExpired = statement<{ nonce_hash: Buffer }, { before: Date; limit: number }>(`
-  delete from sso_nonce where nonce_hash = any(array(
-    select nonce_hash from sso_nonce where expires_at < $before
-    order by expires_at limit $limit for update skip locked))
-  returning nonce_hash`)
-
 /** Deletes up to `limit` nonces of tokens that expired before `before`. Returns their number. */
-export async function deleteExpiredNonces(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteExpired(db, { before, limit })).length
-}
+export const deleteExpiredNonces = deletionOfOld('sso_nonce', { key: 'nonce_hash', time: 'expires_at' })

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import type { UserId } from '../../base/id.ts'
-import { inTransaction } from '../../postgres/statement/database.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { chargeAttempt, chargeOwnAttempt, forgiveAttempt } from './login-attempt.ts'
-import { lockAttempt } from './login-throttle.store.ts'
+import { deleteThrottlesOfEmails, lockAttempt } from './login-throttle.store.ts'
 
 const START = new Date('2026-09-11T12:00:00.000Z')
 const inMs = (ms: number) => new Date(START.getTime() + ms)
@@ -124,4 +125,23 @@ test('the count of an attempt does not wait for the disk, and leaves the durabil
   })
   expect(inside).toBe('off')
   expect(await readSetting()).toBe('on')
+})
+
+test('what is known of an address is deleted in the order in which attempts lock it', async () => {
+  const { db } = database
+  const hashOf = (name: string) => Buffer.from(name)
+  for (const address of ['b', 'a'])
+    await sql`insert into login_throttle (email_hash, address_hash, failures, last_failure_at)
+      values (${hashOf('email')}, ${hashOf(address)}, 1, ${START})`.execute(db)
+  const lock = (tx: Database, address: string) =>
+    sql`select from login_throttle where address_hash = ${hashOf(address)} for update`.execute(tx)
+  const { deleted } = await inTransaction(db, async (tx) => {
+    await lock(tx, 'a')
+    const deletion = inTransaction(db, (other) => deleteThrottlesOfEmails(other, [hashOf('email')]))
+    await untilWaiting(db, 1)
+    await lock(tx, 'b')
+    return { deleted: deletion }
+  })
+  await deleted
+  expect(await readRows()).toEqual([])
 })

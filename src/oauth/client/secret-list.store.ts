@@ -1,6 +1,7 @@
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import { statement } from '../../postgres/statement/statement.ts'
 
 export const listedSecret = defineRecord('oauth_client_secret', ['document_id', 'created_at', 'expires_at'])
 
@@ -51,12 +52,5 @@ export async function removeSecret(
   return row
 }
 
-const deleteOld = changeStatement<{ before: Date; limit: number }>(`
-  delete from oauth_client_secret where document_id = any(array(
-    select document_id from oauth_client_secret
-    where expires_at < $before order by expires_at limit $limit for update skip locked))`)
-
 /** Deletes up to `limit` secrets that expired before `before`. Returns their number. For maintenance. */
-export async function deleteExpiredSecrets(db: Database, before: Date, limit: number): Promise<number> {
-  return deleteOld(db, { before, limit })
-}
+export const deleteExpiredSecrets = deletionOfOld('oauth_client_secret', { key: 'document_id', time: 'expires_at' })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { UserId } from '../../base/id.ts'
 import type { SessionRecord } from '../../identity/session/session.store.ts'
 import type { Interaction } from './interaction.store.ts'
-import { buildLoginAnswer, mustSignInAgain } from './sign-in-demand.ts'
+import { buildLoginAnswer, isNeededUser, mustSignInAgain } from './sign-in-demand.ts'
 
 const ASKED_AT = Date.UTC(2026, 0, 1)
 const USER = 'user-1' as UserId
@@ -21,6 +21,11 @@ describe('a request that asks for a sign-in', () => {
     expect(mustSignInAgain(buildInteraction(), buildSession(ASKED_AT - 1))).toBe(true)
     expect(mustSignInAgain(buildInteraction(), buildSession(ASKED_AT))).toBe(false)
     expect(mustSignInAgain(buildInteraction({ reasons: ['no_session'] }), buildSession(ASKED_AT - 1))).toBe(false)
+    for (const reasons of [
+      ['no_session', 'login_prompt'],
+      ['max_age', 'no_session'],
+    ])
+      expect(mustSignInAgain(buildInteraction({ reasons }), buildSession(ASKED_AT - 1))).toBe(true)
   })
 
   test('of a class is asked again for an older sign-in of another class alone', () => {
@@ -40,4 +45,27 @@ describe('a request that asks for a sign-in', () => {
     expect(answer('aal1')).toStrictEqual({ login: { ...login, acr: 'aal1' } })
     expect(answer(null)).toStrictEqual({ login })
   })
+})
+
+/** An ID token with this subject; the provider has verified its signature. */
+const hintOf = (sub: unknown) =>
+  ['e30', Buffer.from(JSON.stringify({ sub })).toString('base64url'), 'signature'].join('.')
+const OTHER_USER = '01994000-0000-7000-8000-000000000009'
+
+test.each<[string, Record<string, unknown>, boolean]>([
+  ['names nobody', {}, true],
+  ['names the user by a token', { id_token_hint: hintOf(USER) }, true],
+  ['names another one by a token', { id_token_hint: hintOf(OTHER_USER) }, false],
+  ['has a token that names nobody', { id_token_hint: hintOf(undefined) }, true],
+  ['has a token that is none', { id_token_hint: 'none' }, false],
+  ['has no text as a token', { id_token_hint: 7 }, true],
+  ['names the user by a claim', { claims: JSON.stringify({ id_token: { sub: { value: USER } } }) }, true],
+  ['names another one by a claim', { claims: JSON.stringify({ id_token: { sub: { value: OTHER_USER } } }) }, false],
+  [
+    'names both',
+    { claims: JSON.stringify({ id_token: { sub: { value: OTHER_USER } } }), id_token_hint: hintOf(USER) },
+    false,
+  ],
+])('a request that %s takes the user: %s', (_name, params, isNeeded) => {
+  expect(isNeededUser(buildInteraction({ params } as never), USER as UserId)).toBe(isNeeded)
 })

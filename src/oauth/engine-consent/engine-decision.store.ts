@@ -1,4 +1,5 @@
 import type { UserId } from '../../base/id.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 
@@ -84,21 +85,15 @@ export async function releaseDecision(db: Database, authorizationId: string): Pr
   await release(db, { authorizationId })
 }
 
-const removeOld = statement<{ authorization_id: string }, { before: Date; limit: number }>(`
-  delete from oauth_engine_decision where authorization_id = any(array(
-    select d.authorization_id from oauth_engine_decision d
-    where d.claimed_at < $before and (
-      d.decided_at is null or d.decision = 'deny' or d.client_id is null or exists (
-        select from oauth_engine_decision later
-        where later."user" = d."user" and later.client_id = d.client_id and later.decision = 'approve'
-          and later.decided_at > d.decided_at))
-    limit $limit for update skip locked))
-  returning authorization_id`)
-
 /**
  * Deletes decisions from before `before`, `limit` at most, except the last approval of each user and app: the hook
  * reads its scopes. Returns their number.
  */
-export async function deleteOldDecisions(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, { before, limit })).length
-}
+export const deleteOldDecisions = deletionOfOld('oauth_engine_decision', {
+  key: 'authorization_id',
+  time: 'claimed_at',
+  and: `(r.decided_at is null or r.decision = 'deny' or r.client_id is null or exists (
+        select from oauth_engine_decision later
+        where later."user" = r."user" and later.client_id = r.client_id and later.decision = 'approve'
+          and later.decided_at > r.decided_at))`,
+})

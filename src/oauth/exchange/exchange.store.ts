@@ -1,5 +1,6 @@
 import type { SessionId, UserId } from '../../base/id.ts'
 import type { AccountName } from '../../identity/session/session.store.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 
@@ -83,13 +84,5 @@ export async function endClientWithNext(db: Database, clientId: string, now: Dat
   await endClientAhead(db, { clientId, now })
 }
 
-const deleteEnded = statement<{ grant_id: string }, { before: Date; limit: number }>(`
-  delete from oauth_ended_grant where grant_id = any(array(
-    select grant_id from oauth_ended_grant where ended_at < $before order by ended_at limit $limit
-    for update skip locked))
-  returning grant_id`)
-
 /** Deletes up to `limit` grants that ended before `before`. Returns their number. */
-export async function deleteEndedGrants(db: Database, before: Date, limit: number): Promise<number> {
-  return (await deleteEnded(db, { before, limit })).length
-}
+export const deleteEndedGrants = deletionOfOld('oauth_ended_grant', { key: 'grant_id', time: 'ended_at' })

@@ -128,6 +128,8 @@ describe('a key set', () => {
     ['for encryption', { ...makeKey('odd').jwk, use: 'enc' }],
     ['for another algorithm', { ...makeKey('odd').jwk, alg: 'ES384' }],
     ['that only signs', { ...makeKey('odd').jwk, key_ops: ['sign'] }],
+    ['whose operations are no list', { ...makeKey('odd').jwk, key_ops: 'verify' }],
+    ['whose operations are null', { ...makeKey('odd').jwk, key_ops: null }],
     ['whose point is not on the curve', { ...makeKey('odd').jwk, x: 'AAAA' }],
     ['whose id is too long', { ...makeKey('odd').jwk, kid: 'o'.repeat(256) }],
     ['without an id', { ...makeKey('odd').jwk, kid: undefined }],

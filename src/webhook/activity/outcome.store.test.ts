@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { deleteOldOutcomes, foldOutcomes, recordOutcomes } from './outcome.store.ts'
 import { EVERYTHING } from './outcome-keys.ts'
 
@@ -114,6 +117,27 @@ test('batches are added up once, the oldest first, for everything and for their 
     ]),
   )
   expect(breakdown).toHaveLength(3)
+})
+
+test.each([
+  ['webhook_outcome_hour', 'webhook_breakdown'],
+  ['webhook_outcome_hour', 'webhook_outcome'],
+  ['webhook_breakdown', 'webhook_outcome'],
+])('sums of %s are locked before those of %s, so that no two processes wait for each other', async (first, then) => {
+  const { db } = database
+  const failed = { status: 'failed', error_class: 'http_5xx' }
+  await record(failed)
+  await foldOutcomes(db, 1)
+  await record(failed)
+  const lock = (tx: Database, table: string) => sql`select from ${sql.table(table)} for update`.execute(tx)
+  const { folded } = await inTransaction(db, async (tx) => {
+    await lock(tx, first)
+    const fold = foldOutcomes(db, 1)
+    await untilWaiting(db, 1)
+    await lock(tx, then)
+    return { folded: fold }
+  })
+  expect(await folded).toBe(1)
 })
 
 test('an attempt that ended before what was added up leaves the time of the last one', async () => {

@@ -209,6 +209,19 @@ describe('claiming: fairness', () => {
     expect(await t.ledger.readHeads()).toEqual(heads)
   })
 
+  test('does not visit a webhook that is blocked: it keeps its place', async () => {
+    await using t = await openLedger()
+    const webhook = await t.ledger.addWebhook()
+    const [row] = await t.ledger.addDispatches(webhook, { dueAt: t.later(-1_000) })
+    const heads = await t.ledger.readHeads()
+    const full = new Map([[webhook as string, 1]])
+    expect(await t.claim({ lateGroups: [webhook] })).toEqual([])
+    expect(await t.claim({ slowGroups: [webhook], slowSlots: 0 })).toEqual([])
+    expect(await t.claim({ inFlight: full, perGroup: 1 })).toEqual([])
+    expect(await t.ledger.readHeads()).toEqual(heads)
+    expect((await t.claim()).map(({ id }) => id)).toEqual([row])
+  })
+
   test('finds the row of one webhook behind many that are at their caps', async () => {
     await using t = await openLedger()
     for (let count = 0; count < 40; count += 1) {

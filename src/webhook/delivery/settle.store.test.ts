@@ -3,6 +3,7 @@ import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
+import { listLastingIncidents } from '../../delivery/incident/alert.store.ts'
 import type { AttemptResult } from '../../delivery/post/attempt-result.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { findDispatchWithAttempts } from '../ledger/dispatch.store.ts'
@@ -378,6 +379,7 @@ describe('the failure count of a webhook', () => {
       disabled_at: t.later(0),
       disabled_reason: 'consecutive-failures',
     })
+    expect(await listLastingIncidents(t.db, 'webhook-disabled')).toMatchObject([{ subject: webhook }])
     const events = await t.listEvents()
     expect(events).toContainEqual({
       event: 'webhook.auto-disable',

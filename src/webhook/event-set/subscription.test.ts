@@ -5,6 +5,7 @@ import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import { followCall } from '../../../test/harness/run/trail.ts'
 import type { AccountId, EventTypeId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
+import { findSubscription, lockMove } from './subscription.store.ts'
 import { findWarnings, planEventSet, replaceEventSet } from './subscription.ts'
 
 const WEBHOOKS = '/api/v3/webhook/webhook'
@@ -235,6 +236,22 @@ describe('replacing the event set', () => {
     ]).toContainEqual(await readNames(webhook))
   })
 
+  test('tells by how many it has grown', async () => {
+    const webhook = await createWebhook()
+    const growthOf = async (...names: string[]) => {
+      const events = ids(...names) as string[]
+      const input = { events, now: new Date(app.clock.now()) }
+      const { growth, isChanged } = await inTransaction(app.database.db, (tx) =>
+        replaceEventSet(app.app, tx, webhook, input),
+      )
+      return [growth, isChanged]
+    }
+    expect(await growthOf('contract.create', 'contract.update')).toEqual([2, true])
+    expect(await growthOf('contract.create', 'contract.delete')).toEqual([0, true])
+    expect(await growthOf('contract.create')).toEqual([-1, true])
+    expect(await growthOf('contract.create')).toEqual([0, false])
+  })
+
   test('that waits for another one of the same webhook replaces what that one has written', async () => {
     const webhook = await createWebhook()
     const { db } = app.database
@@ -320,6 +337,24 @@ describe('a link of its own', () => {
     await expectRefusal(() => app.admin('GET', `${LINKS}/${link.document_id}`), 404, 'not_found')
     const back = await app.admin('PATCH', `${LINKS}/${moved.document_id}`, { event: idOf['contract.create'] })
     expect(back.body.data.document_id).toBe(link.document_id)
+  })
+
+  test('is found with its own webhook, beside those of others', async () => {
+    for (const webhook of [await createWebhook(), await createWebhook()]) {
+      const { document_id: id } = await createLink(webhook, 'contract.create')
+      expect(await findSubscription(app.database.db, id)).toMatchObject({
+        ...{ subscription: { id, webhook }, webhook: { id: webhook }, internal: 'contract.create' },
+      })
+    }
+  })
+
+  test('of a deleted webhook does not move', async () => {
+    const webhook = await createWebhook()
+    const link = await createLink(webhook, 'contract.create')
+    const move = () => lockMove(app.database.db, link.document_id, idOf['contract.update'] as string)
+    expect(await move()).toMatchObject({ subscription: { id: link.document_id }, internal: 'contract.create' })
+    await app.database.pool.query('update webhook set deleted_at = now() where document_id = $1', [webhook])
+    expect(await move()).toBeUndefined()
   })
 
   test('moved to where it is stays as it is, and still warns', async () => {

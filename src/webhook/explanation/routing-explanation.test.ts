@@ -86,6 +86,7 @@ describe('an event at a webhook without a ledger row', () => {
     ],
     ['of a type that is gone', { eventType: undefined }, 'not_subscribed', 'no longer in the catalogue'],
     ['of another account', { webhook: { account: 'other' as AccountId } }, 'other_account', 'belongs to account other'],
+    ['of no account', { event: { account: null } }, 'other_account', 'the event to none'],
     ['of another resource', { webhook: { resourceIds: ['d', 'e'] } }, 'other_resource', '2 resources only'],
     ['of one other resource', { webhook: { resourceIds: ['d'] } }, 'other_resource', 'one resource only'],
     ['of this resource', { webhook: { resourceIds: ['d', 'c'] } }, 'changed_since', 'next one'],
@@ -96,6 +97,8 @@ describe('an event at a webhook without a ledger row', () => {
     ['the event is about it', { event: { excludedWebhook: 'webhook' as WebhookId } }, 'excluded', 'about this webhook'],
     ['a test of another webhook', { event: { type: 'webhook.test' } }, 'excluded', '/webhook/webhook/webhook/test'],
     ['deleted before the routing', { webhook: { deletedAt: at(9) } }, 'deleted', 'was deleted at'],
+    ['deleted as it was routed', { webhook: { deletedAt: at(10), isActived: false } }, 'deleted', 'was deleted at'],
+    ['deleted after, and inactive', { webhook: { deletedAt: at(11), isActived: false } }, 'inactive', 'is inactive'],
     [
       'deleted after the routing, for all that is known',
       { webhook: { deletedAt: at(11) } },

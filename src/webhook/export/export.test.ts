@@ -152,6 +152,8 @@ describe('an export of many rows', () => {
       format: 'ndjson',
     })
     expect(batches).toBe(0)
+    // What it holds while nobody reads is counted in bytes, not in batches.
+    expect(stream.readableObjectMode).toBe(false)
     await once(stream, 'readable')
     const closed = once(stream, 'close')
     stream.destroy()

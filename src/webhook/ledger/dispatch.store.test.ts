@@ -5,12 +5,16 @@ import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { listMiscounts } from '../../../test/harness/delivery/delivery-counts.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { AccountId, DispatchId, WebhookId } from '../../base/id.ts'
 import { findEvent } from '../../event/occurrence/event.store.ts'
 import { deleteOldEvents } from '../../event/recording/event-removal.store.ts'
 import type { ListFilter } from '../../http/listing/filter.ts'
+import { parseListing } from '../../http/listing/listing.ts'
+import { findListed } from '../../http/listing/page.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { cameInto, countChanges, findShard, readTotals } from '../delivery/delivery-count.store.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
+import { DISPATCH_FIELDS } from './dispatch.routes.ts'
 import { insertDispatch, listDispatches, type StoredDispatch, toDispatchRecord } from './dispatch.store.ts'
 import { deleteLedger } from './dispatch.ts'
 import { cancelOrphanedDispatches, cancelWaitingDispatches, deleteOldDispatches } from './removal.store.ts'
@@ -298,4 +302,38 @@ test('a list by status reads no ended rows that it cannot hold', async () => {
     const read = listDispatches(t.db, filters, 'all').parts(undefined)
     expect([operator, values, read.length]).toEqual([operator, values, parts])
   }
+})
+
+test('a list of own accounts has each row of one of their webhooks and their events once, and no other', async () => {
+  await using t = await openLedger()
+  const [mine, second, other] = [await t.ledger.addAccount(), await t.ledger.addAccount(), await t.ledger.addAccount()]
+  const account = (ids: readonly DispatchId[], of: AccountId) =>
+    sql`with open as (update webhook_dispatch_open set account = ${of} where document_id = any(${ids}::uuid[]))
+      update webhook_dispatch_ended set account = ${of} where document_id = any(${ids}::uuid[])`.execute(t.db)
+  const add = async (webhook: WebhookId, of: AccountId) => {
+    const waiting = await t.ledger.addDispatches(webhook)
+    const ended = await t.ledger.addDispatches(webhook, { status: 'exhausted', attempts: 5 })
+    await account([...waiting, ...ended], of)
+    return [...waiting, ...ended]
+  }
+  const hook = await t.ledger.addWebhook({ account: mine })
+  const rows = await add(hook, mine)
+  // Of the time before the webhook moved to this account.
+  await add(hook, other)
+  await add(await t.ledger.addWebhook({ account: other }), other)
+  const global = await add(await t.ledger.addWebhook(), mine)
+  const list = async (scope: readonly AccountId[] | 'all') => {
+    const listing = { ...parseListing({}, DISPATCH_FIELDS), pageSize: 100 }
+    const found = await findListed(t.db, {
+      ...listDispatches(t.db, [], scope),
+      scope,
+      listing,
+      fields: DISPATCH_FIELDS,
+    })
+    return found.map(({ id }) => id).sort()
+  }
+  expect(await list([mine])).toEqual(rows.toSorted())
+  expect(await list([mine, second])).toEqual(rows.toSorted())
+  expect(await list([second])).toEqual([])
+  expect(await list('all')).toEqual(expect.arrayContaining([...rows, ...global]))
 })

@@ -1,5 +1,6 @@
 import type { AccountId, DispatchId, UserId, WebhookId } from '../../base/id.ts'
 import type { MailId } from '../../identity/mail/mail.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
@@ -204,12 +205,9 @@ export async function isMailWanted(
   return row?.isWanted ?? false
 }
 
-const deleteTurns = changeStatement<{ before: Date; limit: number }>(`
-  delete from webhook_mail_turn where account = any(array(
-    select account from webhook_mail_turn where due_at is null and mailed_at < $before
-    order by mailed_at limit $limit for update skip locked))`)
-
 /** Deletes up to `limit` turns that ended before `before`. Returns their number. For maintenance. */
-export function deleteOldTurns(db: Database, before: Date, limit: number): Promise<number> {
-  return deleteTurns(db, { before, limit })
-}
+export const deleteOldTurns = deletionOfOld('webhook_mail_turn', {
+  key: 'account',
+  time: 'mailed_at',
+  and: 'due_at is null',
+})

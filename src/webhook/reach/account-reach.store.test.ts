@@ -88,6 +88,9 @@ describe('a row', () => {
     expect(await reaches(moved, [mine])).toEqual(all(true, { dispatch: false }))
     expect(await reaches(moved, [other])).toEqual(all(false))
     expect(await reaches(moved, [mine, other])).toEqual(all(true))
+    const foreign = await make(other, mine)
+    expect(await reaches(foreign, [mine])).toEqual(all(false))
+    expect(await reaches(foreign, [other])).toEqual(all(true, { dispatch: false }))
   })
 
   test('of a bulk replay is reached by who holds all of its accounts', async () => {

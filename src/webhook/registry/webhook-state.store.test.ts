@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
+import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import type { AccountId, UserId, WebhookId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
@@ -139,4 +140,22 @@ test('a webhook is deleted for good with its place in the queue, alone', async (
     [hook, beside],
   ])
   expect(rows).toEqual([{ webhook: beside }])
+})
+
+test('the webhooks of an account are locked in the order of their ids, and written when all are', async () => {
+  const [last, first] = ['ffffffff-ffff-7fff-bfff-fffffffffff1', '00000000-0000-7000-8000-000000000001'] as WebhookId[]
+  await database.pool.query('update webhook set document_id = $2 where document_id = $1', [hook, last])
+  await database.pool.query('update webhook set document_id = $2 where document_id = $1', [beside, first])
+  const lock = (tx: Database, id: WebhookId | undefined) =>
+    tx.selectFrom('webhook').select('document_id').where('document_id', '=', String(id)).forNoKeyUpdate().execute()
+  const { deactivated } = await inTransaction(db, async (tx) => {
+    await lock(tx, first)
+    const deactivation = write((other) => deactivateAccountWebhooks(other, account, { ...change, reason: 'gone' }))
+    await untilWaiting(db, 1)
+    await lock(tx, last)
+    return { deactivated: deactivation }
+  })
+  await deactivated
+  for (const id of [first, last])
+    expect(await read(id as WebhookId)).toMatchObject({ is_actived: false, disabled_reason: 'gone' })
 })

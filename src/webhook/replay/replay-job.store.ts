@@ -4,9 +4,10 @@ import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
 import { countListed, findListed, type ListTotal } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import { columnsOf, wireOf } from '../../http/shape/wire-row.ts'
+import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { listDispatches } from '../ledger/dispatch.store.ts'
 import { ReplayJobRow } from './replay-job.schema.ts'
 import type { ReplayJobId, SkipCounts } from './replay-job-record.ts'
@@ -171,12 +172,5 @@ export async function countOnTheirWay(db: Database, job: ReplayJobId): Promise<n
   return row?.open ?? 0
 }
 
-const deleteEnded = changeStatement<{ before: Date; limit: number }>(`
-  delete from replay_job where document_id = any(array(
-    select document_id from replay_job where ended_at < $before order by ended_at limit $limit
-    for update skip locked))`)
-
 /** Deletes up to `limit` ended jobs older than `before`, with their rows. Returns their number. */
-export function deleteOldReplayJobs(db: Database, before: Date, limit: number): Promise<number> {
-  return deleteEnded(db, { before, limit })
-}
+export const deleteOldReplayJobs = deletionOfOld('replay_job', { key: 'document_id', time: 'ended_at' })

@@ -5,6 +5,7 @@ import type { AccountId, UserId } from '../../../base/id.ts'
 import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
 import {
   countInvitations,
+  findActiveUser,
   findInvitation,
   findOpenInvitation,
   hasOpenInvitation,
@@ -136,4 +137,18 @@ test('an account counts its open invitations to other addresses, and all that it
   expect(await count()).toEqual({ open: 2, recent: 4 })
   await database.pool.query(`update account_invitation set accepted_at = $1 where email = 'bob@b.test'`, [NOW])
   expect(await count()).toEqual({ open: 1, recent: 4 })
+})
+
+test('the holdings of a user are found while it is active', async () => {
+  const users = ['active', 'disabled', 'deleted'].map((name) => ({ name, id: newId<UserId>() }))
+  for (const { name, id } of users)
+    await db
+      .insertInto('user')
+      .values({
+        ...{ document_id: id, email: `${id}@b.test`, is_actived: name !== 'disabled' },
+        ...{ deleted_at: name === 'deleted' ? NOW : null, created_at: NOW, updated_at: NOW },
+      })
+      .execute()
+  const found = await Promise.all(users.map(async ({ id }) => (await findActiveUser(db, id))?.email))
+  expect(found).toEqual([`${users[0]?.id}@b.test`, undefined, undefined])
 })

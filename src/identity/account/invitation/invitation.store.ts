@@ -1,10 +1,11 @@
 import type { AccountId, Id, UserId } from '../../../base/id.ts'
 import { columnsOf, wireOf } from '../../../http/shape/wire-row.ts'
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../../postgres/statement/locks.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
-import { aheadStatement, changeStatement, statement } from '../../../postgres/statement/statement.ts'
+import { aheadStatement, statement } from '../../../postgres/statement/statement.ts'
 import { HOLDINGS, HOLDINGS_OF_USER } from '../../access/delegation.store.ts'
 import type { Holdings } from '../../access/delegation.ts'
 import type { RoleId } from '../../access/role.store.ts'
@@ -173,15 +174,11 @@ export async function findActiveUser(
   return row
 }
 
-const removeEnded = changeStatement<{ before: Date; limit: number }>(`
-  delete from account_invitation where document_id = any(array(
-    select document_id from account_invitation
-    where least(expires_at, accepted_at, revoked_at) < $before limit $limit for update skip locked))`)
-
 /**
  * Deletes up to `limit` invitations that were accepted or revoked, or expired, before `before`. Returns their number. For
  * maintenance.
  */
-export async function deleteEndedInvitations(db: Database, before: Date, limit: number): Promise<number> {
-  return removeEnded(db, { before, limit })
-}
+export const deleteEndedInvitations = deletionOfOld('account_invitation', {
+  key: 'document_id',
+  time: 'least(expires_at, accepted_at, revoked_at)',
+})

@@ -1,8 +1,9 @@
 import type { AccountId, ConnectionId, Id } from '../../../base/id.ts'
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../../postgres/statement/record.ts'
-import { changeStatement, closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
 
 export type ConnectionDomainId = Id<'connection domain'>
 
@@ -120,12 +121,5 @@ export async function findConnectionOfDomain(
   return (await selectRoute(db, { domain }))[0]
 }
 
-const removeExpired = changeStatement<{ before: Date; limit: number }>(`
-  delete from connection_domain where document_id = any(array(
-    select document_id from connection_domain where expires_at < $before order by expires_at limit $limit
-    for update skip locked))`)
-
 /** Deletes up to `limit` claims that expired unproven before `before`. Returns their number. For maintenance. */
-export function deleteExpiredDomains(db: Database, before: Date, limit: number): Promise<number> {
-  return removeExpired(db, { before, limit })
-}
+export const deleteExpiredDomains = deletionOfOld('connection_domain', { key: 'document_id', time: 'expires_at' })

@@ -1,4 +1,5 @@
 import type { ConnectionId } from '../../../base/id.ts'
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { statement } from '../../../postgres/statement/statement.ts'
 
@@ -18,12 +19,5 @@ export async function insertAssertion(db: Database, row: UsedAssertion): Promise
   return (await insert(db, row)).length > 0
 }
 
-const removeOld = statement<{ connection: string }, { before: Date; limit: number }>(`
-  delete from saml_assertion where id_hash = any(array(
-    select id_hash from saml_assertion where expires_at < $before limit $limit for update skip locked))
-  returning connection`)
-
 /** Deletes assertions that expired before `before`, at most `limit`. Returns their number. */
-export async function deleteExpiredAssertions(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, { before, limit })).length
-}
+export const deleteExpiredAssertions = deletionOfOld('saml_assertion', { key: 'id_hash', time: 'expires_at' })

@@ -56,6 +56,10 @@ describe('a session JWT', () => {
     expect(isTaken(sign({ amr: undefined, acr: undefined, auth_time: undefined }))).toBe(true)
   })
 
+  test('may end with the year 9999', () => {
+    expect(isTaken(sign({ exp: 253_402_300_799 }))).toBe(true)
+  })
+
   test('may have no account', () => {
     const token = signSessionToken(keys, { ...claims, ...facts, accountId: null })
     expect(verifySessionToken(keys, token, issuedAt)).toMatchObject({ ok: true, claims: { accountId: null } })
@@ -77,6 +81,7 @@ describe('a session JWT', () => {
     ['with an account that is no id', () => sign({ account: 7 })],
     ['without an id of its own', () => sign({ jti: undefined })],
     ['with an id of its own that is too long', () => sign({ jti: 'x'.repeat(256) })],
+    ['with an end after the year 9999', () => sign({ exp: 253_402_300_800 })],
     ['with a list of one user', () => sign({ sub: [claims.userId] })],
     ['with a list of one session', () => sign({ sid: [claims.sessionId] })],
     ['with a list of one account', () => sign({ account: [claims.accountId] })],

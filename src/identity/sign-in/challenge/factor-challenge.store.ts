@@ -1,6 +1,7 @@
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
-import { changeStatement, closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
 
 /**
  * A challenge. Of a sign-in with a passkey `userId` is null; `sessionId` is the session that proves a factor again or
@@ -57,12 +58,5 @@ export async function useChallenge(db: Database, hash: Buffer, now: Date): Promi
   await use(db, { hash, now })
 }
 
-const removeOld = changeStatement<{ before: Date; limit: number }>(`
-  delete from factor_challenge where challenge_hash = any(array(
-    select challenge_hash from factor_challenge where expires_at < $before
-    order by expires_at limit $limit for update skip locked))`)
-
 /** Deletes up to `limit` challenges that expired before `before`. Returns their number. For maintenance. */
-export async function deleteExpiredChallenges(db: Database, before: Date, limit: number): Promise<number> {
-  return removeOld(db, { before, limit })
-}
+export const deleteExpiredChallenges = deletionOfOld('factor_challenge', { key: 'challenge_hash', time: 'expires_at' })

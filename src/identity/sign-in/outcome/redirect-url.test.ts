@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../../test/harness/run/any-text.ts'
 import { Problem } from '../../../http/problem/problem.ts'
-import { parseRedirectAllowList } from './redirect-allow-list.ts'
+import { findNearestEntry, parseRedirectAllowList } from './redirect-allow-list.ts'
 import { checkRedirectUrl, classifyRedirectUrl, MAX_REDIRECT_URL_LENGTH, type RedirectRules } from './redirect-url.ts'
 
 const LISTED = 'https://app.example.test, https://b.example.test:8443/app, com.example.app:, other://callback/done'
@@ -40,6 +40,35 @@ test.each([
 ])('%s is refused for its host, in development too', (text) => {
   expect(classify(text, development)).toBe('forbidden_host')
   expect(classify(text)).toBe('forbidden_host')
+})
+
+test.each([
+  ['a space', 'https://app.example.test/a b'],
+  ['a wildcard', 'https://*.example.test'],
+  ['no scheme', 'app.example.test'],
+  ['a scheme that is never allowed', 'javascript:alert'],
+  ['a query', 'https://app.example.test/?a'],
+  ['a fragment', 'https://app.example.test/#a'],
+  ['a user name', 'https://me@app.example.test'],
+  ['no host', 'https:app.example.test'],
+  ['another character in its host', 'https://a;b.example.test'],
+  ['a quote in the host of its scheme', "com.example.app://a'b"],
+  ['an escaped slash', 'https://app.example.test/a%2Fb'],
+])('a list with an entry that has %s is refused, and the entry named', (_name, entry) => {
+  expect(() => parseRedirectAllowList(`https://app.example.test, ${entry}`)).toThrow(
+    /^must list origins and custom schemes: entry 2 /,
+  )
+})
+
+test.each([
+  ['https://app.example.tset/', 'https://app.example.test'],
+  ['https://b.example.test/app', 'https://b.example.test:8443/app'],
+  ['com.example.apps:/x', 'com.example.app:'],
+  // As similar to each: the first one.
+  ['#', 'https://app.example.test'],
+])('the entry nearest to %s is %s', (text, nearest) => {
+  expect(findNearestEntry(text, allowList)).toBe(nearest)
+  expect(findNearestEntry(text, [])).toBeNull()
 })
 
 test('a URL has at most 2048 characters', () => {

@@ -1,4 +1,5 @@
 import type { SessionId, UserId } from '../../../base/id.ts'
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
 
@@ -34,12 +35,5 @@ export function deleteEngineSession(db: Database, sessionId: SessionId): Promise
   return remove(db, { sessionId })
 }
 
-const removeOld = statement<{ session: string }, { before: Date; limit: number }>(`
-  delete from engine_session where session = any(array(
-    select session from engine_session where expires_at < $before limit $limit for update skip locked))
-  returning session`)
-
 /** Deletes tokens that expired before `before`, at most `limit`. Returns their number. */
-export async function deleteExpiredEngineSessions(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, { before, limit })).length
-}
+export const deleteExpiredEngineSessions = deletionOfOld('engine_session', { key: 'session', time: 'expires_at' })

@@ -1,4 +1,5 @@
 import type { ConnectionId, UserId } from '../../../base/id.ts'
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
@@ -87,12 +88,5 @@ export async function findLinkIdentity(
   return (await findLink(db, { codeHash, userId, now }))[0]?.identity
 }
 
-const removeOld = statement<{ code_hash: Buffer }, { before: Date; limit: number }>(`
-  delete from login_code where code_hash = any(array(
-    select code_hash from login_code where expires_at < $before limit $limit for update skip locked))
-  returning code_hash`)
-
 /** Deletes codes that expired before `before`, at most `limit`. Returns their number. */
-export async function deleteExpiredLoginCodes(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, { before, limit })).length
-}
+export const deleteExpiredLoginCodes = deletionOfOld('login_code', { key: 'code_hash', time: 'expires_at' })

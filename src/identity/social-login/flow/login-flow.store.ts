@@ -1,4 +1,5 @@
 import type { ConnectionId } from '../../../base/id.ts'
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
@@ -111,12 +112,5 @@ export async function keepPostedAnswer(
   return (await keepAnswer(db, input)).length > 0
 }
 
-const removeOld = statement<{ state_hash: Buffer }, { before: Date; limit: number }>(`
-  delete from login_flow where state_hash = any(array(
-    select state_hash from login_flow where expires_at < $before limit $limit for update skip locked))
-  returning state_hash`)
-
 /** Deletes flows that expired before `before`, at most `limit`. Returns their number. */
-export async function deleteExpiredFlows(db: Database, before: Date, limit: number): Promise<number> {
-  return (await removeOld(db, { before, limit })).length
-}
+export const deleteExpiredFlows = deletionOfOld('login_flow', { key: 'state_hash', time: 'expires_at' })

@@ -25,6 +25,12 @@ describe('the sign of a provider', () => {
     expect(renderProviderIcon('facebook', 'Facebook').text).toContain('fill="#fff"')
   })
 
+  test('of the sample users is a person, and of no other provider', () => {
+    const { text } = renderProviderIcon('dev', 'Sample users')
+    expect(text).toMatch(/^<svg class="glyph" .*<circle .*<\/svg>$/)
+    expect(renderProviderIcon('device', 'Device').text).not.toContain('<svg')
+  })
+
   test.each([
     ['linkedin', 'LinkedIn', 'L'],
     ['company', 'Ünited Company', 'Ü'],

@@ -1,4 +1,5 @@
 import type { SessionId, UserId } from '../../../base/id.ts'
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { changeStatement, closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
@@ -151,12 +152,5 @@ export async function endEmailChange(db: Database, userId: UserId, now: Date): P
   return (await end(db, { userId, now })) > 0
 }
 
-const removeOld = changeStatement<{ before: Date; limit: number }>(`
-  delete from email_change where document_id = any(array(
-    select document_id from email_change where created_at <= $before
-    order by created_at limit $limit for update skip locked))`)
-
-/** Deletes up to `limit` changes that were asked for by `before`. Returns their number. For maintenance. */
-export async function deleteOldEmailChanges(db: Database, before: Date, limit: number): Promise<number> {
-  return removeOld(db, { before, limit })
-}
+/** Deletes up to `limit` changes that were asked for before `before`. Returns their number. For maintenance. */
+export const deleteOldEmailChanges = deletionOfOld('email_change', { key: 'document_id', time: 'created_at' })

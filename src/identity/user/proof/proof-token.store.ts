@@ -1,7 +1,8 @@
 import type { UserId } from '../../../base/id.ts'
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { changeStatement, closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 import { hasEmail } from '../../user-record/user.store.ts'
 import type { ProofPurpose } from './proof-token.ts'
 
@@ -133,15 +134,8 @@ export async function deleteProofTokens(db: Database, userId: UserId, purpose: P
   await removeAll(db, { userId, purpose })
 }
 
-const removeExpired = changeStatement<{ before: Date; limit: number }>(`
-  delete from proof_token where token_hash = any(array(
-    select token_hash from proof_token where expires_at <= $before
-    order by expires_at limit $limit for update skip locked))`)
-
-/** Deletes up to `limit` tokens that expired by `before`. Returns their number. For maintenance. */
-export async function deleteExpiredProofTokens(db: Database, before: Date, limit: number): Promise<number> {
-  return removeExpired(db, { before, limit })
-}
+/** Deletes up to `limit` tokens that expired before `before`. Returns their number. For maintenance. */
+export const deleteExpiredProofTokens = deletionOfOld('proof_token', { key: 'token_hash', time: 'expires_at' })
 
 const verify = closingStatement<{ userId: UserId; now: Date }>(`
   verified_user as (

@@ -171,7 +171,7 @@ function toPayload({ keyring }: StateDeps, found: FoundState, id: string | undef
     if (typeof payload[name] === 'string') payload[name] = keyring.open(payload[name], SEAL_CONTEXT)
   const { sealedId } = payload
   const jti = id ?? (typeof sealedId === 'string' ? keyring.open(sealedId, SEAL_CONTEXT) : undefined)
-  if (jti !== undefined) payload.jti = jti
+  payload.jti = jti
   if (found.consumedAt) payload.consumed = Math.floor(found.consumedAt.getTime() / 1000)
   return payload as AdapterPayload
 }

@@ -63,9 +63,6 @@ const BATCHED_ROUTES = new Set(['authorization', 'resume', 'token'])
 /** Models with deferred writes. Other rows are read by other requests before, or must be checked to be new. */
 const BATCHED_MODELS = new Set(['AccessToken', 'AuthorizationCode', 'Grant', 'Interaction', 'RefreshToken', 'Session'])
 
-/** Models that are consumed at the end of a request to the token endpoint. */
-const SPENT_MODELS = new Set(['AuthorizationCode', 'DeviceCode', 'RefreshToken'])
-
 /** The state of each request that has any, by the context of the library. */
 const states = new WeakMap<object, RequestState>()
 
@@ -73,6 +70,8 @@ const states = new WeakMap<object, RequestState>()
 export const keyOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`
 
 /** The state of a request, created at its first use; undefined for a call of the provider outside of one. */
+export function findRequestState(ctx: KoaContextWithOIDC): RequestState
+export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestState | undefined
 export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestState | undefined {
   if (!ctx) return undefined
   const cached = states.get(ctx)
@@ -112,8 +111,8 @@ export const hasWrites = ({ writes, spent }: RequestState): boolean => writes.si
 
 /** Defers the write of a row to the end of the request. False when it must be written at once. */
 export function leaveToEnd(ctx: KoaContextWithOIDC | undefined, row: BatchRow): boolean {
+  if (!ctx || !BATCHED_ROUTES.has(ctx.oidc.route) || !BATCHED_MODELS.has(row.model)) return false
   const state = findRequestState(ctx)
-  if (!ctx || !state || !BATCHED_ROUTES.has(ctx.oidc.route) || !BATCHED_MODELS.has(row.model)) return false
   const key = keyOf(row.model, row.idHash)
   state.writes.set(key, row)
   state.rows.set(key, Promise.resolve({ payload: row.payload, consumedAt: null, consumedBy: null }))
@@ -122,8 +121,9 @@ export function leaveToEnd(ctx: KoaContextWithOIDC | undefined, row: BatchRow): 
 
 /** Defers the redemption of a code or token to the end of the request. False when it must be made at once. */
 export function spendAtEnd(ctx: KoaContextWithOIDC | undefined, spent: SpentState): boolean {
+  if (ctx?.oidc.route !== 'token') return false
   const state = findRequestState(ctx)
-  if (!ctx || !state || ctx.oidc.route !== 'token' || !SPENT_MODELS.has(spent.model) || state.spent) return false
+  if (state.spent) return false
   state.spent = spent
   return true
 }

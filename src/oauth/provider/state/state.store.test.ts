@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter } from '../../../../test/harness/database/identity-rows.ts'
+import { whileHeld } from '../../../../test/harness/plan/lock-waits.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { hashStateId } from '../../grant/state-id.ts'
 import {
@@ -149,6 +150,15 @@ describe('a family', () => {
   test('loses the rows of one model', async () => {
     await deleteTokenFamilyModel(db, 'mine', 'AccessToken')
     expect(await list()).toEqual([...THEIRS, 'Grant grant mine', 'RefreshToken RefreshToken mine'].toSorted())
+  })
+
+  test('ends with the token that is written meanwhile', async () => {
+    await whileHeld(
+      db,
+      (tx) => upsertState(tx, build('late', { grantId: 'mine' }), hashStateId('grant mine')),
+      () => deleteTokenFamily(db, 'mine'),
+    )
+    expect(await list()).toEqual(THEIRS)
   })
 
   test('that has ended gets no row', async () => {

@@ -1,6 +1,6 @@
+import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { changeStatement } from '../../../postgres/statement/statement.ts'
 
 /** The slot of a stranger's row until its expiry. */
 export interface StrangerPlace {
@@ -34,11 +34,5 @@ export async function takeStrangerPlace(db: Database, place: StrangerPlace): Pro
   return row?.is_admitted === true
 }
 
-const removeExpired = changeStatement<{ before: Date; limit: number }>(`
-  delete from stranger_row where id = any(array(
-    select id from stranger_row where expires_at < $before order by expires_at limit $limit for update skip locked))`)
-
 /** Deletes up to `limit` slots that expired before `before`. Returns their number. For maintenance. */
-export async function deleteExpiredStrangers(db: Database, before: Date, limit: number): Promise<number> {
-  return removeExpired(db, { before, limit })
-}
+export const deleteExpiredStrangers = deletionOfOld('stranger_row', { key: 'id', time: 'expires_at' })

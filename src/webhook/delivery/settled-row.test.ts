@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { DispatchId } from '../../base/id.ts'
+import { findDispatchWithAttempts } from '../ledger/dispatch.store.ts'
+import { type DispatchChange, settleChanges } from './settle.store.ts'
+
+test('a row that ends keeps its last attempt, but that of a test is in the log', async () => {
+  await using database = await createTestDatabase()
+  const { db } = database
+  const clock = buildManualClock()
+  const ledger = buildLedger(db, clock)
+  const webhook = await ledger.addWebhook()
+  const claimed = { leaseUntil: new Date(clock.now() + 1), attempts: 1 } as const
+  const [plain] = (await ledger.addDispatches(webhook, claimed)) as [DispatchId]
+  const [tried] = (await ledger.addDispatches(webhook, { ...claimed, isTest: true, trigger: 'test' })) as [DispatchId]
+  const change = {
+    ...{ webhook, fence: 1, attempt: 1, status: 'success', nextAttemptAt: null, statusCode: 200, errorClass: null },
+    ...{ durationMs: 1, startedAt: ledger.now(), endedAt: ledger.now(), worker: 'worker-a', responseExcerpt: 'ok' },
+    ...{ responseHeaders: { server: 'x' }, trigger: 'schedule' },
+    timings: { dnsMs: 1, connectMs: 2, tlsMs: 3, firstByteMs: 4, totalMs: 5 },
+  } as const
+  const changes: DispatchChange[] = [
+    { ...change, id: plain },
+    { ...change, id: tried, trigger: 'test' },
+  ]
+  await settleChanges(db, changes, { workerId: 'worker-a', withFailures: true })
+  const read = (id: DispatchId) =>
+    db.selectFrom('webhook_dispatch_ended').selectAll().where('document_id', '=', id).executeTakeFirstOrThrow()
+  expect(await read(plain)).toMatchObject({
+    ...{ worker: 'worker-a', response_excerpt: 'ok', response_headers: { server: 'x' }, dns_ms: 1, total_ms: 5 },
+  })
+  expect(await read(tried)).toMatchObject({
+    ...{ worker: null, response_excerpt: null, response_headers: null, dns_ms: null, total_ms: null },
+  })
+  for (const id of [plain, tried])
+    expect((await findDispatchWithAttempts(db, id))?.attempts).toMatchObject([
+      { worker: 'worker-a', responseExcerpt: 'ok' },
+    ])
+})
