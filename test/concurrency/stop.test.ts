@@ -7,7 +7,7 @@ import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} under a POST that hangs and a request that its client never finishes: ended in order with 0, the attempt counted as interrupted and due at once`, async () => {
+  test.concurrent(`${signal} under a POST that hangs and a request that its client never finishes: ended in order with 0, the attempt counted as interrupted and due at once`, async () => {
     await using fixture = await openDeliveryFixture()
     const receiver = await fixture.receive()
     const service = await fixture.start()
@@ -37,7 +37,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('signals: the same Ctrl-C twice is one, a later one ends at once, and others take over what was claimed', async () => {
+test.concurrent('signals: the same Ctrl-C twice is one, a later one ends at once, and others take over what was claimed', async () => {
   await using fixture = await openDeliveryFixture()
   const receiver = await fixture.receive()
   const service = await fixture.start()
@@ -72,7 +72,7 @@ async function startThatWaits(database: TestDatabase, hold: string, waits: strin
   return { service, release: () => holder.release(true) }
 }
 
-test('SIGTERM ends a start that waits for the migration of another process in order, with 0', async () => {
+test.concurrent('SIGTERM ends a start that waits for the migration of another process in order, with 0', async () => {
   await using database = await createTestDatabase()
   // The lock under which one process migrates and the others wait.
   const lock = 'select pg_advisory_lock(7320114)'
@@ -85,7 +85,7 @@ test('SIGTERM ends a start that waits for the migration of another process in or
   release()
 })
 
-test('a start that hangs (its table is locked for ever) is ended by SIGTERM within 10 s', async () => {
+test.concurrent('a start that hangs (its table is locked for ever) is ended by SIGTERM within 10 s', async () => {
   await using database = await createTestDatabase()
   const lock = 'begin; lock table schema_migration in access exclusive mode'
   const { service, release } = await startThatWaits(database, lock, "relation = 'schema_migration'::regclass")
@@ -99,7 +99,7 @@ test('a start that hangs (its table is locked for ever) is ended by SIGTERM with
   release()
 })
 
-test('a reader of the output that goes away ends nothing', async () => {
+test.concurrent('a reader of the output that goes away ends nothing', async () => {
   await using fixture = await openDeliveryFixture()
   const command = `"${process.execPath}" "${PROJECT_ROOT}/src/main.ts" serve | head -n 0`
   await using shell = startProcess({

@@ -110,7 +110,8 @@ describe('a connection that is found dead', () => {
 test('the row locks of a session whose path is cut end within 10 s', async () => {
   await database.pool.query('create table held (id int primary key); insert into held values (1)')
   await using proxy = await startDatabaseProxy(database.connectionString)
-  await using opened = open(proxy.connectionString, { limits: SHORT_LIMITS })
+  // The client gives up soon: the limits of the session are those that free the lock.
+  await using opened = open(proxy.connectionString, { limits: { ...SHORT_LIMITS, silenceMs: 500 } })
   await using patient = open(database.connectionString)
   const cut = Promise.withResolvers<void>()
   const lost = opened.db.transaction().execute(async (tx) => {
