@@ -121,6 +121,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const feed = buildAppChannelFeed(options, workerId, metrics)
   const realtimeServer = await embedded?.mount(server, {
     ...{ options, upgrades, limiter, ids, onGrant, onChannelEvent: feed.note },
+    metrics: metrics.realtime,
   })
   await server.ready()
   return {
