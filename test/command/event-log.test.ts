@@ -170,3 +170,23 @@ test('log off ends the recording, is audited, and needs the setting to be gone',
   await fixture.recordEvents(2)
   expect((await database.pool.query('select from event_outbox')).rowCount).toBe(0)
 }, 120_000)
+
+test('a start whose database user may not create the trigger ends, and says what to do', async () => {
+  if (!program) return
+  await using own = await createTestDatabase({ content: 'prepared', isOwn: true })
+  const url = new URL(own.connectionString)
+  const role = `narrow_${url.pathname.slice(1)}`
+  await own.pool.query(`create role ${role} login password 'p'`)
+  await own.pool.query(`grant usage, create on schema public to ${role}; grant all on all tables in schema public to ${role}`)
+  await own.pool.query(`grant all on all sequences in schema public to ${role}`)
+  url.username = role
+  url.password = 'p'
+  try {
+    const env = { ...buildServiceEnvironment(url.href), ...buildLogEnvironment(servers.url) }
+    const { code, stderr } = await runCommand(['serve'], { env })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/may not create the trigger of the event log: see docs\/operations\/event-log\.md/)
+  } finally {
+    await own.pool.query(`drop owned by ${role}; drop role ${role}`)
+  }
+}, 120_000)
