@@ -177,7 +177,9 @@ test('a start whose database user may not create the trigger ends, and says what
   const url = new URL(own.connectionString)
   const role = `narrow_${url.pathname.slice(1)}`
   await own.pool.query(`create role ${role} login password 'p'`)
-  await own.pool.query(`grant usage, create on schema public to ${role}; grant all on all tables in schema public to ${role}`)
+  await own.pool.query(
+    `grant usage, create on schema public to ${role}; grant all on all tables in schema public to ${role}`,
+  )
   await own.pool.query(`grant all on all sequences in schema public to ${role}`)
   await own.pool.query(`revoke trigger on event_occurrence from ${role}`)
   url.username = role

@@ -37,142 +37,163 @@ export interface NatsBusOptions extends BusCallbacks {
   monotonicMs?: () => number
 }
 
+/** A bus at work. */
+interface BusContext {
+  options: NatsBusOptions & { rest: typeof systemClock.sleep; monotonicMs: () => number }
+  /** The subject of this process. */
+  own: string
+  stopping: AbortController
+  /** Aborted when the bus closes. */
+  closed: AbortController
+  link: NatsLink | undefined
+  subscription: Subscription | undefined
+  lastError: unknown
+  isOpen: boolean
+  /** Whether `onFailed` has run since the bus was open. */
+  isTold: boolean
+  proofs: number
+  provenAtMs: number
+}
+
 /**
  * Builds a bus over core NATS: each process publishes on `<subject>.<id>` and reads `<subject>.*`. It counts as open while
  * the process receives its own proofs, so a missing permission, a silent server and a lost connection are one case.
  */
-export function buildNatsBus(options: NatsBusOptions): Bus {
-  const { rest = systemClock.sleep, monotonicMs = readMonotonicMs, id, keys } = options
-  const own = `${options.subject}.${id}`
-  const stopping = new AbortController()
-  let link: NatsLink | undefined
-  let subscription: Subscription | undefined
-  let lastError: unknown
-  let isOpen = false
-  let isTold = false
-  let proofs = 0
-  let provenAtMs = Number.NEGATIVE_INFINITY
-  let closed = new AbortController()
-
-  function setOpen(next: boolean): void {
-    if (next === isOpen) return
-    isOpen = next
-    if (next) {
-      isTold = false
-      lastError = undefined
-      closed = new AbortController()
-    } else closed.abort()
-    if (!stopping.signal.aborted) options.onChange(next)
+export function buildNatsBus(given: NatsBusOptions): Bus {
+  const options = { rest: systemClock.sleep, monotonicMs: readMonotonicMs, ...given }
+  const context: BusContext = {
+    ...{ options, own: `${options.subject}.${options.id}` },
+    ...{ stopping: new AbortController(), closed: new AbortController() },
+    ...{ link: undefined, subscription: undefined, lastError: undefined, isOpen: false, isTold: false },
+    ...{ proofs: 0, provenAtMs: Number.NEGATIVE_INFINITY },
   }
-
-  function tell(error: unknown): void {
-    if (isTold || stopping.signal.aborted) return
-    isTold = true
-    options.onFailed(
-      error === undefined ? new LogError('unreachable', 'NATS: nothing that is sent comes back') : toLogError(error),
-    )
-  }
-
-  function take(subject: string, data: Uint8Array): void {
-    const text = openText(keys, data)
-    if (text === undefined) return
-    if (subject !== own) {
-      if (!text.startsWith(PROOF)) options.onText(text)
-    } else if (text === `${PROOF}${id} ${proofs}`) {
-      provenAtMs = monotonicMs()
-      setOpen(true)
-    }
-  }
-
-  function subscribe(connection: NatsConnection): void {
-    const opened = connection.subscribe(`${options.subject}.*`, {
-      callback: (error, message) => {
-        if (error) lastError = error
-        else take(message.subject, message.data)
-      },
-    })
-    subscription = opened
-    // A refusal closes it; the server may be corrected.
-    void opened.closed.then(() => {
-      if (subscription === opened) subscription = undefined
-    })
-  }
-
-  function prove(connection: NatsConnection): void {
-    proofs += 1
-    try {
-      connection.publish(own, sealText(keys[0], `${PROOF}${id} ${proofs}`))
-    } catch (error) {
-      lastError = error
-    }
-  }
-
-  async function connect(): Promise<void> {
-    while (!stopping.signal.aborted && !link) {
-      try {
-        const opened = await connectNats(options.settings, {
-          name: `signalbox realtime ${id}`,
-          onStatus: (status) => {
-            if (status === 'disconnected') setOpen(false)
-            else if (link) prove(link.connection)
-          },
-          onError: (error) => {
-            lastError = error
-          },
-        })
-        if (stopping.signal.aborted) await opened.close()
-        else link = opened
-      } catch (error) {
-        tell(error)
-        await rest(RETRY_MS, stopping.signal)
-      }
-    }
-  }
-
-  async function proveUntilStopped({ connection }: NatsLink): Promise<void> {
-    const begunAtMs = monotonicMs()
-    let subscribedAtMs = Number.NEGATIVE_INFINITY
-    while (!stopping.signal.aborted) {
-      const nowMs = monotonicMs()
-      if (!subscription && nowMs - subscribedAtMs >= RETRY_MS) {
-        subscribedAtMs = nowMs
-        subscribe(connection)
-      }
-      prove(connection)
-      await rest(PROVE_EVERY_MS, stopping.signal)
-      if (monotonicMs() - Math.max(provenAtMs, begunAtMs) < PROOF_HOLDS_MS) continue
-      setOpen(false)
-      tell(lastError)
-    }
-  }
-
   return {
-    isOpen: () => isOpen,
-    limitBytes: () => (link?.connection.info?.max_payload ?? DEFAULT_PAYLOAD_BYTES) - SEAL_BYTES,
+    isOpen: () => context.isOpen,
+    limitBytes: () => (context.link?.connection.info?.max_payload ?? DEFAULT_PAYLOAD_BYTES) - SEAL_BYTES,
     send: async (texts) => {
-      if (!link || !isOpen) throw new LogError('unreachable', 'NATS: the bus is not open')
-      const { connection } = link
-      for (const text of texts) connection.publish(own, sealText(keys[0], text))
-      const limit = new AbortController()
-      const { signal } = closed
-      const late = rest(CONFIRM_LIMIT_MS, AbortSignal.any([limit.signal, signal])).then(() => {
-        if (!limit.signal.aborted) throw new LogError('unreachable', 'NATS: no server confirmed what was sent')
-      })
-      try {
-        await Promise.race([connection.flush(), late])
-      } finally {
-        limit.abort()
-        late.catch(() => {})
-      }
+      if (!context.link || !context.isOpen) throw new LogError('unreachable', 'NATS: the bus is not open')
+      const { connection } = context.link
+      for (const text of texts) connection.publish(context.own, sealText(options.keys[0], text))
+      await confirm(context, connection)
     },
     run: async () => {
-      await connect()
-      if (link) await proveUntilStopped(link)
+      await connect(context)
+      if (context.link) await proveUntilStopped(context, context.link)
     },
     stop: async () => {
-      stopping.abort()
-      setOpen(false)
-      await link?.close()
+      context.stopping.abort()
+      setOpen(context, false)
+      await context.link?.close()
     },
+  }
+}
+
+function setOpen(context: BusContext, isOpen: boolean): void {
+  if (isOpen === context.isOpen) return
+  context.isOpen = isOpen
+  if (isOpen) {
+    context.isTold = false
+    context.lastError = undefined
+    context.closed = new AbortController()
+  } else context.closed.abort()
+  if (!context.stopping.signal.aborted) context.options.onChange(isOpen)
+}
+
+function tell(context: BusContext, error: unknown): void {
+  if (context.isTold || context.stopping.signal.aborted) return
+  context.isTold = true
+  const silent = new LogError('unreachable', 'NATS: nothing that is sent comes back')
+  context.options.onFailed(error === undefined ? silent : toLogError(error))
+}
+
+const proofOf = ({ options, proofs }: BusContext) => `${PROOF}${options.id} ${proofs}`
+
+function take(context: BusContext, subject: string, data: Uint8Array): void {
+  const { options, own } = context
+  const text = openText(options.keys, data)
+  if (text === undefined) return
+  if (subject !== own) {
+    if (!text.startsWith(PROOF)) options.onText(text)
+  } else if (text === proofOf(context)) {
+    context.provenAtMs = options.monotonicMs()
+    setOpen(context, true)
+  }
+}
+
+function subscribe(context: BusContext, connection: NatsConnection): void {
+  const opened = connection.subscribe(`${context.options.subject}.*`, {
+    callback: (error, message) => {
+      if (error) context.lastError = error
+      else take(context, message.subject, message.data)
+    },
+  })
+  context.subscription = opened
+  // A refusal closes it; the server may be corrected.
+  void opened.closed.then(() => {
+    if (context.subscription === opened) context.subscription = undefined
+  })
+}
+
+function prove(context: BusContext, connection: NatsConnection): void {
+  context.proofs += 1
+  try {
+    connection.publish(context.own, sealText(context.options.keys[0], proofOf(context)))
+  } catch (error) {
+    context.lastError = error
+  }
+}
+
+async function connect(context: BusContext): Promise<void> {
+  const { options, stopping } = context
+  while (!stopping.signal.aborted && !context.link) {
+    try {
+      const opened = await connectNats(options.settings, {
+        name: `signalbox realtime ${options.id}`,
+        onStatus: (status) => {
+          if (status === 'disconnected') setOpen(context, false)
+          else if (context.link) prove(context, context.link.connection)
+        },
+        onError: (error) => {
+          context.lastError = error
+        },
+      })
+      if (stopping.signal.aborted) await opened.close()
+      else context.link = opened
+    } catch (error) {
+      tell(context, error)
+      await options.rest(RETRY_MS, stopping.signal)
+    }
+  }
+}
+
+async function proveUntilStopped(context: BusContext, { connection }: NatsLink): Promise<void> {
+  const { options, stopping } = context
+  const begunAtMs = options.monotonicMs()
+  let subscribedAtMs = Number.NEGATIVE_INFINITY
+  while (!stopping.signal.aborted) {
+    const nowMs = options.monotonicMs()
+    if (!context.subscription && nowMs - subscribedAtMs >= RETRY_MS) {
+      subscribedAtMs = nowMs
+      subscribe(context, connection)
+    }
+    prove(context, connection)
+    await options.rest(PROVE_EVERY_MS, stopping.signal)
+    if (options.monotonicMs() - Math.max(context.provenAtMs, begunAtMs) < PROOF_HOLDS_MS) continue
+    setOpen(context, false)
+    tell(context, context.lastError)
+  }
+}
+
+/** Resolves when a server has what was published. */
+async function confirm({ options, closed }: BusContext, connection: NatsConnection): Promise<void> {
+  const limit = new AbortController()
+  const late = options.rest(CONFIRM_LIMIT_MS, AbortSignal.any([limit.signal, closed.signal])).then(() => {
+    if (!limit.signal.aborted) throw new LogError('unreachable', 'NATS: no server confirmed what was sent')
+  })
+  try {
+    await Promise.race([connection.flush(), late])
+  } finally {
+    limit.abort()
+    late.catch(() => {})
   }
 }

@@ -2,11 +2,9 @@
 const NOTE_LIMIT_BYTES = 7_900
 
 /** The notification of a message: process, number, and the message itself where it is small enough. */
-export function writeNote(process: string, number: number, payload: string, isCarried = false): string {
-  const note = writeText({ process, number, payload, isCarried })
-  return Buffer.byteLength(note) <= NOTE_LIMIT_BYTES
-    ? note
-    : writeText({ process, number, payload: undefined, isCarried })
+export function writeNote(whole: FleetNote): string {
+  const note = writeText(whole)
+  return Buffer.byteLength(note) <= NOTE_LIMIT_BYTES ? note : writeText({ ...whole, payload: undefined })
 }
 
 /** A message as text. Pure. */

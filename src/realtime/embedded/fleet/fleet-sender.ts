@@ -1,5 +1,5 @@
-import type { Bus } from '../../../carriage/bus/bus.ts'
 import type { Clock } from '../../../base/clock.ts'
+import type { Bus } from '../../../carriage/bus/bus.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { writeText } from '../application/fleet-message.ts'
 import type { FleetMessage } from '../application/state.ts'

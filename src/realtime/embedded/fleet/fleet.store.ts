@@ -44,7 +44,7 @@ export async function sendMessages(db: Database, from: Sender, messages: readonl
     db,
     from,
     messages,
-    messages.map(({ number, payload }) => writeNote(process, number, payload, isCarried)),
+    messages.map((message) => writeNote({ process, isCarried, ...message })),
   )
 }
 
