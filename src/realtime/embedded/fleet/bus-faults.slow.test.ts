@@ -181,6 +181,30 @@ test('an event over the limit of the bus arrives in its place', async () => {
   expect(reader.frames.filter(({ event }) => event === 'e').map(({ data }) => data.n)).toEqual(range(9))
 })
 
+test('what nobody can repeat is counted, the subscribers are asked for anew, and the rest arrives', async () => {
+  const one = await startTestRealtime(database, { openBus: memory.open, limits: { eventBytes: 1_000_000 } })
+  started.push(one)
+  const two = await start()
+  const reader = await two.open()
+  await reader.subscribe('private-a')
+  await waitFor('the two to know each other', () => connectionsOf(one, 'private-a') === 1)
+  memory.connects = () => false
+  const late = await one.open()
+  await late.subscribe('private-late')
+  await publish(one, 1, 1)
+  // Over the 16 MiB that a process keeps.
+  const text = 'x'.repeat(900_000)
+  for (let n = 1; n <= 19; n += 1) await one.sdk.trigger('private-large', 'large', text)
+  await publish(one, 2, 2)
+  memory.connects = () => true
+  await publish(one, 3, 3)
+  await waitFor('what is kept', () => numbersOf(reader).length === 2)
+  expect(numbersOf(reader)).toEqual([2, 3])
+  // The subscriber, the first event and at least one large one.
+  expect(two.server.fleet().losses).toBeGreaterThanOrEqual(3)
+  await waitFor('the lost subscriber', () => connectionsOf(two, 'private-late') === 1)
+})
+
 test('the last events of a process that stops arrive, although the bus lost them', async () => {
   const { one, reader } = await startTwo()
   memory.connects = () => false

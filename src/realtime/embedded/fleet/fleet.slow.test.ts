@@ -213,6 +213,38 @@ describe.each(['PostgreSQL', 'a bus'])('processes joined by %s:', (carrier) => {
   })
 })
 
+test('a bus whose server is killed and comes back loses no event and repeats none', async () => {
+  const node = servers?.nodes[0]
+  if (!node) return
+  openBus = buildBus()
+  const { one, two } = await startTwo()
+  openBus = undefined
+  const reader = await two.open()
+  await reader.subscribe('private-a')
+  const published: Promise<unknown>[] = []
+  const publish = async (count: number) => {
+    for (let n = 0; n < count; n += 1) {
+      const sent = one.sdk.trigger('private-a', 'e', published.length)
+      published.push(sent)
+      if (n % 5 === 0) await sent
+    }
+  }
+  await publish(20)
+  await Promise.all([node.kill(), publish(60)])
+  await waitFor('the loss', () => !one.server.fleet().isOnBus && !two.server.fleet().isOnBus)
+  await Promise.all([node.start(), publish(60)])
+  await waitFor('the bus', () => one.server.fleet().isOnBus && two.server.fleet().isOnBus)
+  await publish(20)
+  await Promise.all(published)
+  const numbers = () => reader.frames.filter(({ event }) => event === 'e').map(({ data }) => data as number)
+  await lookUntil(two.clock, () => {
+    one.clock.advance(1_000)
+    return numbers().length >= published.length
+  })
+  expect(numbers().toSorted((a, b) => a - b)).toEqual(published.map((_, n) => n))
+  expect(one.server.fleet().losses + two.server.fleet().losses).toBe(0)
+})
+
 describe('a database that does not answer', () => {
   test('lets a publish fail with 503 while there are other processes, and delivers nothing twice after it', async () => {
     const own = openDatabase({
