@@ -20,7 +20,7 @@ export interface BusLoad {
 }
 
 /** A rate is reached when so much of it was sent in its time, and all arrived. */
-const REACHED = 0.9
+const REACHED = 0.7
 
 /**
  * Measures what the processes of the embedded realtime server pass each other: from the call of the sender to the arrival at

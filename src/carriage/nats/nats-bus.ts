@@ -1,7 +1,7 @@
 import type { NatsConnection, Subscription } from '@nats-io/transport-node'
 import { readMonotonicMs, systemClock } from '../../base/clock.ts'
 import type { Bus, BusCallbacks } from '../bus/bus.ts'
-import { openText, SEAL_BYTES, sealText } from '../bus/bus-seal.ts'
+import { openTexts, SEAL_BYTES, sealTexts } from '../bus/bus-seal.ts'
 import { LogError } from '../log/log.ts'
 import { connectNats, type NatsLink, type NatsSettings } from './nats-connection.ts'
 import { toLogError } from './nats-error.ts'
@@ -18,6 +18,9 @@ const CONFIRM_LIMIT_MS = 1_000
 
 /** `max_payload` of nats-server, where it does not say. */
 const DEFAULT_PAYLOAD_BYTES = 1_048_576
+
+/** Longer than every proof. */
+const PROOF_LIMIT_BYTES = 128
 
 /** The first character of a proof; a text begins with the id of its sender. */
 const PROOF = '!'
@@ -69,11 +72,12 @@ export function buildNatsBus(given: NatsBusOptions): Bus {
   }
   return {
     isOpen: () => context.isOpen,
-    limitBytes: () => (context.link?.connection.info?.max_payload ?? DEFAULT_PAYLOAD_BYTES) - SEAL_BYTES,
+    limitBytes: () => payloadOf(context) - SEAL_BYTES,
     send: async (texts) => {
       if (!context.link || !context.isOpen) throw new LogError('unreachable', 'NATS: the bus is not open')
       const { connection } = context.link
-      for (const text of texts) connection.publish(context.own, sealText(options.keys[0], text))
+      const packets = sealTexts(options.keys[0], texts, payloadOf(context))
+      for (const packet of packets) connection.publish(context.own, packet)
       await confirm(context, connection)
     },
     run: async () => {
@@ -87,6 +91,8 @@ export function buildNatsBus(given: NatsBusOptions): Bus {
     },
   }
 }
+
+const payloadOf = ({ link }: BusContext) => link?.connection.info?.max_payload ?? DEFAULT_PAYLOAD_BYTES
 
 function setOpen(context: BusContext, isOpen: boolean): void {
   if (isOpen === context.isOpen) return
@@ -110,11 +116,13 @@ const proofOf = ({ options, proofs }: BusContext) => `${PROOF}${options.id} ${pr
 
 function take(context: BusContext, subject: string, data: Uint8Array): void {
   const { options, own } = context
-  const text = openText(options.keys, data)
-  if (text === undefined) return
-  if (subject !== own) {
-    if (!text.startsWith(PROOF)) options.onText(text)
-  } else if (text === proofOf(context)) {
+  // What this process has sent is no news, but for its proofs.
+  const isOwn = subject === own
+  if (isOwn && data.byteLength > PROOF_LIMIT_BYTES) return
+  for (const text of openTexts(options.keys, data)) {
+    const isProof = text.startsWith(PROOF)
+    if (!isOwn && !isProof) options.onText(text)
+    if (!isOwn || text !== proofOf(context)) continue
     context.provenAtMs = options.monotonicMs()
     setOpen(context, true)
   }
@@ -137,7 +145,8 @@ function subscribe(context: BusContext, connection: NatsConnection): void {
 function prove(context: BusContext, connection: NatsConnection): void {
   context.proofs += 1
   try {
-    connection.publish(context.own, sealText(context.options.keys[0], proofOf(context)))
+    for (const packet of sealTexts(context.options.keys[0], [proofOf(context)], payloadOf(context)))
+      connection.publish(context.own, packet)
   } catch (error) {
     context.lastError = error
   }
