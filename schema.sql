@@ -1121,6 +1121,8 @@ CREATE INDEX realtime_message_open_order_idx ON public.realtime_message_open USI
 create unlogged table "realtime_process" (
   id uuid not null,
   seen_at timestamp with time zone not null,
+  is_on_bus boolean not null default false,
+  carried bigint not null default 0,
   constraint realtime_process_pkey PRIMARY KEY (id)
 );
 
@@ -1133,10 +1135,11 @@ CREATE INDEX realtime_queue_visit_idx ON public.realtime_queue USING btree (visi
 
 create unlogged table "realtime_relay" (
   process uuid not null,
+  is_carried boolean not null,
   number bigint not null,
   payload text not null,
   created_at timestamp with time zone not null,
-  constraint realtime_relay_pkey PRIMARY KEY (process, number)
+  constraint realtime_relay_pkey PRIMARY KEY (process, is_carried, number)
 );
 CREATE INDEX realtime_relay_created_at ON public.realtime_relay USING btree (created_at);
 

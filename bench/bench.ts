@@ -23,9 +23,12 @@ function readSeconds(text: string): number {
   return seconds
 }
 
-function readPids(text: string): number[] {
+function readCounts(text: string): number[] {
   return text.split(',').map(readCount)
 }
+
+/** Publications a second of `realtime-bus`. */
+const BUS_RATES = [200, 800, 1_600, 3_200, 6_400, 12_800, 25_600]
 
 interface PeersFlags {
   origin?: string
@@ -172,6 +175,17 @@ program
   })
 
 program
+  .command('realtime-bus')
+  .description('publish to arrival between the processes of the embedded realtime server, by NATS beside PostgreSQL')
+  .argument('[seconds]', 'seconds a rate', readSeconds, 5)
+  .option('--processes <n>', 'processes', readCount, 8)
+  .option('--rates <n,n>', 'publications a second of all, until one is not reached', readCounts, BUS_RATES)
+  .action(async (seconds: number, options: { processes: number; rates: number[] }) => {
+    const { measureBus } = await import('./realtime-bus/realtime-bus.ts')
+    await measureBus({ seconds, ...options })
+  })
+
+program
   .command('browser')
   .description('from a change over the API to its event in Chromium, on a private channel of the embedded server')
   .argument('[changes]', 'changes', readCount, 500)
@@ -217,7 +231,7 @@ program
   .option('--origin <url>', 'http://127.0.0.1:<port> of its running server; without it a Signalbox is started')
   .option('--token <token>', 'bearer token of its API', '')
   .option('--project <id>', 'project, for Convoy')
-  .option('--pids <pid,pid>', 'processes of the service and its stores, whose processor time counts', readPids, [])
+  .option('--pids <pid,pid>', 'processes of the service and its stores, whose processor time counts', readCounts, [])
   .option('--seconds <n>', 'seconds a measurement', readSeconds, 10)
   .action(async (product: ProductName, { origin, token, project, pids, seconds }: PeersFlags) => {
     const { measurePeer } = await import('./peers/peers.ts')

@@ -99,23 +99,28 @@ create table realtime_watch (
 -- Embedded server -----------------------------------------------------------------------------------------------------
 
 -- Several processes serve the same applications; they pass each other events and counts of subscribers by notifications,
--- which are limited to 8,000 bytes, and by these tables. Nothing here outlives the processes, so neither table is logged: a
+-- which are limited to 8,000 bytes, and by these tables; or, where there is one, by a bus beside the database. Nothing here outlives the processes, so neither table is logged: a
 -- crash of the server empties both, and the processes write them again.
 
 -- The serving processes. A process holds an advisory lock of its id while its listening connection exists.
 create unlogged table realtime_process (
   id uuid primary key,
-  seen_at timestamptz not null
+  seen_at timestamptz not null,
+  -- Whether it receives what is sent by the bus, and the number of the last message that it sent so.
+  is_on_bus boolean not null default false,
+  carried bigint not null default 0
 );
 
--- Messages between processes of the last minute, in the order of their numbers. Small messages are in the notification
+-- Messages between processes of the last minute, in the order of their numbers. Those that the bus may carry are numbered
+-- apart (is_carried), and are here when it did not. Small messages are in the notification
 -- too; the table has the large ones, and those that a process missed while its listening connection was lost.
 create unlogged table realtime_relay (
   process uuid not null,
+  is_carried boolean not null,
   number bigint not null,
   payload text not null,
   created_at timestamptz not null,
-  primary key (process, number)
+  primary key (process, is_carried, number)
 );
 create index realtime_relay_created_at on realtime_relay (created_at);
 

@@ -23,3 +23,18 @@ export const EVENT_LOG: Row = {
     }),
   ],
 }
+
+/** A panel of the row of realtime; empty without a bus. */
+export const REALTIME_BUS = course(
+  'Messages between processes',
+  'By the bus or through the database; repetitions, losses, and the processes for which the bus is open. Empty without a bus.',
+  {
+    unit: 'short',
+    queries: [
+      { expr: `sum by (path) (rate(realtime_bus_messages_total${ONLY}${RATE}))`, legend: 'by the {{path}}, a second' },
+      { expr: `sum(increase(realtime_bus_repeats_total${ONLY}[1m]))`, legend: 'repetitions' },
+      { expr: `sum(increase(realtime_bus_lost_total${ONLY}[1m]))`, legend: 'lost' },
+      { expr: `sum(realtime_bus_open${ONLY})`, legend: 'open' },
+    ],
+  },
+)

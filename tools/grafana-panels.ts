@@ -1,5 +1,5 @@
 import { DATABASE_PANELS } from './grafana-database-panels.ts'
-import { EVENT_LOG } from './grafana-event-log.ts'
+import { EVENT_LOG, REALTIME_BUS } from './grafana-event-log.ts'
 import {
   course,
   ONLY,
@@ -165,6 +165,7 @@ const REALTIME: Row = {
         },
       ],
     }),
+    REALTIME_BUS,
   ],
 }
 

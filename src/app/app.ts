@@ -120,7 +120,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const onGrant = (userId: UserId, token?: string) => workers.realtime.guard?.noteGrant(userId, token)
   const feed = buildAppChannelFeed(options, workerId, metrics)
   const realtimeServer = await embedded?.mount(server, {
-    ...{ options, upgrades, limiter, ids, onGrant, onChannelEvent: feed.note },
+    ...{ options, upgrades, limiter, ids, onGrant, onChannelEvent: feed.note, metrics: metrics.realtime },
   })
   await server.ready()
   return {

@@ -57,6 +57,12 @@ async function askDoctor(env: Record<string, string>): Promise<string[]> {
   return areas.find(({ area }) => area === 'event_log')?.findings.map(({ code }) => code) ?? []
 }
 
+/** A service whose realtime server has a bus. */
+const BUS = {
+  ...{ INTEGRATION_REALTIME_APP_ID: 'app', INTEGRATION_REALTIME_KEY: 'key', INTEGRATION_REALTIME_SECRET: 'secret' },
+  ...{ INTEGRATION_REALTIME_CLUSTER: 'embedded', REALTIME_BUS_SUBJECT: 'test.realtime' },
+}
+
 test('log status and log read show what the log holds, and change nothing', async () => {
   if (!program) return
   const since = new Date(Date.now() - 60_000).toISOString()
@@ -136,6 +142,12 @@ test('doctor reads at the servers whether they write each event to disk', async 
   expect(await askDoctor({ ...log, EVENT_LOG_MONITOR_URLS: servers.monitorUrls })).toEqual([])
   expect(await askDoctor(log)).toEqual(['event_log_durability_unknown'])
   expect(await askDoctor({})).toEqual(['event_log_left_on'])
+  expect(await askDoctor({ ...log, EVENT_LOG_MONITOR_URLS: servers.monitorUrls, ...BUS })).toEqual([])
+  const lines = `authorization { users: [{ user: app, password: p, permissions: { publish: ["$JS.API.>", "ev.>"] } }] }`
+  await using narrow = await startNatsServers({ program, lines })
+  const narrowed = { EVENT_LOG_URL: narrow.url.replace('nats://', 'nats://app:p@') }
+  const monitored = { ...narrowed, EVENT_LOG_MONITOR_URLS: narrow.monitorUrls }
+  expect(await askDoctor({ ...monitored, ...BUS })).toEqual(['realtime_bus_closed'])
   await using careless = await startNatsServers({ program, syncInterval: '2m' })
   const late = { EVENT_LOG_URL: careless.url, EVENT_LOG_MONITOR_URLS: careless.monitorUrls }
   expect(await askDoctor(late)).toEqual(['event_log_not_durable'])
@@ -157,4 +169,27 @@ test('log off ends the recording, is audited, and needs the setting to be gone',
   expect(await readAudit('event-log.off')).toHaveLength(1)
   await fixture.recordEvents(2)
   expect((await database.pool.query('select from event_outbox')).rowCount).toBe(0)
+}, 120_000)
+
+test('a start whose database user may not create the trigger ends, and says what to do', async () => {
+  if (!program) return
+  await using own = await createTestDatabase({ content: 'prepared', isOwn: true })
+  const url = new URL(own.connectionString)
+  const role = `narrow_${url.pathname.slice(1)}`
+  await own.pool.query(`create role ${role} login password 'p'`)
+  await own.pool.query(
+    `grant usage, create on schema public to ${role}; grant all on all tables in schema public to ${role}`,
+  )
+  await own.pool.query(`grant all on all sequences in schema public to ${role}`)
+  await own.pool.query(`revoke trigger on event_occurrence from ${role}`)
+  url.username = role
+  url.password = 'p'
+  try {
+    const env = { ...buildServiceEnvironment(url.href), ...buildLogEnvironment(servers.url) }
+    const { code, stderr } = await runCommand(['serve'], { env })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/may not create the trigger of the event log: see docs\/operations\/event-log\.md/)
+  } finally {
+    await own.pool.query(`drop owned by ${role}; drop role ${role}`)
+  }
 }, 120_000)

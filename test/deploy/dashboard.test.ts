@@ -37,8 +37,14 @@ let app: TestApp
 const types = new Map<string, string>()
 
 beforeAll(async () => {
-  // With a log, so that its metrics exist; nothing connects to it.
-  app = await createTestApp({ env: { EVENT_LOG_URL: 'nats://127.0.0.1:1' } })
+  // With a log and a bus, so that their metrics exist; nothing connects to them.
+  const realtime = {
+    INTEGRATION_REALTIME_APP_ID: 'app',
+    INTEGRATION_REALTIME_KEY: 'k',
+    INTEGRATION_REALTIME_SECRET: 's',
+  }
+  const bus = { ...realtime, INTEGRATION_REALTIME_CLUSTER: 'embedded', REALTIME_BUS_SUBJECT: 'test.realtime' }
+  app = await createTestApp({ env: { EVENT_LOG_URL: 'nats://127.0.0.1:1', ...bus } })
   const { body } = await app.scrape()
   for (const [, name = '', type = ''] of body.matchAll(/^# TYPE (\S+) (\S+)$/gm)) types.set(name, type)
 })

@@ -57,7 +57,13 @@ test('every alert rule fires in one unit test and is silent in the same or anoth
 })
 
 test('every metric and label value of an alert rule is in a scrape of a fresh process', async () => {
-  await using app = await createTestApp({ env: { EVENT_LOG_URL: 'nats://127.0.0.1:1' } })
+  const realtime = {
+    INTEGRATION_REALTIME_APP_ID: 'app',
+    INTEGRATION_REALTIME_KEY: 'k',
+    INTEGRATION_REALTIME_SECRET: 's',
+  }
+  const bus = { ...realtime, INTEGRATION_REALTIME_CLUSTER: 'embedded', REALTIME_BUS_SUBJECT: 'test.realtime' }
+  await using app = await createTestApp({ env: { EVENT_LOG_URL: 'nats://127.0.0.1:1', ...bus } })
   const { body } = await app.scrape()
   for (const [name, text] of byName) {
     const [, expr = ''] = /expr: ([\s\S]*?)\n {8}(?:for|labels):/.exec(text) ?? []

@@ -228,6 +228,15 @@ export function streamName(value: string): string {
   return value
 }
 
+/** The subject above those of the processes of realtime. JetStream would store and answer what is sent below `ev`. */
+export function busSubject(value: string): string {
+  if (!/^(?!ev(?:\.|$))[A-Za-z0-9_-]{1,32}(?:\.[A-Za-z0-9_-]{1,32}){0,3}$/.test(value))
+    throw new Error(
+      'must be 1 to 4 words of at most 32 letters, digits, underscores and hyphens, separated by dots, of which the first is not ev',
+    )
+  return value
+}
+
 /** Copies of a stream: an odd number, so that a majority exists. */
 export function copies(value: string): 1 | 3 | 5 {
   return Number(oneOf('1', '3', '5')(value)) as 1 | 3 | 5

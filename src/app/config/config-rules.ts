@@ -110,6 +110,7 @@ function findIdleSettings(values: Values, appEnv: AppEnv): string[] {
           .filter((name) => values[name] !== undefined)
           .map((name) => `${name} has no effect ${remedy}, or remove it.`)
   return [
+    ...idle(['REALTIME_BUS_SUBJECT'], values.EVENT_LOG_URL !== undefined, 'alone. Set EVENT_LOG_URL'),
     ...idle(EVENT_LOG_OTHERS, values.EVENT_LOG_URL !== undefined, 'alone. Set EVENT_LOG_URL'),
     ...idle(['ALERT_WEBHOOK_SECRET'], values.ALERT_WEBHOOK_URL !== undefined, 'alone. Set ALERT_WEBHOOK_URL'),
     ...idle(['SIGN_UP_EMAIL_DOMAINS'], !['closed', undefined].includes(values.SIGN_UP), 'alone. Set SIGN_UP to open'),

@@ -11,6 +11,8 @@ export interface RealtimeConfig {
   realtimeLimits: RealtimeServerLimits
   /** Origins whose pages may connect to it; undefined: all. */
   realtimeOrigins: readonly string[] | undefined
+  /** The subject of the bus between its processes; undefined: PostgreSQL carries everything. */
+  realtimeBusSubject: string | undefined
   /** Whether operators may publish test events on channels. */
   realtimeTestEvents: boolean
 }
@@ -37,6 +39,7 @@ export function readRealtimeConfig(values: Values): RealtimeConfig {
   return {
     realtimeLimits: readRealtimeLimits(values),
     realtimeOrigins: values.REALTIME_ALLOWED_ORIGINS,
+    realtimeBusSubject: values.REALTIME_BUS_SUBJECT,
     realtimeTestEvents: values.INTEGRATION_REALTIME_TEST_EVENTS ?? values.APP_ENV !== 'production',
   }
 }

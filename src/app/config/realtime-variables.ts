@@ -1,4 +1,4 @@
-import { cluster, flag, hostName, integer, origins, text } from './config-parsers.ts'
+import { busSubject, cluster, flag, hostName, integer, origins, text } from './config-parsers.ts'
 import { secretVariable, variable } from './variable.ts'
 
 /**
@@ -76,6 +76,11 @@ export const REALTIME_VARIABLES = {
     integer(0, 3_600),
     '0: no limit',
     'Embedded realtime server: a connection that neither signs in nor joins a private channel in this time is closed.',
+  ),
+  REALTIME_BUS_SUBJECT: variable(
+    busSubject,
+    'none: PostgreSQL carries it',
+    'Embedded realtime server: the subject below which its processes pass each other events by the servers of EVENT_LOG_URL. Installations that share servers have different ones.',
   ),
   REALTIME_ALLOWED_ORIGINS: variable(
     origins,

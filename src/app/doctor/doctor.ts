@@ -101,7 +101,7 @@ export async function examine(fixture: DoctorFixture): Promise<AreaReport[]> {
     }),
     ...(await examineKeysAndDatabase(fixture, config, { skipped, notes })),
     ...(await examineMachine(fixture, { config, environment })),
-    ...(await examineEventLog(config)),
+    ...(await examineEventLog({ ...config, random: fixture.random })),
     ...classifyRuntime(process.versions.node, findOpenFiles(config)),
   ]
   return buildReport(findings, skipped, notes)

@@ -3,11 +3,13 @@ import { systemClock } from '../../base/clock.ts'
 import { mayDelete } from '../../base/database-clock.ts'
 import type { IdMaker, UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
+import type { OpenBus } from '../../carriage/bus/bus.ts'
 import type { RateLimiter } from '../../http/rate-limit/rate-limit.ts'
 import { findClientAddress } from '../../http/request/client-address.ts'
 import { mountProtocol } from '../../http/server/mount-protocol.ts'
 import type { UpgradeRouter } from '../../http/server/upgrade.ts'
 import type { Metrics } from '../../operations/metrics/metrics.ts'
+import type { RealtimeMetrics } from '../../operations/metrics/realtime-metrics.ts'
 import { buildEmbeddedGrants } from '../../realtime/authorization/embedded-grants.ts'
 import type { ChannelEvent } from '../../realtime/channel/channel-event.ts'
 import { buildChannelFeed, type ChannelFeed } from '../../realtime/channel/channel-feed.ts'
@@ -20,6 +22,7 @@ import { buildOwnOrigin } from '../config/base-url.ts'
 import type { Config } from '../config/config.ts'
 import type { AppOptions } from '../part/app-options.ts'
 import type { EmbeddedRealtime } from '../part/realtime-parts.ts'
+import { prepareRealtimeBus } from './realtime-bus.ts'
 
 /** Maximum wait of a start for the listening connection; the server takes connections once it is there. */
 const JOIN_LIMIT_MS = 5_000
@@ -42,6 +45,9 @@ export interface RealtimeMount {
   limiter: RateLimiter
   ids: IdMaker
   app: RealtimeApp
+  /** The bus to the other processes. */
+  openBus: OpenBus | undefined
+  metrics: Pick<RealtimeMetrics, 'watchBus'>
   /** Receives a grant of this or another process. */
   onGrant: (userId: UserId, token?: string) => void
   /** Receives events of channels. */
@@ -52,7 +58,7 @@ export interface RealtimeMount {
 export interface PreparedRealtime {
   publishing: EmbeddedRealtime
   /** Mounts the server where this process has the role `api`. */
-  mount(server: FastifyInstance, parts: Omit<RealtimeMount, 'app'>): Promise<MountedRealtime | undefined>
+  mount(server: FastifyInstance, parts: Omit<RealtimeMount, 'app' | 'openBus'>): Promise<MountedRealtime | undefined>
 }
 
 /** Prepares the embedded server; undefined where the settings ask for none. */
@@ -69,7 +75,9 @@ export function prepareEmbeddedRealtime(
   return {
     publishing: describePublishing(app, { baseUrl: parts.baseUrl, ownOrigin, server: () => mounted?.server() }),
     mount: async (server, mount) => {
-      if (isApi) mounted = await mountRealtimeServer(server, { ...mount, app })
+      if (!isApi) return undefined
+      const openBus = prepareRealtimeBus(config, { keyring: parts.keyring, logger: mount.options.logger })
+      mounted = await mountRealtimeServer(server, { ...mount, app, openBus })
       return mounted
     },
   }
@@ -132,6 +140,7 @@ async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount
       response.writeHead(503, { 'retry-after': '1' }).end()
     },
   })
+  if (mount.openBus) mount.metrics.watchBus(() => running?.fleet())
   return {
     app,
     server: () => running,
@@ -140,6 +149,7 @@ async function mountRealtimeServer(server: FastifyInstance, mount: RealtimeMount
         ...{ apps: [app], clock, random, logger, ids: mount.ids },
         db: (options.workerDatabase ?? options.database).db,
         connectionString: options.connectionString,
+        openBus: mount.openBus,
         isTrusted: () => mayDelete(options.time),
         rest: systemClock.sleep,
         limits: { connections: config.httpMaxConnections, ...config.realtimeLimits },

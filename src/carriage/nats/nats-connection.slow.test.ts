@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { nkeys } from '@nats-io/transport-node'
 import { expect, test } from 'vitest'
 import { createAuthority } from '../../../test/harness/fakes/tls.ts'
+import { createNatsOperator } from '../../../test/harness/nats/nats-operator.ts'
 import { findNatsServer } from '../../../test/harness/nats/nats-program.ts'
 import { startNatsServers } from '../../../test/harness/nats/nats-servers.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
@@ -89,4 +90,21 @@ test('an nkey lets its user in, and another one does not', async () => {
   const refused = await open(seedOf(other)).catch((error: Error) => error)
   expect(String(refused)).toMatch(/authorization/i)
   expect(String(refused)).not.toContain(seedOf(other))
+})
+
+test('a credentials file of an operator lets its user in; one of a foreign account and one that is none do not', async () => {
+  if (!program) return
+  const operator = createNatsOperator()
+  await using servers = await startNatsServers({ program, lines: operator.lines })
+  const open = (text: string) =>
+    connectNats({ ...settingsOf(servers.url), auth: { kind: 'credentials', text } }, { name: 'test', timeoutMs: 2_000 })
+  const link = await open(operator.issueCredentials())
+  await link.connection.flush()
+  await link.close()
+  const foreign = operator.issueCredentials({ isForeign: true })
+  for (const text of [foreign, 'SUsecret', foreign.replace(/SU[A-Z2-7]{56}/, `SU${'A'.repeat(56)}`)]) {
+    const refused = await open(text).catch((error: Error) => error)
+    expect(refused).toBeInstanceOf(Error)
+    expect(`${refused} ${(refused as Error).stack}`).not.toMatch(/SU[A-Z2-7s]{5,}/)
+  }
 })

@@ -39,6 +39,8 @@ export interface NatsLinkOptions {
   name: string
   /** Called when the connection is lost, and when it is restored. */
   onStatus?: (status: 'disconnected' | 'connected') => void
+  /** Runs for an error that a server sends outside of an answer: a missing permission. */
+  onError?: (error: Error) => void
   /** Limit of a first connection; without it, of one server. */
   timeoutMs?: number
 }
@@ -74,8 +76,10 @@ export async function connectNats(settings: NatsSettings, options: NatsLinkOptio
   let isConnected = true
   let reconnects = 0
   void (async () => {
-    for await (const { type } of connection.status()) {
-      if (type === 'disconnect' && isConnected) {
+    for await (const status of connection.status()) {
+      const { type } = status
+      if (type === 'error') options.onError?.(status.error)
+      else if (type === 'disconnect' && isConnected) {
         isConnected = false
         options.onStatus?.('disconnected')
       } else if (type === 'reconnect') {

@@ -62,6 +62,27 @@ test('events wait while the log is away, in order, and are told of once', async 
   expect(under.told.lines[1]).toBe('event log is written again')
 })
 
+test('a server that answers without the log is left for another one; a lost connection repairs itself', async () => {
+  await using under = await buildRelayUnderTest()
+  await under.record()
+  await under.settle()
+  expect(under.told.opened).toBe(1)
+  const { isConnected } = under.log
+  under.log.break()
+  await under.settle()
+  under.log.mend()
+  await under.settle()
+  expect(under.told.opened).toBe(1)
+  under.log.break()
+  under.log.isConnected = () => true
+  await under.record()
+  await under.settle()
+  under.log.isConnected = isConnected
+  under.log.mend()
+  await under.settle()
+  expect(under.told.opened).toBe(2)
+})
+
 test('a batch that was stored without an answer is not appended again', async () => {
   await using under = await buildRelayUnderTest()
   await under.settle()

@@ -51,7 +51,8 @@ export function buildRelay(given: RelayDeps): Relay {
     isFailing = true
     // Another process may reach the log.
     await releaseRelay(db, deps.relayId).catch(() => {})
-    if (code !== undefined && code !== 'unreachable') await closeLog(context)
+    // A server that answers without the log is cut off from the others: the next connection may reach another one.
+    if (code !== undefined && (code !== 'unreachable' || context.log?.isConnected())) await closeLog(context)
     return RETRY_MS
   }
 

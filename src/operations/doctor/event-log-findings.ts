@@ -63,6 +63,18 @@ export function classifySync(facts: readonly SyncFact[]): Finding[] {
   ]
 }
 
+/** Classifies a try of the bus of realtime; undefined: what was sent came back. */
+export function classifyBus(failure: { message: string } | undefined, subject: string): Finding[] {
+  if (!failure) return []
+  return [
+    fail(
+      'realtime_bus_closed',
+      `Nothing that is sent on ${subject} comes back: ${failure.message}.`,
+      `Let the user of EVENT_LOG_URL publish and subscribe to ${subject}.*, or remove REALTIME_BUS_SUBJECT.`,
+    ),
+  ]
+}
+
 /** Classifies the state of the log in the database. */
 export function classifyOutbox(facts: OutboxFacts, given: { isOn: boolean; now: Date }): Finding[] {
   if (!given.isOn)

@@ -22,6 +22,18 @@ export interface RealtimeMetrics {
   countProviderEvent(name: string): void
   /** Counts an event of a channel of the embedded server, and whether the inspector has it. */
   countChannelEvent(name: string, isRecorded: boolean): void
+  /** Shows the bus between the processes of the embedded server. Called once, where there is one. */
+  watchBus(read: () => BusFacts | undefined): void
+}
+
+/** What a process knows of the bus; undefined before its server runs. */
+export interface BusFacts {
+  isOnBus: boolean | undefined
+  /** Messages sent by the bus, and through the database. */
+  bus: number
+  database: number
+  repeats: number
+  losses: number
 }
 
 /** The classes of a failed attempt. */
@@ -91,6 +103,7 @@ export function buildRealtimeMetrics(metrics: Instruments): RealtimeMetrics {
   for (const name of PROVIDER_EVENTS)
     for (const outcome of ['recorded', 'dropped']) channelEvents.inc({ name, outcome }, 0)
   return {
+    watchBus: (read) => addBusMetrics(metrics, read),
     countChannelEvent: (name, isRecorded) => channelEvents.inc({ name, outcome: isRecorded ? 'recorded' : 'dropped' }),
     countProviderEvent: (name) => events.inc({ name: PROVIDER_EVENTS.has(name) ? name : 'other' }),
     countMessages: (recorded) => {
@@ -103,4 +116,42 @@ export function buildRealtimeMetrics(metrics: Instruments): RealtimeMetrics {
     countRequest: (request) => requests.inc(request),
     countAuthorization: (answer) => authorizations.inc({ answer }),
   }
+}
+
+function addBusMetrics(metrics: Instruments, read: () => BusFacts | undefined): void {
+  metrics.gauge(
+    'realtime_bus_open',
+    '1 while the bus between the processes of the embedded realtime server is open for this process, else 0.',
+    [],
+    (gauge) => gauge.set(read()?.isOnBus ? 1 : 0),
+  )
+  metrics.counter(
+    'realtime_bus_messages_total',
+    'Messages of this process to the others, by the way that they took: bus or database.',
+    ['path'],
+    (counter) => {
+      const { bus = 0, database = 0 } = read() ?? {}
+      counter.reset()
+      counter.inc({ path: 'bus' }, bus)
+      counter.inc({ path: 'database' }, database)
+    },
+  )
+  metrics.counter(
+    'realtime_bus_repeats_total',
+    'Repetitions that this process asked others for, because the bus lost messages.',
+    [],
+    (counter) => {
+      counter.reset()
+      counter.inc(read()?.repeats ?? 0)
+    },
+  )
+  metrics.counter(
+    'realtime_bus_lost_total',
+    'Messages of other processes that could not be repeated.',
+    [],
+    (counter) => {
+      counter.reset()
+      counter.inc(read()?.losses ?? 0)
+    },
+  )
 }

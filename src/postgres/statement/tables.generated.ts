@@ -880,7 +880,9 @@ export interface RealtimeMessageOpen {
 }
 
 export interface RealtimeProcess {
+  carried: Generated<number>;
   id: string;
+  is_on_bus: Generated<boolean>;
   seen_at: Timestamp;
 }
 
@@ -891,6 +893,7 @@ export interface RealtimeQueue {
 
 export interface RealtimeRelay {
   created_at: Timestamp;
+  is_carried: boolean;
   number: number;
   payload: string;
   process: string;

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { IdMaker } from '../../base/id.ts'
 import type { Random } from '../../base/random.ts'
+import type { OpenBus } from '../../carriage/bus/bus.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { buildApplication } from './application/application.ts'
 import { closeConnection, sendText } from './application/connection.ts'
@@ -28,7 +29,7 @@ import {
 } from './application/user-access.ts'
 import { buildDoor } from './connection/door.ts'
 import { decideLiveness } from './connection/liveness.ts'
-import { buildFleet, type Fleet } from './fleet/fleet.ts'
+import { buildFleet, type Fleet, type FleetCounts } from './fleet/fleet.ts'
 import { buildFleetSync, type FleetSync } from './fleet/fleet-sync.ts'
 import { buildAddressBook } from './frame/address-book.ts'
 import { buildLimits, type RealtimeLimits } from './frame/limits.ts'
@@ -51,6 +52,8 @@ export interface RealtimeServerDeps {
   db: Database
   /** For LISTEN: PostgreSQL itself, or a pooler in session mode. */
   connectionString: string
+  /** The bus between the processes (`FleetOptions`). */
+  openBus?: OpenBus | undefined
   clock: Clock
   /** Whether the clock may be trusted (`FleetOptions`). */
   isTrusted?: () => boolean
@@ -117,6 +120,8 @@ export interface RealtimeServer {
   /** The last publishes of an application, newest first. */
   listPublishes(app: string): RecentPublish[]
   counts(): Readonly<RealtimeCounts>
+  /** Messages to the other processes, and whether the bus is open for this one; undefined without one. */
+  fleet(): Readonly<FleetCounts> & { isOnBus: boolean | undefined }
   /** Whether this is the oldest of the joined processes, which reports the observations of all. */
   isOldest(): boolean
   /** Refuses new connections, closes the open ones, and leaves the other processes. */
@@ -202,6 +207,7 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
     listChannels: (app) => listOccupied(find(app)),
     listPublishes: (app) => [...find(app).recent].reverse(),
     counts: () => counts,
+    fleet: () => ({ ...fleet.counts(), isOnBus: fleet.isOnBus() }),
     isOldest: () => fleet.isOldest(),
     stop: async () => {
       stopping.abort()

@@ -1,5 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type DatabaseProxy, startDatabaseProxy } from '../fakes/proxy.ts'
 import { findDataRoot } from '../process/data-root.ts'
 import { findFreePort } from '../process/port.ts'
 import { startProcess, type TestProcess } from '../process/process.ts'
@@ -29,6 +30,10 @@ export interface NatsServers extends AsyncDisposable {
   monitorUrls: string
   /** Resolves when every node answers, and knows a leader of JetStream. */
   waitUntilReady(): Promise<void>
+  /** Loses everything between a node and the others, both ways, without ending a connection; needs `isSplittable`. */
+  split(name: string): void
+  /** Lets them reach each other again. */
+  heal(): void
 }
 
 /** Options of servers. */
@@ -38,6 +43,8 @@ export interface NatsServersOptions {
   size?: 1 | 3
   /** `sync_interval`; JetStream itself syncs every two minutes. */
   syncInterval?: string
+  /** Whether the nodes reach each other through proxies that `split` closes. */
+  isSplittable?: boolean
   /** Further lines of the configuration: users, accounts, TLS. */
   lines?: string
 }
@@ -50,7 +57,9 @@ export async function startNatsServers(options: NatsServersOptions): Promise<Nat
   const ports: Ports[] = []
   for (const name of names)
     ports.push({ name, client: await findFreePort(), monitor: await findFreePort(), route: await findFreePort() })
-  const nodes = ports.map((own) => buildNode(program, folder, own, describeNode(folder, own, ports, options)))
+  const paths = await openPaths(ports, options.isSplittable === true)
+  const routesOf = ({ name }: Ports) => paths.filter(({ from }) => from === name).map(({ url }) => url)
+  const nodes = ports.map((own) => buildNode(program, folder, own, describeNode(folder, own, routesOf(own), options)))
   const servers: NatsServers = {
     nodes,
     url: nodes.map((node) => node.url).join(','),
@@ -58,8 +67,18 @@ export async function startNatsServers(options: NatsServersOptions): Promise<Nat
     waitUntilReady: async () => {
       await waitFor('JetStream of every node', async () => (await Promise.all(nodes.map(isReady))).every(Boolean))
     },
+    split: (name) => {
+      for (const { from, to, proxy } of paths) if (from === name || to === name) proxy?.set('swallowing')
+    },
+    heal: () => {
+      for (const { proxy } of paths) {
+        proxy?.set('open')
+        proxy?.drop()
+      }
+    },
     [Symbol.asyncDispose]: async () => {
       await Promise.all(nodes.map((node) => node.kill()))
+      for (const { proxy } of paths) await proxy?.[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true })
     },
   }
@@ -75,15 +94,42 @@ interface Ports {
   route: number
 }
 
-function describeNode(folder: string, own: Ports, all: readonly Ports[], options: NatsServersOptions): string {
+/** The way of one node to the routes of another, or of all to all where nothing is between them. */
+interface Path {
+  from: string
+  to: string
+  url: string
+  proxy?: DatabaseProxy
+}
+
+/** The routes of each node: its own one and direct ones, or one proxy for each pair and direction. */
+async function openPaths(ports: readonly Ports[], isSplittable: boolean): Promise<Path[]> {
+  const pairs = ports.flatMap((from) => ports.map((to) => ({ from: from.name, to: to.name, port: to.route })))
+  const paths: Path[] = []
+  for (const { from, to, port } of pairs) {
+    const url = `nats://127.0.0.1:${port}`
+    if (!isSplittable) paths.push({ from, to, url })
+    else if (from !== to) {
+      const proxy = await startDatabaseProxy(url)
+      paths.push({ from, to, url: proxy.connectionString, proxy })
+    }
+  }
+  return paths
+}
+
+function describeNode(folder: string, own: Ports, urls: readonly string[], options: NatsServersOptions): string {
   const { syncInterval = 'always', lines = '' } = options
-  const routes = all.map(({ route }) => `nats://127.0.0.1:${route}`).join(', ')
+  // A node that learns the address of another one would pass the proxies by.
+  const hidden = options.isSplittable ? 'no_advertise: true, advertise: "127.0.0.1:1", ' : ''
+  const routes = urls.join(', ')
   return [
     `server_name: ${own.name}`,
     `listen: 127.0.0.1:${own.client}`,
     `http: 127.0.0.1:${own.monitor}`,
     `jetstream { store_dir: "${join(folder, own.name)}", max_file: 4G, sync_interval: ${syncInterval} }`,
-    ...(all.length > 1 ? [`cluster { name: c1, listen: 127.0.0.1:${own.route}, routes: [${routes}] }`] : []),
+    ...(options.size === 3
+      ? [`cluster { name: c1, ${hidden}listen: 127.0.0.1:${own.route}, routes: [${routes}] }`]
+      : []),
     lines,
   ].join('\n')
 }

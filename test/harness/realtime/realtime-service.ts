@@ -6,6 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../database/database.ts'
 import { startLocalService } from '../process/local-service.ts'
 import { findFreePort } from '../process/port.ts'
 import { callService, type ServiceProcess, startService } from '../process/service-process.ts'
+import { type CARRIERS, type RunningCarrier, startCarrier } from './carrier.ts'
 import type { PusherClient } from './realtime-server.ts'
 
 const Library = pusherModule as unknown as typeof pusherModule.default
@@ -118,6 +119,7 @@ export async function openRealtimeService(
  */
 export interface RealtimeContext extends RealtimeService {
   other: Service
+  carrier: RunningCarrier
   /** The official client, connected to a service, that signs in and is authorized through another one. */
   connect(user: User, services: { to: Service; through: Service }): PusherClient
 }
@@ -131,15 +133,23 @@ export const EMBEDDED = {
   INTEGRATION_REALTIME_CLUSTER: 'embedded',
 }
 
-/** Starts the services. */
-export async function startRealtimeFixture(): Promise<RealtimeContext> {
-  const service = await openRealtimeService({ roles: 'api', env: EMBEDDED, isLocal: true })
+/** Starts the services, joined by this carrier. */
+export async function startRealtimeFixture(
+  carrier: (typeof CARRIERS)[number] = 'PostgreSQL',
+): Promise<RealtimeContext> {
+  await using stack = new AsyncDisposableStack()
+  const running = stack.use(await startCarrier(carrier))
+  const env = { ...EMBEDDED, ...running.env }
+  const service = stack.use(await openRealtimeService({ roles: 'api', env, isLocal: true }))
   const other = await service.startLocal('api')
   await service.startLocal('dispatcher,realtime')
+  await running.waitForProcesses(2)
   const clients: PusherClient[] = []
+  const kept = stack.move()
   return {
     ...service,
     other,
+    carrier: running,
     connect: (user, services) => {
       const client = connectClient(user, services)
       clients.push(client)
@@ -147,7 +157,7 @@ export async function startRealtimeFixture(): Promise<RealtimeContext> {
     },
     [Symbol.asyncDispose]: async () => {
       for (const client of clients) client.disconnect()
-      await service[Symbol.asyncDispose]()
+      await kept.disposeAsync()
     },
   }
 }

@@ -48,8 +48,14 @@ export type FleetMessage =
   | { kind: 'withdraw'; app: string; channel: string; user: string }
   /** A subscription of a socket was authorized for a user. */
   | ({ kind: 'permit'; app: string } & Permission)
-  /** The sender stops. */
-  | { kind: 'bye' }
+  /** Whether the sender receives what is sent by the bus. */
+  | { kind: 'bus'; isOn: boolean }
+  /** Requests what the bus carried, after a number. */
+  | { kind: 'repeat'; to: string; after: number }
+  /** What was requested is in the table up to a number; what is older than `first` is lost. */
+  | { kind: 'repeated'; to: string; first: number; upTo: number }
+  /** The sender stops; `carried` is the number of its last message that the bus may have carried. */
+  | { kind: 'bye'; carried: number }
 
 /** A token of an authorization; opaque here. */
 export interface PermittedToken {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { buildPeerList } from './fleet-peers.ts'
 
-const row = (seenAtMs: number, isListening = true) => [{ id: 'p', seenAtMs, isListening }]
+const row = (seenAtMs: number, isListening = true) => [{ id: 'p', seenAtMs, isListening, isOnBus: false, carried: 0 }]
 
 function build() {
   const log: string[] = []

@@ -1,3 +1,4 @@
+import type { FleetNote } from '../application/fleet-message.ts'
 import type { OtherProcess } from './fleet.store.ts'
 
 /**
@@ -24,6 +25,28 @@ export interface Peer {
   seenAtMs: number
   looksWithoutBeat: number
   looksWithoutLock: number
+  /** Whether it receives what is sent by the bus. */
+  isOnBus: boolean
+  /** The number of the last message that it sent, of those that the bus may carry, as the last look found it. */
+  carriedSent: number | undefined
+  carried: CarriedPart
+}
+
+/** What is known of the messages of a process that the bus may carry. */
+export interface CarriedPart {
+  /** The number of the last one that was handled; undefined before the first. */
+  last: number | undefined
+  /** The last number at the previous look: until the next one it must have arrived. */
+  seen: number | undefined
+  repair: Repair | undefined
+}
+
+/** A repetition that a process was asked for. */
+export interface Repair {
+  looks: number
+  /** What came meanwhile. */
+  held: FleetNote[]
+  bytes: number
 }
 
 /** The other live processes. */
@@ -31,7 +54,11 @@ export interface PeerList {
   size(): number
   /** Whether a message is needed: there are other processes, or one recently silent may return. */
   hasReaders(): boolean
+  /** Whether every other process receives what is sent by the bus. */
+  areOnBus(): boolean
   list(): [process: string, peer: Peer][]
+  /** A process that is known already. */
+  find(process: string): Peer | undefined
   /** The sender of a message, which may be new here; undefined for one that has announced its stop. */
   meet(process: string): Peer | undefined
   /** Classifies the database's state of the others. Clocks of different machines are not compared. */
@@ -49,14 +76,25 @@ export function buildPeerList(callbacks: {
   /** Last reports of processes that fell silent: their connections may live on. */
   const silent = new Map<string, number>()
   /** The last message of each process considered ended: if it is running, reading continues there. */
-  const lasts = new Map<string, number>()
+  const lasts = new Map<string, { stored: number | undefined; carried: number | undefined }>()
   /** Checks since a process was considered ended. */
   const missed = new Map<string, number>()
   /** Processes that announced their stop; the database has them a moment longer. */
   const ended = new Set<string>()
 
   function add(process: string, seenAtMs: number): Peer {
-    const peer: Peer = { last: lasts.get(process), seenAtMs, looksWithoutBeat: 0, looksWithoutLock: 0 }
+    const known = lasts.get(process)
+    const peer: Peer = {
+      ...{
+        last: known?.stored,
+        seenAtMs,
+        looksWithoutBeat: 0,
+        looksWithoutLock: 0,
+        isOnBus: false,
+        carriedSent: undefined,
+      },
+      carried: { last: known?.carried, seen: undefined, repair: undefined },
+    }
     peers.set(process, peer)
     missed.delete(process)
     callbacks.onPeer(process)
@@ -64,9 +102,10 @@ export function buildPeerList(callbacks: {
   }
 
   function drop(process: string): void {
-    const last = peers.get(process)?.last
-    if (!peers.delete(process)) return
-    if (last !== undefined) lasts.set(process, last)
+    const peer = peers.get(process)
+    if (!peer) return
+    peers.delete(process)
+    lasts.set(process, { stored: peer.last, carried: peer.carried.last })
     if (!ended.has(process)) missed.set(process, 0)
     callbacks.onPeerGone(process)
   }
@@ -80,7 +119,9 @@ export function buildPeerList(callbacks: {
   return {
     size: () => peers.size,
     hasReaders: () => peers.size > 0 || missed.size > 0,
+    areOnBus: () => [...peers.values()].every(({ isOnBus }) => isOnBus),
     list: () => [...peers],
+    find: (process) => peers.get(process),
     meet: (process) => (ended.has(process) ? undefined : (peers.get(process) ?? add(process, 0))),
     see: (others) => {
       const byId = new Map(others.map((other) => [other.id, other]))
@@ -98,6 +139,11 @@ export function buildPeerList(callbacks: {
       for (const other of others)
         if (other.isListening && ![peers, silent, ended].some((item) => item.has(other.id)))
           add(other.id, other.seenAtMs)
+      for (const [process, peer] of peers) {
+        const other = byId.get(process)
+        peer.isOnBus = other?.isOnBus ?? peer.isOnBus
+        peer.carriedSent = other?.carried ?? peer.carriedSent
+      }
     },
     end: (process) => {
       ended.add(process)

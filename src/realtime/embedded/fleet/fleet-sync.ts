@@ -10,6 +10,8 @@ export interface FleetSync extends Relay {
   onMessage(process: string, message: FleetMessage): void
   onPeer(process: string): void
   onPeerGone(process: string): void
+  /** Asks for the state of a process of which messages are lost. */
+  onLost(process: string): void
   /** Sends the messages that could not be sent before. */
   onBeat(): void
 }
@@ -57,6 +59,8 @@ export function buildFleetSync(deps: { context: () => RealtimeContext; fleet: ()
     announce(deps.context(), application, { transitions })
   }
 
+  const ask = (to: string) => sendQuietly({ kind: 'ask', to })
+
   function onApplicationMessage(process: string, message: Extract<FleetMessage, { app: string }>): void {
     const context = deps.context()
     const application = context.applications.get(message.app)
@@ -93,9 +97,10 @@ export function buildFleetSync(deps: { context: () => RealtimeContext; fleet: ()
     onMessage: (process, message) => {
       if (message.kind === 'ask') {
         if (message.to === deps.fleet().id) sendState(process)
-      } else if (message.kind !== 'bye') onApplicationMessage(process, message)
+      } else if ('app' in message) onApplicationMessage(process, message)
     },
-    onPeer: (process) => sendQuietly({ kind: 'ask', to: process }),
+    onPeer: ask,
+    onLost: ask,
     onPeerGone: (process) => {
       const context = deps.context()
       for (const application of context.applications.values())

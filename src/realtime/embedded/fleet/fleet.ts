@@ -1,21 +1,14 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../../base/clock.ts'
+import type { OpenBus } from '../../../carriage/bus/bus.ts'
 import { buildListener } from '../../../postgres/connection/listener.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { type FleetNote, readNote, writeNote } from '../application/fleet-message.ts'
+import { readNote } from '../application/fleet-message.ts'
 import type { FleetMessage } from '../application/state.ts'
-import {
-  FLEET_CHANNEL,
-  fleetLock,
-  type OtherProcess,
-  type OutgoingMessage,
-  readMessages,
-  removeProcess,
-  renewProcess,
-  sendMessages,
-  sweepFleet,
-} from './fleet.store.ts'
-import { buildPeerList, type Peer } from './fleet-peers.ts'
+import { FLEET_CHANNEL, fleetLock, removeProcess, renewProcess, sweepFleet } from './fleet.store.ts'
+import { buildFleetInbox } from './fleet-inbox.ts'
+import { buildPeerList } from './fleet-peers.ts'
+import { buildFleetSender } from './fleet-sender.ts'
 
 /** Interval of the heartbeat of a process, and of its read of the others. */
 const BEAT_MS = 1_000
@@ -27,10 +20,21 @@ const SWEEP_EVERY_BEATS = 20
 const MESSAGE_KEPT_MS = 60_000
 const PROCESS_KEPT_MS = 3_600_000
 
-/** Maximum number of messages in one statement. */
-const BATCH_LIMIT = 200
+/** Counts of the messages between the processes since the start of this one. */
+export interface FleetCounts {
+  /** Sent by the bus, and through the database. */
+  bus: number
+  database: number
+  /** Repetitions that this process asked for. */
+  repeats: number
+  /** Messages that could not be repeated. */
+  losses: number
+}
 
-/** The processes that serve the same applications, joined through the database. */
+/**
+ * The processes that serve the same applications, joined through the database. Where there is a bus, it carries events and
+ * counts of subscribers, and the database repairs what it loses (docs/decisions/0065-realtime-over-nats.md).
+ */
 export interface Fleet {
   /** The id of this process. */
   id: string
@@ -40,6 +44,9 @@ export interface Fleet {
   isOldest(): boolean
   /** Sends to the others; resolves when they can read it, at once where there are none to read. Messages keep their order. */
   send(message: FleetMessage): Promise<void>
+  /** Whether the bus is open for this process; undefined without one. */
+  isOnBus(): boolean | undefined
+  counts(): Readonly<FleetCounts>
   /** Resolves when this process receives what the others send. */
   joined: Promise<void>
   /** Listens and sends heartbeats, until stopped. */
@@ -54,6 +61,8 @@ export interface FleetOptions {
   db: Database
   /** For LISTEN: PostgreSQL itself, or a pooler in session mode. */
   connectionString: string
+  /** The bus; undefined: everything goes through the database. */
+  openBus?: OpenBus | undefined
   clock: Clock
   /** Whether the clock is trusted; otherwise nothing is deleted. Default: always. */
   isTrusted?: () => boolean
@@ -64,6 +73,8 @@ export interface FleetOptions {
   onPeer: (process: string) => void
   /** Runs for a process that ended. */
   onPeerGone: (process: string) => void
+  /** Runs for a process of which messages are lost. */
+  onLost: (process: string) => void
   /** Runs when the database has answered a check for others. */
   onBeat: () => void
 }
@@ -71,14 +82,36 @@ export interface FleetOptions {
 /** Builds a fleet. It joins in `run`. */
 export function buildFleet(options: FleetOptions): Fleet {
   const { id, db, clock, logger } = options
-  const peers = buildPeerList({ onPeer: options.onPeer, onPeerGone: options.onPeerGone })
-  const sender = buildFleetSender(options)
+  const peers = buildPeerList({
+    onPeer: (process) => {
+      options.onPeer(process)
+      if (bus?.isOpen()) tellBus(true)
+    },
+    onPeerGone: options.onPeerGone,
+  })
   const joined = Promise.withResolvers<void>()
   const stopping = new AbortController()
-  const incoming: (FleetNote | 'catch-up')[] = []
-  let isReceiving = false
+  let isListening = false
   let isLeaving = false
 
+  const bus = options.openBus?.(id, {
+    onText: (text) => {
+      const note = readNote(text)
+      if (note?.isCarried && note.process !== id) inbox.takeCarried(note)
+    },
+    onChange: (isOn) => {
+      if (peers.hasReaders()) tellBus(isOn)
+      // The heartbeat tells it to those who join. Before this process listens it asks for nobody: it would miss the answers.
+      if (isListening) inbox.catchUp()
+    },
+  })
+  const sender = buildFleetSender({ id, db, clock, bus, mayUseBus: peers.areOnBus })
+  const inbox = buildFleetInbox({
+    ...options,
+    peers,
+    beat,
+    ...{ send: sender.send, repeat: sender.repeat, onCaughtUp: joined.resolve },
+  })
   const listener = buildListener({
     connectionString: options.connectionString,
     applicationName: 'signalbox realtime',
@@ -87,68 +120,26 @@ export function buildFleet(options: FleetOptions): Fleet {
     lock: fleetLock(id),
     onNotification: (_channel, text) => {
       const note = readNote(text)
-      if (note && note.process !== id) receive(note)
+      if (note && note.process !== id) inbox.takeNote(note)
     },
-    onListening: () => receive('catch-up'),
+    onListening: () => {
+      isListening = true
+      inbox.catchUp()
+    },
     onLost: () => {},
     onError: (error) =>
       logger.warn({ err: error }, 'realtime listener not connected: see docs/operations.md, realtime processes'),
   })
 
-  function receive(note: FleetNote | 'catch-up'): void {
-    incoming.push(note)
-    if (!isReceiving) void takeIncoming()
-  }
-
-  /** Handles what arrives one after the other, since some of it is read from the table. */
-  async function takeIncoming(): Promise<void> {
-    isReceiving = true
-    for (let note = incoming.shift(); note !== undefined && !stopping.signal.aborted; note = incoming.shift()) {
-      try {
-        if (note === 'catch-up') await catchUp()
-        else await take(note)
-      } catch (error) {
-        logger.warn({ err: error }, 'realtime message not read: see docs/operations.md, realtime processes')
-      }
-    }
-    isReceiving = false
-  }
-
-  async function catchUp(): Promise<void> {
-    await beat()
-    for (const [process, peer] of peers.list()) await readUpTo(process, peer, Number.MAX_SAFE_INTEGER)
-    joined.resolve()
-  }
-
-  async function take(note: FleetNote): Promise<void> {
-    const peer = peers.meet(note.process)
-    if (!peer) return
-    peer.last ??= note.number - 1
-    if (note.number <= peer.last) return
-    const isNext = note.number === peer.last + 1
-    if (!isNext || note.payload === undefined) return readUpTo(note.process, peer, note.number)
-    peer.last = note.number
-    handle(note.process, note.payload)
-  }
-
-  /** Handles the messages of a process that this one missed, or that did not fit into a notification. */
-  async function readUpTo(process: string, peer: Peer, upTo: number): Promise<void> {
-    for (const row of await readMessages(db, { process, after: peer.last ?? upTo, upTo })) {
-      peer.last = row.number
-      handle(process, row.payload)
-    }
-    if (upTo < Number.MAX_SAFE_INTEGER) peer.last = upTo
-  }
-
-  function handle(process: string, payload: string): void {
-    const message = JSON.parse(payload) as FleetMessage
-    if (message.kind === 'bye') peers.end(process)
-    else options.onMessage(process, message)
+  /** Without it the others learn it from the next heartbeat. */
+  function tellBus(isOn: boolean): void {
+    void sender.send({ kind: 'bus', isOn }).catch(() => {})
   }
 
   async function beat(): Promise<void> {
-    const others: OtherProcess[] = await renewProcess(db, id, new Date(clock.now()))
-    peers.see(others)
+    const state = { isOnBus: bus?.isOpen() ?? false, carried: sender.lastCarried() }
+    peers.see(await renewProcess(db, { process: id, now: new Date(clock.now()), ...state }))
+    inbox.look()
     options.onBeat()
   }
 
@@ -172,57 +163,20 @@ export function buildFleet(options: FleetOptions): Fleet {
     hasPeers: () => peers.size() > 0,
     // The ids are in the order of their making (UUID version 7).
     isOldest: () => peers.list().every(([process]) => id < process),
+    isOnBus: () => bus?.isOpen(),
+    counts: () => ({ ...sender.counts, ...inbox.counts }),
     send: (message) => (!peers.hasReaders() || isLeaving ? Promise.resolve() : sender.send(message)),
     run: async () => {
-      await Promise.all([listener.run(), beatUntilStopped()])
+      await Promise.all([listener.run(), beatUntilStopped(), bus?.run()])
     },
     stop: async () => {
       // The last message: the others would treat a later one as that of a new process.
       isLeaving = true
-      if (peers.size() > 0) await sender.send({ kind: 'bye' }).catch(() => {})
+      if (peers.size() > 0) await sender.sayBye().catch(() => {})
       stopping.abort()
+      inbox.stop()
       joined.resolve()
-      await Promise.all([listener.stop(), removeProcess(db, id).catch(() => {})])
-    },
-  }
-}
-
-/** Numbers messages and sends them in order; those that come while a statement is in flight share the next one. */
-function buildFleetSender({ id, db, clock }: FleetOptions) {
-  let number = 0
-  let isSending = false
-  let waiting: { message: OutgoingMessage; settle: (error?: unknown) => void }[] = []
-
-  async function sendWaiting(): Promise<void> {
-    isSending = true
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, BATCH_LIMIT)
-      waiting = waiting.slice(BATCH_LIMIT)
-      const from = { process: id, now: new Date(clock.now()) }
-      const sent = sendMessages(
-        db,
-        from,
-        batch.map((entry) => entry.message),
-      )
-      const failure = await sent.then(
-        () => undefined,
-        (error: unknown) => ({ error }),
-      )
-      for (const { settle } of batch) settle(failure?.error)
-    }
-    isSending = false
-  }
-
-  return {
-    send: (message: FleetMessage): Promise<void> => {
-      number += 1
-      const payload = JSON.stringify(message)
-      const outgoing = { number, payload, note: writeNote(id, number, payload) }
-      const sent = new Promise<void>((resolve, reject) => {
-        waiting.push({ message: outgoing, settle: (error) => (error === undefined ? resolve() : reject(error)) })
-      })
-      if (!isSending) void sendWaiting()
-      return sent
+      await Promise.all([listener.stop(), bus?.stop(), removeProcess(db, id).catch(() => {})])
     },
   }
 }
