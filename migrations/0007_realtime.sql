@@ -105,7 +105,9 @@ create table realtime_watch (
 -- The serving processes. A process holds an advisory lock of its id while its listening connection exists.
 create unlogged table realtime_process (
   id uuid primary key,
-  seen_at timestamptz not null
+  seen_at timestamptz not null,
+  -- Open connections of the process, as of seen_at.
+  connections integer not null
 );
 
 -- Messages between processes of the last minute, in the order of their numbers. Small messages are in the notification
@@ -142,6 +144,9 @@ create table realtime_channel_event (
 );
 create index realtime_channel_event_created_idx on realtime_channel_event (created_at, document_id);
 create index realtime_channel_event_channel_idx on realtime_channel_event (channel, created_at);
+-- Since when a member is in its channel.
+create index realtime_channel_event_member_idx on realtime_channel_event (channel, user_id, happened_at)
+  where user_id is not null and name = 'member_added';
 
 -- State of each channel by its reports. An older report that arrives late changes nothing.
 create table realtime_channel_state (

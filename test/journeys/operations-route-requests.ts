@@ -4,5 +4,6 @@ import type { MakeRequest } from './route-requests.ts'
 export const DASHBOARD_REQUESTS: Record<string, MakeRequest | undefined> = {
   'webhook.dashboard': undefined,
   'webhook.dashboard-series': undefined,
+  'webhook.dashboard-queue': undefined,
   'webhook.dashboard-webhooks': () => ({ query: '?webhook=00000000-0000-7000-8000-000000000000' }),
 }

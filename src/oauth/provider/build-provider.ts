@@ -5,6 +5,7 @@ import { ACR_VALUES, type AskedClaims, findNeededAcrs, limitAskedClaims } from '
 import { DEFAULT_SETTINGS } from '../client/client.ts'
 import { CLIENT_ALGORITHMS } from '../client/client-proof.ts'
 import { findGrantIdOf } from '../grant/state-id.ts'
+import type { NoteSecretUse } from '../client/secret-list.ts'
 import { FAMILY_SECONDS } from '../grant/token-family-members.ts'
 import { decideTokenClaims } from '../hook/token-hook.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
@@ -51,6 +52,7 @@ const ROUTES = {
 
 /** Dependencies of the provider. */
 export interface ProviderDeps extends StateDeps, TokenFamilyDeps {
+  noteSecretUse: NoteSecretUse
   issuer: string
   jwks: readonly SigningJwk[]
   cookieKeys: readonly string[]

@@ -513,6 +513,7 @@ export interface OauthClientSecret {
   created_at: Timestamp;
   document_id: string;
   expires_at: Timestamp | null;
+  last_used_at: Timestamp | null;
   secret_hash: Buffer;
 }
 
@@ -830,6 +831,7 @@ export interface RealtimeMessageOpen {
 }
 
 export interface RealtimeProcess {
+  connections: number;
   id: string;
   seen_at: Timestamp;
 }
@@ -1398,7 +1400,7 @@ export interface Narrowed {
     role: Id<"role">;
   };
   activity_sum: {
-    kind: "sign-in" | "realtime";
+    kind: "sign-in" | "realtime" | "connection";
     width: "minute" | "hour" | "quarter" | "day";
   };
   address_proof: {

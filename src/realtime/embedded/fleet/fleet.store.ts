@@ -60,10 +60,10 @@ export interface OtherProcess {
   isListening: boolean
 }
 
-const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }, { process: string; now: Date }>(`
+const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }, { process: string; connections: number; now: Date }>(`
   with own as (
-    insert into realtime_process (id, seen_at) values ($process, $now)
-    on conflict (id) do update set seen_at = excluded.seen_at
+    insert into realtime_process (id, seen_at, connections) values ($process, $now, $connections)
+    on conflict (id) do update set seen_at = excluded.seen_at, connections = excluded.connections
   ), paced as (
     select set_config('synchronous_commit', 'off', true)
   )
@@ -74,10 +74,26 @@ const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }, { 
         and (l.classid::bigint << 32) | l.objid::bigint = hashtextextended('${ADVISORY_LOCKS.realtimeProcess.key}' || p.id, 0)) as is_listening
   from realtime_process p, paced where p.id <> $process`)
 
-/** Renews the heartbeat of a process, and reads the others. */
-export async function renewProcess(db: Database, process: string, now: Date): Promise<OtherProcess[]> {
-  const rows = await renew(db, { process, now })
+/** Renews the heartbeat of a process with its open connections, and reads the others. */
+export async function renewProcess(
+  db: Database,
+  beat: { process: string; connections: number; now: Date },
+): Promise<OtherProcess[]> {
+  const rows = await renew(db, beat)
   return rows.map((row) => ({ id: row.id, seenAtMs: row.seen_at.getTime(), isListening: row.is_listening }))
+}
+
+/** Age of the last heartbeat up to which the connections of a process count. */
+const LIVING_MS = 15_000
+
+const sumConnections = statement<{ processes: number; connections: number }, { since: Date }>(`
+  select count(*)::int as processes, coalesce(sum(connections), 0)::int as connections
+  from realtime_process where seen_at >= $since`)
+
+/** The open connections of the embedded server, over all processes; undefined while no process runs it. */
+export async function readConnections(db: Database, now: Date): Promise<number | undefined> {
+  const [row] = await sumConnections(db, { since: new Date(now.getTime() - LIVING_MS) })
+  return row && row.processes > 0 ? row.connections : undefined
 }
 
 const remove = statement<never, { process: string }>('delete from realtime_process where id = $process')

@@ -58,6 +58,8 @@ export interface FleetOptions {
   /** Whether the clock is trusted; otherwise nothing is deleted. Default: always. */
   isTrusted?: () => boolean
   logger: Logger
+  /** Open connections of this process. */
+  countConnections: () => number
   /** Runs for each message of another process, in the order of that process. */
   onMessage: (process: string, message: FleetMessage) => void
   /** Runs for a process that this one did not know. */
@@ -147,7 +149,10 @@ export function buildFleet(options: FleetOptions): Fleet {
   }
 
   async function beat(): Promise<void> {
-    const others: OtherProcess[] = await renewProcess(db, id, new Date(clock.now()))
+    const others: OtherProcess[] = await renewProcess(db, {
+      ...{ process: id, connections: options.countConnections() },
+      now: new Date(clock.now()),
+    })
     peers.see(others)
     options.onBeat()
   }
