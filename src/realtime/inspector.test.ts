@@ -261,7 +261,12 @@ describe('the events of a webhook of the provider', () => {
     expect(await readState('private-room')).toEqual({ occupied_since: new Date(timeMs), subscription_count: 5 })
     fixture.provider.channels = { 'private-room': { subscription_count: 5 } }
     expect((await fixture.call('GET', CHANNELS)).body.data).toEqual([
-      { name: 'private-room', subscription_count: 5, member_count: null, occupied_since: new Date(timeMs).toISOString() },
+      {
+        name: 'private-room',
+        subscription_count: 5,
+        member_count: null,
+        occupied_since: new Date(timeMs).toISOString(),
+      },
     ])
     await send(timeMs + 3, [{ name: 'channel_vacated', channel: 'private-room' }])
     expect(await readState('private-room')).toMatchObject({ occupied_since: null })

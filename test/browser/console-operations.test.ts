@@ -391,7 +391,7 @@ const SCREENS: readonly Screen[] = [
   ['catalogue/status', 'Stale rows'],
   ['realtime', 'Settings of clients'],
   ['realtime?tab=messages', 'contract.create'],
-  ['realtime?tab=channels', 'Nobody has joined a private channel.'],
+  ['realtime?tab=channels', 'Nobody has joined a private or presence channel.'],
   ['realtime?tab=events', 'Channel'],
   ['provisioning', 'Billing'],
   ['provisioning/new', 'Create the target'],

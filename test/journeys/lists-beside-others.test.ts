@@ -83,7 +83,8 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
       async (event, path) => {
         for (const caller of CALLERS) {
           const account = caller === 'member of another' ? filled.other : filled.own[0]
-          const [, kind] = /^\/api\/v3\/(?:identity|provisioning|oauth)\/(user|role|target|client)\/\{id\}/.exec(path) ?? []
+          const [, kind] =
+            /^\/api\/v3\/(?:identity|provisioning|oauth)\/(user|role|target|client)\/\{id\}/.exec(path) ?? []
           const id = kind === undefined ? (account ?? '') : named[kind as keyof typeof named]
           const filledPath = path.replace('{id}', id).replace('{connection}', connections.get(id) ?? '')
           const url = `${filledPath}?page_size=${PAGE_SIZE}`

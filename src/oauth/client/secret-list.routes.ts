@@ -35,7 +35,8 @@ export const secretListRoutes: Routes<object> = [
       action: 'find-secrets',
       accountScope: 'none',
       summary: 'List the valid secrets of an OAuth client',
-      description: 'When each was created, when it expires and when it was last used, the newest first. At most 5 are valid at once.',
+      description:
+        'When each was created, when it expires and when it was last used, the newest first. At most 5 are valid at once.',
       params: IdParams,
       data: named('OauthClientSecrets', Type.Array(SecretRow)),
     },

@@ -18,9 +18,7 @@ beforeAll(async () => {
   ledger = buildLedger(database.db, clock)
 })
 afterAll(() => database[Symbol.asyncDispose]())
-afterEach(() =>
-  sql`truncate webhook_dispatch_open, webhook_queue, event_queue, webhook_fan_out`.execute(database.db),
-)
+afterEach(() => sql`truncate webhook_dispatch_open, webhook_queue, event_queue, webhook_fan_out`.execute(database.db))
 
 /** Adds `count` waiting rows of a webhook, the n-th due `n * seconds` ago; and its place in the queue. */
 async function wait(webhook: WebhookId, { count, seconds }: { count: number; seconds: number }, isHeld = false) {

@@ -83,7 +83,8 @@ export async function startRealtimeProvider(now: () => number): Promise<Simulate
       return { status: 200, body: { channels: Object.fromEntries(found) } }
     }
     const [, channel] = /^\/channels\/([^/]+)\/users$/.exec(action) ?? []
-    if (call.method === 'GET' && channel !== undefined) return { status: 200, body: { users: provider.users[channel] ?? [] } }
+    if (call.method === 'GET' && channel !== undefined)
+      return { status: 200, body: { users: provider.users[channel] ?? [] } }
     const [, user] = /^\/users\/([^/]+)\/terminate_connections$/.exec(action) ?? []
     if (call.method === 'POST' && user !== undefined) {
       terminated.push(user)

@@ -14,6 +14,7 @@ import { Page } from '../../parts/page.tsx'
 import { withTag } from '../../parts/row-edit.ts'
 import { Sections } from '../../parts/sections.tsx'
 import { ConsentList } from '../consents/consent-list.tsx'
+import { AppDecisions } from './app-decisions.tsx'
 import { AppEndpoints } from './app-endpoints.tsx'
 import { TargetLog } from './app-log.tsx'
 import { AppSecrets } from './app-secrets.tsx'
@@ -67,10 +68,15 @@ function AppSections({ app }: { app: App }) {
             content: () => <AppSecrets app={app} />,
           },
         { name: 'preview', label: t('apps.tab.preview'), content: () => <ConsentPreview app={app} /> },
-        may('oauth-grant:find-all') && {
+        (may('oauth-grant:find-all') || may('oauth-client:find-decisions')) && {
           name: 'consents',
           label: t('consents.title'),
-          content: () => <ConsentList client={app.document_id} />,
+          content: () => (
+            <Stack>
+              {may('oauth-grant:find-all') && <ConsentList client={app.document_id} />}
+              {may('oauth-client:find-decisions') && <AppDecisions client={app.document_id} />}
+            </Stack>
+          ),
         },
         may('audit-log:find-all') && {
           name: 'log',

@@ -60,7 +60,10 @@ export interface OtherProcess {
   isListening: boolean
 }
 
-const renew = statement<{ id: string; seen_at: Date; is_listening: boolean }, { process: string; connections: number; now: Date }>(`
+const renew = statement<
+  { id: string; seen_at: Date; is_listening: boolean },
+  { process: string; connections: number; now: Date }
+>(`
   with own as (
     insert into realtime_process (id, seen_at, connections) values ($process, $now, $connections)
     on conflict (id) do update set seen_at = excluded.seen_at, connections = excluded.connections
