@@ -97,7 +97,10 @@ test('the overview shows realtime connections, and the health what waits by lane
     await counter.count()
   }
   await page.reload()
-  await page.getByText(/At most 9 at once, \d/).first().waitFor()
+  await page
+    .getByText(/At most 9 at once, \d/)
+    .first()
+    .waitFor()
   await chart(page, 'Realtime connections').getByRole('button', { name: 'As table' }).click()
   await page.getByRole('region', { name: 'Realtime connections' }).getByRole('cell', { name: '9' }).first().waitFor()
 
