@@ -47,7 +47,8 @@ export function listConnections(now: Date): ActivitySum[] {
   return [...hours, ...minutes].flatMap(({ atMs, minutes }) => {
     const at = new Date(atMs)
     const open = countOpen(at)
-    return Object.entries({ open: open * minutes, minutes, [PEAK]: open }).map(([measure, count]) => ({
+    const peak = minutes === 1 ? open : Math.round(open * 1.15) + 2
+    return Object.entries({ open: open * minutes, minutes, [PEAK]: peak }).map(([measure, count]) => ({
       ...{ at, measure, count },
     }))
   })

@@ -51,8 +51,8 @@ export function HealthScreen() {
         {found?.components.map((component) => (
           <Component key={component.component} {...component} isPaused={isPaused} />
         ))}
+        <QueueLanes isPaused={isPaused} />
       </SimpleGrid>
-      <QueueLanes isPaused={isPaused} />
       <ServiceCard />
     </Page>
   )

@@ -1,4 +1,4 @@
-import { Card, Group, Stack } from '@mantine/core'
+import { Card, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -51,6 +51,19 @@ export function listLanes({ unrouted, oldest_unrouted_s, lanes, retry }: Schemas
   ]
 }
 
+/** A lane by its name, and what is in it. */
+function Lane({ name }: { name: LaneName }) {
+  const { t } = useTranslation()
+  return (
+    <>
+      {t(`queue.lane.${name}`)}
+      <Text size="xs" c="dimmed">
+        {t(`queue.what.${name}`)}
+      </Text>
+    </>
+  )
+}
+
 /** Deliveries that wait for their POST, by lane. */
 export function QueueLanes({ isPaused }: { isPaused: boolean }) {
   const { t, i18n } = useTranslation()
@@ -65,7 +78,7 @@ export function QueueLanes({ isPaused }: { isPaused: boolean }) {
   const number = numberFormat(i18n.language)
   const countOf = (count: number) => `${number.format(count)}${count >= COUNT_LIMIT ? '+' : ''}`
   const columns: Column<LaneRow>[] = [
-    { label: t('queue.lane'), cell: (row) => t(`queue.lane.${row.document_id}`) },
+    { label: t('queue.lane'), cell: (row) => <Lane name={row.document_id} /> },
     { label: t('queue.waiting'), isNumber: true, cell: (row) => countOf(row.waiting) },
     {
       label: t('queue.in-flight'),
@@ -83,9 +96,9 @@ export function QueueLanes({ isPaused }: { isPaused: boolean }) {
   return (
     <Card withBorder>
       <Stack gap="sm">
-        <Group justify="space-between" align="flex-start">
+        <Group justify="space-between" align="flex-start" wrap="nowrap">
           <CardHeading title={t('queue.title')} summary={t('queue.lead')} />
-          <Group gap="xs">
+          <Group gap="xs" wrap="nowrap">
             <Freshness {...readOf(depth)} />
             <ApiCall operation="webhook.webhookDashboardQueue" method="GET" path="/api/v3/webhook/dashboard/queue" />
           </Group>

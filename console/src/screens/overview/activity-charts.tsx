@@ -20,18 +20,17 @@ export function ActivityCharts({ range }: { range: Range }) {
   const hasSignIns = may('user:dashboard-sign-ins')
   const hasMessages = may('realtime:dashboard-messages')
   const hasConnections = may('realtime:dashboard-connections')
-  const shown = [hasSignIns, hasMessages, hasConnections].filter(Boolean).length
-  if (shown === 0) return null
+  if (!hasSignIns && !hasMessages && !hasConnections) return null
   return (
     <>
       <Title order={2} size="h4">
         {t('chart.activity')}
       </Title>
-      <SimpleGrid cols={{ base: 1, md: Math.max(2, shown) }}>
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
         {hasSignIns && <SignIns range={range} />}
         {hasMessages && <Messages range={range} />}
-        {hasConnections && <Connections range={range} />}
       </SimpleGrid>
+      {hasConnections && <Connections range={range} />}
     </>
   )
 }

@@ -125,15 +125,25 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
     <>
       <Warnings webhooks={webhooks} catalogue={catalogue} />
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-        <Figure label={t('overview.delivered')} value={number.format(counts.success)} to="/deliveries?status=success" />
+        <Figure
+          label={t('overview.delivered')}
+          value={number.format(counts.success)}
+          note={t('overview.of-ended', { ended: number.format(ended) })}
+          to="/deliveries?status=success"
+        />
         <Figure
           label={t('overview.waiting')}
           value={number.format(counts.pending + counts.retrying)}
+          note={t('overview.retrying', { count: counts.retrying })}
           to="/deliveries?status=retrying"
         />
         <Figure
           label={t('overview.lost')}
           value={number.format(counts.exhausted + counts.failed)}
+          note={t('overview.lost-how', {
+            exhausted: number.format(counts.exhausted),
+            failed: number.format(counts.failed),
+          })}
           to="/deliveries?status=exhausted"
         />
         <Figure
@@ -174,10 +184,15 @@ function Warnings({ webhooks, catalogue }: Pick<Schemas['DashboardSummary'], 'we
   return (
     <>
       {webhooks.auto_disabled > 0 && (
-        <Alert color="red" variant="outline" title={t('overview.disabled', { count: webhooks.auto_disabled })}>
-          <TextLink to="/webhooks" search={{ state: 'disabled' }} size="sm">
-            {t('overview.disabled-open')}
-          </TextLink>
+        <Alert color="red" variant="outline" py="xs">
+          <Group justify="space-between" gap="xs">
+            <Text size="sm" fw={600}>
+              {t('overview.disabled', { count: webhooks.auto_disabled })}
+            </Text>
+            <TextLink to="/webhooks" search={{ state: 'disabled' }} size="sm">
+              {t('overview.disabled-open')}
+            </TextLink>
+          </Group>
         </Alert>
       )}
       {catalogue?.in_sync === false && (
@@ -192,22 +207,18 @@ function Warnings({ webhooks, catalogue }: Pick<Schemas['DashboardSummary'], 'we
 }
 
 /** A figure that leads to what it counts. */
-function Figure({ label, value, note, to }: { label: string; value: string; note?: string; to: string }) {
+function Figure({ label, value, note, to }: { label: string; value: string; note: string; to: string }) {
   return (
     <Card withBorder component={Link} to={to} className="row-link">
       <Text size="sm" c="dimmed">
         {label}
       </Text>
-      <Group align="baseline" gap="xs">
-        <Text fz={28} fw={650} lh={1.3}>
-          {value}
-        </Text>
-        {note && (
-          <Text size="xs" c="dimmed">
-            {note}
-          </Text>
-        )}
-      </Group>
+      <Text fz={28} fw={650} lh={1.3}>
+        {value}
+      </Text>
+      <Text size="xs" c="dimmed">
+        {note}
+      </Text>
     </Card>
   )
 }

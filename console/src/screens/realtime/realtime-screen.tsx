@@ -140,7 +140,9 @@ function Publishing() {
             : undefined,
           [
             t('realtime.backlog'),
-            t('realtime.waits', { count: details.backlog ?? 0, seconds: details.oldest_pending_s ?? 0 }),
+            details.backlog
+              ? t('realtime.waits', { count: details.backlog, seconds: details.oldest_pending_s ?? 0 })
+              : '0',
           ],
         ]}
       />
