@@ -10,6 +10,7 @@ import {
   takePicture,
   waitForHeading,
 } from './console-browser.ts'
+import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
 
 const VIEWER = { email: 'viewer@example.test', name: 'Vera Viewer' }
 const RENAMED = { email: 'renamed@example.test', name: 'Rina Old' }
@@ -240,6 +241,36 @@ describe('the realtime inspector', () => {
     await page.getByRole('tab', { name: 'Published' }).click()
     await page.getByRole('link', { name: 'contract.create' }).first().waitFor()
     expect(complaints).toEqual([])
+  })
+
+  test('says who is in a presence channel, and since when', async () => {
+    const config = (await d.call('GET', '/api/v3/realtime/realtime/config')).body.data
+    const channel = `presence-account-${account}`
+    const { promise: joined, resolve } = Promise.withResolvers<void>()
+    const socket = new WebSocket(`ws://${config.ws_host}:${config.ws_port}/app/${config.key}?protocol=7`)
+    socket.onmessage = async ({ data }) => {
+      const message = JSON.parse(String(data))
+      if (message.event === 'pusher_internal:subscription_succeeded') resolve()
+      if (message.event !== 'pusher:connection_established') return
+      const body = { socket_id: JSON.parse(message.data).socket_id, channel_name: channel }
+      const answer = await d.call('POST', '/api/v3/realtime/realtime/presence-auth', body)
+      socket.send(JSON.stringify({ event: 'pusher:subscribe', data: { channel, ...answer.body } }))
+    }
+    try {
+      await joined
+      await using opened = await c.open('/console/realtime?tab=channels')
+      const { page, complaints } = opened
+      const row = page.getByRole('row').filter({ hasText: channel })
+      await row.getByRole('cell', { name: '1' }).first().waitFor()
+      await row.getByRole('button', { name: 'Members' }).click()
+      const panel = page.getByRole('dialog', { name: 'Members' })
+      await panel.getByRole('table', { name: 'Members' }).getByRole('row').nth(1).waitFor()
+      await takePicture(page, 'realtime-members')
+      expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
+      expect(complaints).toEqual([])
+    } finally {
+      socket.close()
+    }
   })
 
   test('says exactly why a channel is refused', async () => {
