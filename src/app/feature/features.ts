@@ -178,6 +178,7 @@ export const FEATURES: readonly Feature[] = [
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
   feature(clientRoutes, ({ ids, random, fetch }) => ({ ids, random, fetch })),
   feature(secretListRoutes, () => ({})),
+  feature(decisionLogRoutes, nothing),
   feature(decisionRoutes, (parts) => ({
     ...consentDeps(parts),
     keyring: parts.keyring,
@@ -213,7 +214,6 @@ export const FEATURES: readonly Feature[] = [
   feature(roleHolderRoutes, nothing),
   feature(apiKeyRoutes, (parts) => ({ ...roleDeps(parts), random: parts.random })),
   feature(auditRoutes, nothing),
-  feature(decisionLogRoutes, nothing),
   feature(contractRoutes, ({ ids }) => ({ ids })),
   feature(exportRoutes, nothing),
   feature(webhookRoutes, webhookDeps),
