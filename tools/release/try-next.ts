@@ -23,7 +23,13 @@ const SECRET = `whsec_${Buffer.alloc(32, 'of the trial').toString('base64')}`
  */
 export async function tryNextTemplate(directory: string, npmSettings: NodeJS.ProcessEnv): Promise<void> {
   const path = [dirname(process.execPath), process.env.PATH].join(delimiter)
-  const env = { ...npmSettings, PATH: path, HOME: directory, NEXT_TELEMETRY_DISABLED: '1', SIGNALBOX_WEBHOOK_SECRET: SECRET }
+  const env = {
+    ...npmSettings,
+    PATH: path,
+    HOME: directory,
+    NEXT_TELEMETRY_DISABLED: '1',
+    SIGNALBOX_WEBHOOK_SECRET: SECRET,
+  }
   const packages = join(directory, 'packages')
   const staged = join(directory, 'webhooks')
   await mkdir(packages)
@@ -50,7 +56,13 @@ export async function tryNextTemplate(directory: string, npmSettings: NodeJS.Pro
 async function expectAnswers(url: string): Promise<void> {
   const id = '01997e2a-6c00-7000-8000-0000000000e1'
   const data = { account: null, resource: 'webhook', action: 'test', id: null, url: null }
-  const envelope = { id, type: 'webhook.test', api_version: '2026-09-11', created_at: new Date().toISOString(), attempt: 1 }
+  const envelope = {
+    id,
+    type: 'webhook.test',
+    api_version: '2026-09-11',
+    created_at: new Date().toISOString(),
+    attempt: 1,
+  }
   const body = JSON.stringify({ ...envelope, data })
   const headers = await signDelivery({ secret: SECRET, body, id })
   const post = async (text: string) => (await fetch(url, { method: 'POST', headers, body: text })).status

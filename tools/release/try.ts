@@ -41,7 +41,8 @@ try {
     await mkdir(project)
     await tryNextTemplate(project, npmSettings)
     console.log('release:try: the template for Next.js is built, takes a genuine delivery and refuses a forged one')
-  } else console.log('release:try: the registry of npm cannot be reached here, so the installation by npx was not tried.')
+  } else
+    console.log('release:try: the registry of npm cannot be reached here, so the installation by npx was not tried.')
 } finally {
   await rm(directory, { recursive: true, force: true })
 }

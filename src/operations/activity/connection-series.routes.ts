@@ -21,7 +21,7 @@ const ConnectionSeries = named(
 )
 
 /** What the readings of a span come to: the mean to one decimal, and the highest. Pure. */
-export function summarizeReadings(sums: Sums): { average: number | null; peak: number | null } {
+function summarizeReadings(sums: Sums): { average: number | null; peak: number | null } {
   const minutes = sums.get('minutes') ?? 0
   if (minutes === 0) return { average: null, peak: null }
   return { average: Math.round(((sums.get('open') ?? 0) / minutes) * 10) / 10, peak: sums.get(PEAK) ?? 0 }

@@ -4,7 +4,7 @@ import { statement } from '../../postgres/statement/statement.ts'
 import { COUNT_LIMIT } from '../health/webhook-out.ts'
 
 /** Lanes of due deliveries: of webhooks that answer, of slow ones, and of those that wait for their limit a second. */
-export const DUE_LANES = ['fast', 'slow', 'throttled'] as const
+const DUE_LANES = ['fast', 'slow', 'throttled'] as const
 
 type DueLane = (typeof DUE_LANES)[number]
 

@@ -31,7 +31,7 @@ interface LaneRow {
 }
 
 /** The rows of the table, in the order in which a delivery passes them. Pure. */
-export function listLanes({ unrouted, oldest_unrouted_s, lanes, retry }: Schemas['QueueDepth']): LaneRow[] {
+function listLanes({ unrouted, oldest_unrouted_s, lanes, retry }: Schemas['QueueDepth']): LaneRow[] {
   const ofLane = (name: keyof Schemas['QueueLanes']): LaneRow => {
     const { waiting, in_flight, oldest_due_s } = lanes[name]
     return { document_id: name, waiting, in_flight, oldest_s: waiting === 0 ? null : oldest_due_s, next_at: null }
