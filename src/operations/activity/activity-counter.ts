@@ -4,7 +4,7 @@ import { runRounds } from '../../base/rounds.ts'
 import { countSignIns } from '../../event/recording/sign-in-count.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { countEndedMessages } from '../../realtime/delivery/message-count.ts'
-import { readConnections } from '../../realtime/embedded/fleet/fleet.store.ts'
+import { countOpenConnections } from '../../realtime/embedded/fleet/connection-count.ts'
 import { type ActivityKind, type ActivitySum, addSums, lockCounted, PEAK } from './activity-sum.store.ts'
 
 const MINUTE_MS = 60_000
@@ -56,7 +56,7 @@ async function countSpan(db: Database, kind: keyof typeof COUNTS, nowMs: number)
  */
 async function countConnections(db: Database, nowMs: number): Promise<void> {
   const minute = new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS)
-  const open = await readConnections(db, new Date(nowMs))
+  const open = await countOpenConnections(db, new Date(nowMs))
   if (open === undefined) return
   await inTransaction(db, async (tx) => {
     const until = await lockCounted(tx, { kind: 'connection', since: minute })

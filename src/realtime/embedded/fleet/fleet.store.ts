@@ -86,17 +86,14 @@ export async function renewProcess(
   return rows.map((row) => ({ id: row.id, seenAtMs: row.seen_at.getTime(), isListening: row.is_listening }))
 }
 
-/** Age of the last heartbeat up to which the connections of a process count. */
-const LIVING_MS = 15_000
-
-const sumConnections = statement<{ processes: number; connections: number }, { since: Date }>(`
+const sum = statement<{ processes: number; connections: number }, { since: Date }>(`
   select count(*)::int as processes, coalesce(sum(connections), 0)::int as connections
   from realtime_process where seen_at >= $since`)
 
-/** The open connections of the embedded server, over all processes; undefined while no process runs it. */
-export async function readConnections(db: Database, now: Date): Promise<number | undefined> {
-  const [row] = await sumConnections(db, { since: new Date(now.getTime() - LIVING_MS) })
-  return row && row.processes > 0 ? row.connections : undefined
+/** The processes that reported themselves since an instant, and the connections of all of them. */
+export async function sumConnections(db: Database, since: Date): Promise<{ processes: number; connections: number }> {
+  const [row] = await sum(db, { since })
+  return row ?? { processes: 0, connections: 0 }
 }
 
 const remove = statement<never, { process: string }>('delete from realtime_process where id = $process')
