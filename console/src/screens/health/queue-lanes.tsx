@@ -2,7 +2,6 @@ import { Card, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { CardHeading } from '../../parts/card.tsx'
@@ -12,9 +11,7 @@ import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { numberFormat } from '../../parts/words/formats.ts'
 import { formatSpan } from '../../parts/words/span.ts'
-
-/** Interval between reads, ms. */
-const REFRESH_MS = 15_000
+import { queueQuery } from './queue-query.ts'
 
 /** Counts end here: it stands for that many or more. */
 const COUNT_LIMIT = 10_000
@@ -69,9 +66,8 @@ export function QueueLanes({ isPaused }: { isPaused: boolean }) {
   const { t, i18n } = useTranslation()
   const { may } = useAccess()
   const depth = useQuery({
-    queryKey: ['dashboard', 'queue'],
-    queryFn: ({ signal }) => api.webhook.webhookDashboardQueue({ signal }),
-    refetchInterval: isPaused ? false : REFRESH_MS,
+    ...queueQuery,
+    ...(isPaused && { refetchInterval: false }),
     enabled: may('webhook:dashboard-queue'),
   })
   if (!may('webhook:dashboard-queue')) return null
