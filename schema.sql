@@ -131,7 +131,7 @@ create table "activity_sum" (
   at timestamp(3) with time zone not null,
   measure text not null,
   count bigint not null,
-  constraint activity_sum_kind_check CHECK ((kind = ANY (ARRAY['sign-in'::text, 'realtime'::text]))),
+  constraint activity_sum_kind_check CHECK ((kind = ANY (ARRAY['sign-in'::text, 'realtime'::text, 'connection'::text]))),
   constraint activity_sum_pkey PRIMARY KEY (kind, width, at, measure),
   constraint activity_sum_width_check CHECK ((width = ANY (ARRAY['minute'::text, 'hour'::text, 'quarter'::text, 'day'::text])))
 );
@@ -228,6 +228,7 @@ create table "audit_log" (
   constraint audit_log_pkey PRIMARY KEY (document_id)
 );
 CREATE INDEX audit_log_created_idx ON public.audit_log USING btree (created_at);
+CREATE INDEX audit_log_decision_idx ON public.audit_log USING btree (((detail ->> 'client'::text)), created_at) WHERE (((detail ->> 'client'::text) IS NOT NULL) AND (action = 'oauth-decision.create'::text) AND (outcome = 'success'::text));
 CREATE INDEX audit_log_entrance_idx ON public.audit_log USING btree (action, created_at) WHERE (starts_with(action, 'login.oauth'::text) OR (action = 'sso.exchange'::text));
 CREATE UNIQUE INDEX audit_log_equal_key ON public.audit_log USING btree (equal_key) WHERE (equal_key IS NOT NULL);
 CREATE INDEX audit_log_portal_session_idx ON public.audit_log USING btree (portal_session, created_at) WHERE (portal_session IS NOT NULL);
@@ -698,6 +699,7 @@ create table "oauth_client_secret" (
   secret_hash bytea not null,
   expires_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
+  last_used_at timestamp(3) with time zone,
   constraint oauth_client_secret_client_fkey FOREIGN KEY (client) REFERENCES oauth_client(document_id),
   constraint oauth_client_secret_pkey PRIMARY KEY (document_id)
 );
@@ -1040,6 +1042,7 @@ create table "realtime_channel_event" (
 );
 CREATE INDEX realtime_channel_event_channel_idx ON public.realtime_channel_event USING btree (channel, created_at);
 CREATE INDEX realtime_channel_event_created_idx ON public.realtime_channel_event USING btree (created_at, document_id);
+CREATE INDEX realtime_channel_event_member_idx ON public.realtime_channel_event USING btree (channel, user_id, happened_at) WHERE ((user_id IS NOT NULL) AND (name = 'member_added'::text));
 
 create table "realtime_channel_state" (
   channel text not null,
@@ -1123,6 +1126,7 @@ create unlogged table "realtime_process" (
   seen_at timestamp with time zone not null,
   is_on_bus boolean not null default false,
   carried bigint not null default 0,
+  connections integer not null,
   constraint realtime_process_pkey PRIMARY KEY (id)
 );
 

@@ -52,7 +52,9 @@ create table oauth_client_secret (
   client uuid not null references oauth_client (document_id),
   secret_hash bytea not null,
   expires_at timestamptz(3),
-  created_at timestamptz(3) not null
+  created_at timestamptz(3) not null,
+  -- When a client last authenticated by it, to the minute.
+  last_used_at timestamptz(3)
 );
 create index oauth_client_secret_client_idx on oauth_client_secret (client);
 -- For the removal of expired secrets.
@@ -74,7 +76,8 @@ begin
 end $$;
 create trigger invalidate after update or delete on oauth_client
   for each row execute function invalidate_oauth_client();
-create trigger invalidate after insert or update or delete on oauth_client_secret
+-- A use changes nothing that is held.
+create trigger invalidate after insert or update of client, secret_hash, expires_at or delete on oauth_client_secret
   for each row execute function invalidate_oauth_client();
 
 -- A key is published from its creation to expires_at, and signs from active_at until a newer key of its algorithm does.

@@ -108,7 +108,9 @@ create unlogged table realtime_process (
   seen_at timestamptz not null,
   -- Whether it receives what is sent by the bus, and the number of the last message that it sent so.
   is_on_bus boolean not null default false,
-  carried bigint not null default 0
+  carried bigint not null default 0,
+  -- Open connections of the process, as of seen_at.
+  connections integer not null
 );
 
 -- Messages between processes of the last minute, in the order of their numbers. Those that the bus may carry are numbered
@@ -147,6 +149,9 @@ create table realtime_channel_event (
 );
 create index realtime_channel_event_created_idx on realtime_channel_event (created_at, document_id);
 create index realtime_channel_event_channel_idx on realtime_channel_event (channel, created_at);
+-- Since when a member is in its channel.
+create index realtime_channel_event_member_idx on realtime_channel_event (channel, user_id, happened_at)
+  where user_id is not null and name = 'member_added';
 
 -- State of each channel by its reports. An older report that arrives late changes nothing.
 create table realtime_channel_state (

@@ -23,6 +23,9 @@ create index audit_log_user_idx on audit_log ("user", created_at) where "user" i
 -- The sign-ins of one user, apart from its other actions.
 create index audit_log_sign_in_idx on audit_log ("user", created_at)
   where "user" is not null and starts_with(action, 'login.');
+-- The decisions of users about one app.
+create index audit_log_decision_idx on audit_log ((detail ->> 'client'), created_at)
+  where detail ->> 'client' is not null and action = 'oauth-decision.create' and outcome = 'success';
 -- Sign-ins with providers and exchanges of handshakes, counted for the operator.
 create index audit_log_entrance_idx on audit_log (action, created_at)
   where starts_with(action, 'login.oauth') or action = 'sso.exchange';
@@ -48,9 +51,10 @@ from audit_publication;
 -- Activity ------------------------------------------------------------------------------------------------------------
 
 -- Sign-ins and realtime messages by when they ended: sums of minutes, hours, 6 hours and days, of what ended two minutes ago
--- and earlier. They are counted from the rows of the audit log and the ledger, each once.
+-- and earlier. They are counted from the rows of the audit log and the ledger, each once. Realtime connections, which are
+-- no rows, are read once a minute: the sum of the readings, their number, and the highest (peak, which is no sum).
 create table activity_sum (
-  kind text not null check (kind in ('sign-in', 'realtime')),
+  kind text not null check (kind in ('sign-in', 'realtime', 'connection')),
   width text not null check (width in ('minute', 'hour', 'quarter', 'day')),
   at timestamptz(3) not null,
   measure text not null,

@@ -109,6 +109,7 @@ async function checkService(podman: Podman, databaseUrl: string): Promise<void> 
   await waitUntilReady(podman, `${url}/readyz`)
   console.log(`ready     ${((Date.now() - startedAt) / 1000).toFixed(1)} s after the start`)
   await expectStatus(`${url}/docs`, 200)
+  await expectStatus(`${url}/docs/site/`, 200)
   await expectStatus(`${url}/api/v3/auth/login/local`, 200, { email: 'admin@example.com', password: PASSWORD })
   const health = podman.checkHealth(CONTAINER)
   if (health !== 0) throw new Error(`the health check ended with ${health}`)

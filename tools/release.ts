@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { readMigrations } from '../src/postgres/migration/migrate.ts'
+import { addSite } from './release/add-site.ts'
 import { buildService } from './release/build-service.ts'
 import { freeze } from './release/frozen-release.ts'
 import { describeChecksum, pack, type Tarball } from './release/pack.ts'
@@ -55,12 +56,6 @@ if (repository === undefined)
 function describe({ path, size, unpackedSize, files }: Tarball): string {
   const name = path.slice(out.length + 1).padEnd(32)
   return `${name} ${(size / 1e6).toFixed(2)} MB, ${(unpackedSize / 1e6).toFixed(1)} MB unpacked, ${files.length} files`
-}
-
-/** Builds the documentation site into the service, which serves it at `/docs/site`. */
-async function addSite(service: string): Promise<void> {
-  const args = [join(ROOT, 'site', 'build.ts'), '--service', '--out', join(service, 'site', 'service')]
-  await promisify(execFile)(process.execPath, args, { cwd: ROOT, maxBuffer: 64 * 1_048_576 })
 }
 
 async function describeMaterials(): Promise<string> {

@@ -63,7 +63,7 @@ async function join(question: Extract<MemberQuestion, { do: 'join' }>): Promise<
     onPeerGone: () => {
       peers -= 1
     },
-    ...{ onLost: () => {}, onBeat: () => {} },
+    ...{ onLost: () => {}, onBeat: () => {}, countConnections: () => 0 },
   })
   void fleet.run()
   await fleet.joined

@@ -1,8 +1,9 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp } from '../../test/harness/app/app.ts'
 import { openRealtime, type RealtimeApp } from '../../test/harness/app/realtime-app.ts'
 import type { AccountId } from '../base/id.ts'
+import { recordChannelEvents } from './channel/channel-event.store.ts'
 
 const MESSAGES = '/api/v3/realtime/message'
 const CHANNELS = '/api/v3/realtime/channel'
@@ -83,8 +84,8 @@ describe('occupied channels', () => {
     fixture.provider.channels = { [`private-account-${account}`]: { subscription_count: 3 }, 'private-x': {}, news: {} }
     const { body } = await fixture.call('GET', CHANNELS)
     expect(body.data).toEqual([
-      { name: `private-account-${account}`, subscription_count: 3, occupied_since: null },
-      { name: 'private-x', subscription_count: null, occupied_since: null },
+      { name: `private-account-${account}`, subscription_count: 3, member_count: null, occupied_since: null },
+      { name: 'private-x', subscription_count: null, member_count: null, occupied_since: null },
     ])
   })
 
@@ -93,6 +94,65 @@ describe('occupied channels', () => {
     const { status, body } = await fixture.call('GET', CHANNELS)
     fixture.provider.behave({ kind: 'works' })
     expect([status, body.code]).toEqual([503, 'dependency_unavailable'])
+  })
+})
+
+describe('the members of a presence channel', () => {
+  const channel = 'presence-account-01890000-0000-7000-8000-00000000000a'
+  const other = 'presence-account-01890000-0000-7000-8000-00000000000b'
+  const pathOf = (name: string) => `${CHANNELS}/${name}/member`
+  const came = (user: string, atMs: number, name = channel) =>
+    recordChannelEvents(
+      fixture.t.database.db,
+      [
+        {
+          ...{ name: 'member_added', channel: name, userId: user, event: null, bytes: null, subscriptionCount: null },
+          ...{ origin: randomUUID(), position: 0, happenedAt: new Date(atMs) },
+        },
+      ],
+      new Date(atMs),
+    )
+
+  test('are those that the provider knows, with the time at which each last came', async () => {
+    const nowMs = fixture.t.clock.now()
+    await came('anna', nowMs - 60_000)
+    await came('anna', nowMs - 5_000)
+    await came('bert', nowMs - 30_000)
+    await came('anna', nowMs - 1_000, other)
+    await came('left', nowMs - 1_000)
+    fixture.provider.users = { [channel]: [{ id: 'anna' }, { id: 'bert' }, { id: 'unreported' }, { id: 'anna' }] }
+    const { status, body } = await fixture.call('GET', pathOf(channel))
+    expect(status).toBe(200)
+    expect(body.data).toEqual([
+      { user_id: 'unreported', since: null },
+      { user_id: 'bert', since: new Date(nowMs - 30_000).toISOString() },
+      { user_id: 'anna', since: new Date(nowMs - 5_000).toISOString() },
+    ])
+    expect((await fixture.call('GET', pathOf(other))).body.data).toEqual([])
+  })
+
+  test('of a hostile answer are at most 1,000, and what is no id of a user is left out', async () => {
+    const many = Array.from({ length: 1_500 }, (_, n) => ({ id: `user ${n}` }))
+    fixture.provider.users = { [channel]: [{ id: 7 }, null, 'x', { id: 'a\u0000' }, { id: 'x'.repeat(201) }, ...many] }
+    const { body } = await fixture.call('GET', pathOf(channel))
+    expect(body.data).toHaveLength(995)
+    fixture.provider.users = { [channel]: { id: 'anna' } }
+    expect((await fixture.call('GET', pathOf(channel))).body.code).toBe('dependency_unavailable')
+    fixture.provider.users = {}
+  })
+
+  test('are counted in the list of channels, and are read of presence channels by who may inspect alone', async () => {
+    fixture.provider.channels = { [channel]: { subscription_count: 3, user_count: 2 } }
+    expect((await fixture.call('GET', CHANNELS)).body.data).toMatchObject([{ name: channel, member_count: 2 }])
+    fixture.provider.channels = {}
+    for (const name of [`private-account-${account}`, 'presence-room', '..%2F..%2Fevents', `${channel}%3Finfo`])
+      expect((await fixture.call('GET', pathOf(name))).status, name).toBe(404)
+    const member = await fixture.t.signInMember([account])
+    expect((await member.call('GET', pathOf(channel))).status).toBe(403)
+    expect((await fixture.t.anonymous('GET', pathOf(channel))).status).toBe(401)
+    fixture.provider.behave({ kind: 'answers', status: 500 })
+    expect((await fixture.call('GET', pathOf(channel))).body.code).toBe('dependency_unavailable')
+    fixture.provider.behave({ kind: 'works' })
   })
 })
 
@@ -201,7 +261,12 @@ describe('the events of a webhook of the provider', () => {
     expect(await readState('private-room')).toEqual({ occupied_since: new Date(timeMs), subscription_count: 5 })
     fixture.provider.channels = { 'private-room': { subscription_count: 5 } }
     expect((await fixture.call('GET', CHANNELS)).body.data).toEqual([
-      { name: 'private-room', subscription_count: 5, occupied_since: new Date(timeMs).toISOString() },
+      {
+        name: 'private-room',
+        subscription_count: 5,
+        member_count: null,
+        occupied_since: new Date(timeMs).toISOString(),
+      },
     ])
     await send(timeMs + 3, [{ name: 'channel_vacated', channel: 'private-room' }])
     expect(await readState('private-room')).toMatchObject({ occupied_since: null })

@@ -182,7 +182,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       action: 'find-all',
       permission: INSPECT_PERMISSION,
       accountScope: 'none',
-      summary: 'List occupied private channels',
+      summary: 'List occupied private and presence channels',
       description: 'The channels with at least one subscription, as the realtime provider reports them.',
       data: OccupiedChannels,
       problems: ['realtime_unavailable'],
@@ -197,9 +197,10 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
           db,
           prepared.map(({ name }) => name),
         )
-        const data = prepared.map(({ name, subscriptionCount }) => ({
+        const data = prepared.map(({ name, subscriptionCount, memberCount }) => ({
           name,
           subscription_count: subscriptionCount,
+          member_count: memberCount,
           occupied_since: since.get(name)?.toISOString() ?? null,
         }))
         return { data, message: 'Occupied channels.' }

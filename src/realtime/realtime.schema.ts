@@ -165,7 +165,26 @@ export const OccupiedChannels = named(
       Type.Object({
         name: Type.String(),
         subscription_count: nullable(Type.Integer({ description: 'Null where the provider does not count.' })),
+        member_count: nullable(Type.Integer({ description: 'Members of a presence channel; null for others.' })),
         occupied_since: nullable({ ...TimestampSchema, description: 'Null where nothing was reported.' }),
+      }),
+    ),
+  ),
+)
+
+export const ChannelParams = Type.Object({ name: PresenceName }, { additionalProperties: false })
+
+export const ChannelMembers = named(
+  'ChannelMembers',
+  Type.Array(
+    named(
+      'ChannelMember',
+      Type.Object({
+        user_id: Type.String({ description: 'The id that the authorization gave the provider: that of the user.' }),
+        since: nullable({
+          ...TimestampSchema,
+          description: 'When it came; null where nothing was reported within a day.',
+        }),
       }),
     ),
   ),

@@ -1,5 +1,7 @@
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildActivityCounter } from '../../src/operations/activity/activity-counter.ts'
+import { renewProcess } from '../../src/realtime/embedded/fleet/fleet.store.ts'
 import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import {
   type ConsoleBrowser,
@@ -31,6 +33,10 @@ const logger = {
     throw err
   },
 }
+
+/** The card of a chart. */
+const chart = (page: Page, title: string) =>
+  page.locator('.mantine-Card-root').filter({ has: page.getByRole('heading', { name: title, exact: true }) })
 
 test('the users whose deliveries wait at a target are listed, and found by their id', async () => {
   await using opened = await c.open(`/console/provisioning/${target}`)
@@ -74,8 +80,42 @@ test('the overview shows sign-ins and realtime messages beside the attempts, and
     .filter({ hasText: /[1-9]\d* succeeded, \d+ refused/ })
     .waitFor()
   await takePicture(page, 'overview-activity')
-  await page.getByRole('button', { name: 'As table' }).last().click()
+  await chart(page, 'Realtime messages').getByRole('button', { name: 'As table' }).click()
   await page.getByRole('region', { name: 'Realtime messages' }).getByRole('cell', { name: '2' }).first().waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('the overview shows realtime connections, and the health what waits by lane', async () => {
+  await using opened = await c.open('/console/overview?range=1h')
+  const { page, complaints } = opened
+  await page.getByRole('heading', { name: 'Realtime connections' }).waitFor()
+  const counter = buildActivityCounter({ db: d.t.database.db, clock: d.t.clock, logger: logger as never })
+  for (const connections of [4, 9]) {
+    d.t.clock.advance(60_000)
+    const now = new Date(d.t.clock.now())
+    const process = '01990000-0000-7000-8000-000000000001'
+    await renewProcess(d.t.database.db, { process, connections, now, isOnBus: false, carried: 0 })
+    await counter.count()
+  }
+  await page.reload()
+  await page
+    .getByText(/At most 9 at once, \d/)
+    .first()
+    .waitFor()
+  await chart(page, 'Realtime connections').getByRole('button', { name: 'As table' }).click()
+  await page.getByRole('region', { name: 'Realtime connections' }).getByRole('cell', { name: '9' }).first().waitFor()
+
+  const { id } = await d.makeWebhook({ url: `${d.receiver.origin}/lanes` })
+  d.receiver.behave({ kind: 'status', status: 503 })
+  await d.call('POST', `/api/v3/webhook/webhook/${id}/test`)
+  await d.emit(1)
+  await d.pass(0)
+  d.receiver.behave({ kind: 'status', status: 200 })
+  await page.goto('/console/health')
+  const retries = page.getByRole('row').filter({ hasText: 'next attempt is later' })
+  await retries.getByRole('cell', { name: /^[1-9]\d*$/ }).waitFor()
+  await page.getByRole('row').filter({ hasText: 'Not routed' }).getByRole('cell', { name: '0' }).waitFor()
+  await takePicture(page, 'health-lanes')
   expect(complaints).toEqual([])
 })
 
@@ -83,7 +123,8 @@ test('the charts and the waiting users have no accessibility fault, light and da
   await using opened = await c.open('/console/health')
   await waitForHeading(opened.page, 'Health')
   await expectAccessibleScreens(opened.page, [
-    ['overview', 'Realtime messages'],
+    ['overview', 'Realtime connections'],
+    ['health', 'Queue by lane'],
     [`provisioning/${target}?tab=streams`, 'Ada Waits'],
     ['deliveries?waiting=throttled', 'Waits for'],
   ])

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { FEED_COLLECT_MS } from '../../src/realtime/channel/channel-feed.ts'
 import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import {
   type ConsoleBrowser,
@@ -10,6 +11,7 @@ import {
   takePicture,
   waitForHeading,
 } from './console-browser.ts'
+import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
 
 const VIEWER = { email: 'viewer@example.test', name: 'Vera Viewer' }
 const RENAMED = { email: 'renamed@example.test', name: 'Rina Old' }
@@ -242,6 +244,41 @@ describe('the realtime inspector', () => {
     expect(complaints).toEqual([])
   })
 
+  test('says who is in a presence channel, and since when', async () => {
+    const config = (await d.call('GET', '/api/v3/realtime/realtime/config')).body.data
+    const channel = `presence-account-${account}`
+    const { promise: joined, resolve } = Promise.withResolvers<void>()
+    const socket = new WebSocket(`ws://${config.ws_host}:${config.ws_port}/app/${config.key}?protocol=7`)
+    socket.onmessage = async ({ data }) => {
+      const message = JSON.parse(String(data))
+      if (message.event === 'pusher_internal:subscription_succeeded') resolve()
+      if (message.event !== 'pusher:connection_established') return
+      const body = { socket_id: JSON.parse(message.data).socket_id, channel_name: channel }
+      const answer = await d.call('POST', '/api/v3/realtime/realtime/presence-auth', body)
+      socket.send(JSON.stringify({ event: 'pusher:subscribe', data: { channel, ...answer.body } }))
+    }
+    try {
+      await joined
+      // The server reports what happened in channels twice a second.
+      await d.pass(FEED_COLLECT_MS)
+      await expect
+        .poll(async () => (await d.call('GET', `/api/v3/realtime/channel/${channel}/member`)).body.data[0]?.since)
+        .not.toBeNull()
+      await using opened = await c.open('/console/realtime?tab=channels')
+      const { page, complaints } = opened
+      const row = page.getByRole('row').filter({ hasText: channel })
+      await row.getByRole('cell', { name: '1' }).first().waitFor()
+      await row.getByRole('button', { name: 'Members' }).click()
+      const panel = page.getByRole('dialog', { name: 'Members' })
+      await panel.getByRole('cell', { name: /ago$/ }).waitFor()
+      await takePicture(page, 'realtime-members')
+      expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
+      expect(complaints).toEqual([])
+    } finally {
+      socket.close()
+    }
+  })
+
   test('says exactly why a channel is refused', async () => {
     await using opened = await c.open('/console/realtime')
     const { page } = opened
@@ -391,7 +428,7 @@ const SCREENS: readonly Screen[] = [
   ['catalogue/status', 'Stale rows'],
   ['realtime', 'Settings of clients'],
   ['realtime?tab=messages', 'contract.create'],
-  ['realtime?tab=channels', 'Nobody has joined a private channel.'],
+  ['realtime?tab=channels', 'Nobody has joined a private or presence channel.'],
   ['realtime?tab=events', 'Channel'],
   ['provisioning', 'Billing'],
   ['provisioning/new', 'Create the target'],

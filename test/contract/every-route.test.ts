@@ -251,6 +251,7 @@ async function walkCatalogue() {
   await step('webhook.catalogue-sync')
   await step('webhook.dashboard')
   await step('webhook.dashboard-series')
+  await step('webhook.dashboard-queue')
   await step('webhook.dashboard-webhooks', undefined, {}, '?webhook=00000000-0000-7000-8000-000000000000')
   await step('webhook.dashboard-events')
   await step('user.dashboard-sign-ins')

@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import nodeArguments from '../../bin/node-arguments.json' with { type: 'json' }
 import { VARIABLES } from '../../src/app/config/config-variables.ts'
+import { SITE_FILES } from '../../tools/release/add-site.ts'
 import { BUILD_FILES, INSTALL_FILES } from '../../tools/release/build-service.ts'
 import { ROOT } from '../tidy/source-file.ts'
 
@@ -33,7 +34,10 @@ function parseDockerfile(text: string): Instruction[] {
 }
 
 /** Sources of the image. */
-const FILES = [...INSTALL_FILES, ...BUILD_FILES, 'deploy/docker/health-check.mjs']
+const FILES = [
+  ...[...INSTALL_FILES, ...BUILD_FILES, ...SITE_FILES].filter((path) => !path.startsWith('docs/')),
+  'deploy/docker/health-check.mjs',
+]
 
 const instructions = parseDockerfile(read('deploy/docker/Dockerfile'))
 const lastStage = instructions.slice(instructions.findLastIndex(({ word }) => word === 'FROM'))
@@ -56,7 +60,7 @@ describe('the Dockerfile', () => {
     const copies = listRests(instructions, 'COPY').filter((rest) => rest.startsWith('--from'))
     expect(copies).toEqual(['--from=release /app /app', '--from=packages /app /app'])
     const [install = '', build = ''] = listRests(instructions, 'RUN')
-    expect(install).toMatch(/npm ci --workspace console --ignore-scripts/)
+    expect(install).toMatch(/npm ci --workspace console --workspace site --ignore-scripts/)
     expect(build).toMatch(/^node .*tools\/release\/unpacked\.ts \/app$/)
   })
 
@@ -76,9 +80,7 @@ describe('the Dockerfile', () => {
     const copied = instructions
       .filter(({ word, rest }) => word === 'COPY' && !rest.startsWith('--from'))
       .flatMap(({ rest }) => rest.split(' ').slice(0, -1))
-    // The .dockerignore admits of this folder what a release needs.
-    const topmost = FILES.map((path) => path.replace(/^docs\/.*/, 'docs'))
-    expect(copied.sort()).toEqual([...new Set(topmost)].sort())
+    expect(copied.sort()).toEqual(FILES.toSorted())
     expect(listRests(instructions, 'ADD')).toEqual([])
   })
 

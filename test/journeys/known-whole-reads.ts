@@ -48,6 +48,12 @@ const KNOWN: Record<string, readonly Known[]> = {
     // From one key id to the next: a few steps for any number of secrets.
     { sql: 'with recursive webhook_secret_encrypted_keys', tables: ['webhook', 'totp_factor', 'connection'] },
   ],
+  'the depth of the queue: each count ends at a limit': [
+    {
+      sql: 'with busy as materialized ( select f.webhook',
+      tables: ['webhook_queue', 'webhook_dispatch_open', 'event_queue', 'webhook_fan_out'],
+    },
+  ],
   'the dashboard: the minutes of a day, the failures of a window to a limit, and counts that the sweep adds up': [
     {
       sql: 'with recent as materialized ( select date_trunc',

@@ -48,8 +48,8 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
   ])('lists that are %s', (_name, settings) => {
     let fixture: Awaited<ReturnType<typeof openListsFixture>>
     let callers: Awaited<ReturnType<typeof makeCallers>>
-    /** Rows of the operator that paths name: a user, the role that every user has, and a target of provisioning. */
-    let named: Record<'user' | 'role' | 'target', string>
+    /** Rows of the operator that paths name: a user, the role that every user has, a target of provisioning, an app. */
+    let named: Record<'user' | 'role' | 'target' | 'client', string>
     const connections = new Map<string, string>()
     beforeAll(async () => {
       fixture = await openListsFixture(database, settings)
@@ -65,10 +65,15 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
         const { body } = await callers.operator('POST', '/api/v3/provisioning/target', { url })
         return body.data.document_id as string
       }
+      const makeApp = async () => {
+        const app = { name: 'Listed', type: 'public', redirect_uris: ['https://app.example.com/callback'] }
+        return (await callers.operator('POST', '/api/v3/oauth/client', app)).body.data.document_id as string
+      }
       named = {
         user: await first('identity/user?page_size=1'),
         role: await first('identity/role?filters=name|eq|member'),
         target: await makeTarget(),
+        client: await makeApp(),
       }
     })
     afterAll(() => fixture?.[Symbol.asyncDispose]())
@@ -78,7 +83,8 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
       async (event, path) => {
         for (const caller of CALLERS) {
           const account = caller === 'member of another' ? filled.other : filled.own[0]
-          const [, kind] = /^\/api\/v3\/(?:identity|provisioning)\/(user|role|target)\/\{id\}/.exec(path) ?? []
+          const [, kind] =
+            /^\/api\/v3\/(?:identity|provisioning|oauth)\/(user|role|target|client)\/\{id\}/.exec(path) ?? []
           const id = kind === undefined ? (account ?? '') : named[kind as keyof typeof named]
           const filledPath = path.replace('{id}', id).replace('{connection}', connections.get(id) ?? '')
           const url = `${filledPath}?page_size=${PAGE_SIZE}`

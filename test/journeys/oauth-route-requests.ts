@@ -64,6 +64,16 @@ export function buildOAuthRouteRequests(
       const { body } = await fixture().app.admin('GET', `/api/v3/oauth/client/${id}/secret`)
       return { params: { id, secret: body.data[0].document_id } }
     },
+    'oauth-client.find-decisions': async () => {
+      const id = await newClientId()
+      const { database, adminId, clock } = fixture().app
+      await database.pool.query(
+        `insert into audit_log (document_id, action, outcome, "user", detail, created_at)
+         values (gen_random_uuid(), 'oauth-decision.create', 'success', $1, $2, $3)`,
+        [adminId, { client: id, decision: 'deny' }, new Date(clock.now())],
+      )
+      return { params: { id } }
+    },
     'oauth-decision.create': async () => {
       const asked = { userId: fixture().app.adminId, clientId: await newClientId() }
       return { body: { authorization_id: await addInteraction(fixture().app, asked), decision: 'approve' } }

@@ -30,6 +30,9 @@ export function buildRealtimeRouteRequests(
         call: fixture.app.anonymous,
       }
     },
+    'realtime-channel.find-members': () => ({
+      params: { name: 'presence-account-01890000-0000-7000-8000-000000000001' },
+    }),
     'realtime.presence-auth': async () => ({
       body: { socket_id: '1.1', channel_name: `presence-contract-${(await newContract()).document_id}` },
     }),

@@ -347,6 +347,8 @@ const STEPS: Record<string, readonly Step[]> = {
   'realtime.publish-test': [ONE_WRITE],
   // No channel is occupied; otherwise one statement reads since when.
   'realtime-channel.find-all': [],
+  // Nobody is in the channel; otherwise one statement reads since when.
+  'realtime-channel.find-members': [],
   'realtime.webhook': [['records the events and applies them', 1, 1]],
   'health.find-all': [
     ['reads the facts of realtime publishing', 1, 1],

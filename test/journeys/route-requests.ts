@@ -349,6 +349,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   'webhook.dashboard-events': undefined,
   'user.dashboard-sign-ins': undefined,
   'realtime.dashboard-messages': undefined,
+  'realtime.dashboard-connections': undefined,
   ...buildRealtimeRouteRequests(() => ({ fixture, app: realtime.app }), newContract),
   ...buildHealthRouteRequests(() => fixture.app.clock),
 }

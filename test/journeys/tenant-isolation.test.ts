@@ -76,6 +76,7 @@ const PATHS: Record<string, (victim: Victim) => Record<string, string>> = {
   'totp-factor': () => ({ id: NO_ONE }),
   'oauth-client': () => ({ id: NO_ONE, secret: NO_ONE }),
   'oauth-grant': () => ({ id: NO_ONE }),
+  'realtime-channel': ({ account }) => ({ name: `presence-account-${account}` }),
   'provisioning-target': () => ({ id: NO_ONE }),
   'provisioning-delivery': () => ({ id: NO_ONE }),
   'provisioning-job': () => ({ id: NO_ONE }),

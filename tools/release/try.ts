@@ -5,10 +5,12 @@ import { basename, delimiter, join } from 'node:path'
 import { findFreePort, startProgram } from '../running-service.ts'
 import { buildService } from './build-service.ts'
 import { pack } from './pack.ts'
+import { tryNextTemplate } from './try-next.ts'
 
 /**
  * Packs the service and runs `npx ./signalbox-<version>.tgz start` in an empty folder with a bare environment, as a stranger
  * runs `npx signalbox start`: npm installs the tarball with its packages, the demonstration delivers, SIGTERM stops it.
+ * Then it builds a project of the template for Next.js, whose framework the checkout does not install.
  * Where the registry of npm cannot be reached, a sentence says that nothing was tried. Exits 1 when anything fails.
  */
 
@@ -33,8 +35,14 @@ const npmSettings = {
 
 const directory = await mkdtemp(join(tmpdir(), 'signalbox try '))
 try {
-  if (isRegistryReachable()) await tryRelease()
-  else console.log('release:try: the registry of npm cannot be reached here, so the installation by npx was not tried.')
+  if (isRegistryReachable()) {
+    await tryRelease()
+    const project = join(directory, 'a project')
+    await mkdir(project)
+    await tryNextTemplate(project, npmSettings)
+    console.log('release:try: the template for Next.js is built, takes a genuine delivery and refuses a forged one')
+  } else
+    console.log('release:try: the registry of npm cannot be reached here, so the installation by npx was not tried.')
 } finally {
   await rm(directory, { recursive: true, force: true })
 }

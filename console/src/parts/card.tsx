@@ -3,7 +3,7 @@ import { Text, Title } from '@mantine/core'
 /** Title of a card, and a sentence that says what it shows. */
 export function CardHeading({ title, summary }: { title: string; summary: string }) {
   return (
-    <div>
+    <div className="card-heading">
       <Title order={2} size="h5">
         {title}
       </Title>

@@ -2099,6 +2099,28 @@ export interface paths {
         patch: operations["oauthClientUpdate"];
         trace?: never;
     };
+    "/api/v3/oauth/client/{id}/decision": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the decisions of users about an OAuth client
+         * @description Refusals included, within the retention of the audit log.
+         *
+         *     Needs the permission `oauth-client:find-decisions`.
+         */
+        get: operations["oauthClientFindDecisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/oauth/client/{id}/rotate-secret": {
         parameters: {
             query?: never;
@@ -2130,7 +2152,7 @@ export interface paths {
         };
         /**
          * List the valid secrets of an OAuth client
-         * @description When each was created and when it expires, the newest first. At most 5 are valid at once.
+         * @description When each was created, when it expires and when it was last used, the newest first. At most 5 are valid at once.
          *
          *     Needs the permission `oauth-client:find-secrets`.
          */
@@ -2633,7 +2655,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List occupied private channels
+         * List occupied private and presence channels
          * @description The channels with at least one subscription, as the realtime provider reports them.
          *
          *     Needs the permission `realtime:inspect`.
@@ -2661,6 +2683,50 @@ export interface paths {
          *     Needs the permission `realtime:inspect`.
          */
         get: operations["realtimeChannelEventFindAll"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/realtime/channel/{name}/member": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members of a presence channel
+         * @description As the realtime provider reports them, the longest present first; 1,000 at most. A channel that nobody is in has none.
+         *
+         *     Needs the permission `realtime:inspect`.
+         */
+        get: operations["realtimeChannelFindMembers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/realtime/dashboard/connection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Realtime connections over time
+         * @description Open connections of the embedded server, over all processes, read once a minute. Buckets without a reading have null: an external provider counts its own.
+         *
+         *     Needs the permission `realtime:dashboard-connections`.
+         */
+        get: operations["realtimeDashboardConnections"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2941,6 +3007,28 @@ export interface paths {
          *     Needs the permission `webhook:dashboard-events`.
          */
         get: operations["webhookDashboardEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/dashboard/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Deliveries that wait, by lane
+         * @description Of active webhooks of all accounts. A webhook is in the slow lane while an attempt to it runs over 2 seconds. Counts end at 10,000, which stands for that many or more.
+         *
+         *     Needs the permission `webhook:dashboard-queue`.
+         */
+        get: operations["webhookDashboardQueue"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5403,6 +5491,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "oauth-client.find-decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * oauth-client.find-decisions
+         * @description List the decisions of users about an OAuth client
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onOauthClientFindDecisions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "oauth-client.find-one": {
         parameters: {
             query?: never;
@@ -6360,11 +6470,33 @@ export interface webhooks {
         put?: never;
         /**
          * realtime-channel.find-all
-         * @description List occupied private channels
+         * @description List occupied private and presence channels
          *
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onRealtimeChannelFindAll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "realtime-channel.find-members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime-channel.find-members
+         * @description List the members of a presence channel
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimeChannelFindMembers"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6431,6 +6563,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onRealtimeConfig"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "realtime.dashboard-connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * realtime.dashboard-connections
+         * @description Realtime connections over time
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onRealtimeDashboardConnections"];
         delete?: never;
         options?: never;
         head?: never;
@@ -7999,6 +8153,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "webhook.dashboard-queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook.dashboard-queue
+         * @description Deliveries that wait, by lane
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookDashboardQueue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.dashboard-series": {
         parameters: {
             query?: never;
@@ -8891,6 +9067,20 @@ export interface components {
              * @description Where a resume begins; only if asked for by `resume`.
              */
             position?: string;
+        };
+        ChannelMember: {
+            /** @description The id that the authorization gave the provider: that of the user. */
+            user_id: string;
+            /**
+             * Format: date-time
+             * @description When it came; null where nothing was reported within a day.
+             */
+            since: string | null;
+        };
+        ChannelMembers: components["schemas"]["ChannelMember"][];
+        ChannelMembersAnswer: {
+            data: components["schemas"]["ChannelMembers"];
+            message: string;
         };
         ConfirmEmailChange: {
             /** @description The `token` of the link. */
@@ -10433,6 +10623,44 @@ export interface components {
             data: components["schemas"]["OauthClient"];
             message: string;
         };
+        OauthClientDecision: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            user: string | null;
+            /** @enum {string} */
+            decision: "approve" | "deny";
+            /** @description The allowed scopes; none for a refusal. */
+            scopes: string[];
+            /**
+             * Format: uuid
+             * @description The grant that came of it; null for a refusal.
+             */
+            grant: string | null;
+            address: string | null;
+            request_id: string | null;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+        };
+        OauthClientDecisionPage: {
+            data: components["schemas"]["OauthClientDecision"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
+        };
         OauthClientKeys: {
             keys: {
                 [key: string]: unknown;
@@ -10460,6 +10688,11 @@ export interface components {
              * @description ISO 8601, UTC, milliseconds.
              */
             expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the client last authenticated by it, precise to the minute; null: never.
+             */
+            last_used_at: string | null;
         };
         OauthClientSecretAnswer: {
             data: components["schemas"]["OauthClientSecret"];
@@ -10593,6 +10826,8 @@ export interface components {
             name: string;
             /** @description Null where the provider does not count. */
             subscription_count: number | null;
+            /** @description Members of a presence channel; null for others. */
+            member_count: number | null;
             /**
              * Format: date-time
              * @description Null where nothing was reported.
@@ -11534,6 +11769,38 @@ export interface components {
             /** @description The raw body that the signatures are of: verify it before it is parsed. */
             body: string;
         };
+        QueueDepth: {
+            /** @description Events that wait for their routing. */
+            unrouted: number;
+            oldest_unrouted_s: number;
+            lanes: components["schemas"]["QueueLanes"];
+            retry: components["schemas"]["QueueRetries"];
+        };
+        QueueDepthAnswer: {
+            data: components["schemas"]["QueueDepth"];
+            message: string;
+        };
+        QueueLane: {
+            /** @description Due deliveries that no process has begun. */
+            waiting: number;
+            in_flight: number;
+            /** @description Age of the longest due one, seconds; 0 when none waits. */
+            oldest_due_s: number;
+        };
+        QueueLanes: {
+            fast: components["schemas"]["QueueLane"];
+            slow: components["schemas"]["QueueLane"];
+            throttled: components["schemas"]["QueueLane"];
+        };
+        QueueRetries: {
+            /** @description Deliveries whose next attempt is due later. */
+            waiting: number;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            next_attempt_at: string | null;
+        };
         ReadSamlMetadata: {
             /** @description The metadata of the identity provider, XML. This, or `metadata_url`. */
             metadata?: string;
@@ -11584,6 +11851,31 @@ export interface components {
         };
         RealtimeConfigAnswer: {
             data: components["schemas"]["RealtimeConfig"];
+            message: string;
+        };
+        RealtimeConnectionBucket: {
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            at: string;
+            /** @description Mean of the readings; null without one. */
+            average: number | null;
+            /** @description The highest reading; null without one. */
+            peak: number | null;
+        };
+        RealtimeConnectionSeries: {
+            /** @enum {string} */
+            range: "1h" | "24h" | "7d" | "30d";
+            bucket_seconds: number;
+            /** @description Mean of the readings; null without one. */
+            average: number | null;
+            /** @description The highest reading; null without one. */
+            peak: number | null;
+            buckets: components["schemas"]["RealtimeConnectionBucket"][];
+        };
+        RealtimeConnectionSeriesAnswer: {
+            data: components["schemas"]["RealtimeConnectionSeries"];
             message: string;
         };
         RealtimeMessage: {
@@ -18846,6 +19138,55 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    oauthClientFindDecisions: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "created_at" | "-created_at";
+                page_size?: components["parameters"]["PageSize"];
+                /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Whether `pagination.total` is counted too, up to 10,000. */
+                count?: components["parameters"]["Count"];
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OauthClientDecisionPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     oauthClientRotateSecret: {
         parameters: {
             query?: never;
@@ -20075,6 +20416,73 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    realtimeChannelFindMembers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A presence channel, with its UUID in lower case. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelMembersAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    realtimeDashboardConnections: {
+        parameters: {
+            query?: {
+                /** @description Default: 24h. */
+                range?: "1h" | "24h" | "7d" | "30d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RealtimeConnectionSeriesAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     realtimeDashboardMessages: {
         parameters: {
             query?: {
@@ -20530,6 +20938,36 @@ export interface operations {
             422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookDashboardQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueDepthAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -25354,6 +25792,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onOauthClientFindDecisions: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "oauth-client.find-decisions";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onOauthClientFindOne: {
         parameters: {
             query?: never;
@@ -27026,6 +27502,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onRealtimeChannelFindMembers: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime-channel.find-members";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onRealtimeMessageFindAll: {
         parameters: {
             query?: never;
@@ -27131,6 +27645,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "realtime.config";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onRealtimeDashboardConnections: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "realtime.dashboard-connections";
                 };
             };
         };
@@ -29829,6 +30381,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "webhook.dashboard-events";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookDashboardQueue: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook.dashboard-queue";
                 };
             };
         };

@@ -51,17 +51,21 @@ import { exchangeRoutes } from '../../oauth/exchange/exchange.routes.ts'
 import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
 import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
 import { activitySumRoutes } from '../../operations/activity/activity-sum.routes.ts'
+import { connectionSeriesRoutes } from '../../operations/activity/connection-series.routes.ts'
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
+import { decisionLogRoutes } from '../../operations/audit/decision-log.routes.ts'
 import { signInLogRoutes } from '../../operations/audit/sign-in-log.routes.ts'
 import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
 import { breakdownRoutes } from '../../operations/dashboard/breakdown.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
+import { queueDepthRoutes } from '../../operations/dashboard/queue-depth.routes.ts'
 import { healthRoutes } from '../../operations/health/health.routes.ts'
 import { serviceRoutes } from '../../operations/health/service-facts.routes.ts'
 import { jobRoutes } from '../../provisioning/job/job.routes.ts'
 import { deliveryRoutes } from '../../provisioning/ledger/delivery.routes.ts'
 import { streamRoutes } from '../../provisioning/stream/stream.routes.ts'
 import { targetRoutes } from '../../provisioning/target/target.routes.ts'
+import { channelMemberRoutes } from '../../realtime/channel-member.routes.ts'
 import { realtimePageRoutes } from '../../realtime/page.routes.ts'
 import { realtimeRoutes } from '../../realtime/realtime.routes.ts'
 import { testEventRoutes } from '../../realtime/test-event.routes.ts'
@@ -174,6 +178,7 @@ export const FEATURES: readonly Feature[] = [
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
   feature(clientRoutes, ({ ids, random, fetch }) => ({ ids, random, fetch })),
   feature(secretListRoutes, () => ({})),
+  feature(decisionLogRoutes, nothing),
   feature(decisionRoutes, (parts) => ({
     ...consentDeps(parts),
     keyring: parts.keyring,
@@ -232,10 +237,13 @@ export const FEATURES: readonly Feature[] = [
   feature(deliveryRoutes, queueDeps),
   feature(jobRoutes, queueDeps),
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
+  feature(queueDepthRoutes, nothing),
   feature(activityRoutes, () => ({})),
   feature(breakdownRoutes, () => ({})),
   feature(activitySumRoutes, nothing),
+  feature(connectionSeriesRoutes, nothing),
   feature(realtimeRoutes, ({ realtime }) => realtime),
+  feature(channelMemberRoutes, ({ realtime }) => realtime),
   feature(realtimePageRoutes, ({ realtime }) => realtime),
   feature(testEventRoutes, ({ realtime }) => realtime),
   feature(healthRoutes, ({ health }) => health),

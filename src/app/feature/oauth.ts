@@ -5,6 +5,7 @@ import type { RateLimiter } from '../../http/rate-limit/rate-limit.ts'
 import { mountProtocol } from '../../http/server/mount-protocol.ts'
 import { findVisitor } from '../../identity/pages/browser/browser-session.ts'
 import { findClientMetadata } from '../../oauth/client/client-metadata.ts'
+import { buildSecretUses } from '../../oauth/client/secret-list.ts'
 import { serveProvider } from '../../oauth/provider/provider-mount.ts'
 import { buildProviderPages } from '../../oauth/provider/provider-pages.ts'
 import { buildProviderSource, PROVIDER_PATH, type ProviderSource } from '../../oauth/provider/provider-source.ts'
@@ -100,6 +101,7 @@ function buildSource(
     findUser: (header) => findUser(parts, header),
     findClient: (id) => clients.read(id, () => findClientMetadata(db, id)),
     findKeptClient: (id) => clients.find(id),
+    noteSecretUse: buildSecretUses(db),
     pages: buildProviderPages(pages.brand),
     revocations: buildProviderRevocations(options, parts),
     keepSilentGrant: buildSilentGrants(options, parts),

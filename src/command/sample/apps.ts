@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
 import type { SampleUser } from './users.ts'
 
 /** Third-party and first-party apps: name, publisher, type, kind. */
@@ -11,13 +11,22 @@ const APPS = [
   ['Command line', 'Signalbox samples', 'public', 'native', true],
 ] as const
 
-const SCOPES = ['openid', 'profile', 'email', 'offline_access']
+/** Scopes of every app of the sample, and of each grant. */
+export const SCOPES = ['openid', 'profile', 'email', 'offline_access']
 
-/** Builds OAuth apps, and what users allowed them. */
+/** A decision of a user about an app; without a grant, a refusal. */
+export interface SampleDecision {
+  client: string
+  user: SampleUser
+  grant: string | null
+  at: Date
+}
+
+/** Builds OAuth apps, and what users allowed them and refused. */
 export function buildApps(
   plan: SamplePlan,
   users: readonly SampleUser[],
-): { rows: SampleRows; apps: { id: string; at: Date }[] } {
+): { rows: SampleRows; apps: { id: string; at: Date }[]; decisions: SampleDecision[] } {
   const { dice, idOf, before } = plan
   const clients = APPS.map(([name, publisher, type, application_type, first_party], number) => {
     const slug = name.toLowerCase().replaceAll(' ', '-')
@@ -35,6 +44,7 @@ export function buildApps(
     .map(({ document_id: client, created_at }, number) => ({
       // The hash of unknown bytes.
       ...{ document_id: idOf('oauth client secret', number), client, secret_hash: plan.random.bytes(32), created_at },
+      last_used_at: before(dice.between(1, 90) * MINUTE_MS),
     }))
   const oauth_grant = clients.flatMap(({ document_id: client }, app) =>
     users
@@ -49,9 +59,17 @@ export function buildApps(
         }
       }),
   )
+  const byId = new Map(users.map((user) => [user.id as string, user]))
+  const decisions = oauth_grant.flatMap(({ document_id: grant, user: id, client, created_at: at }, number) => {
+    const user = byId.get(id)
+    if (!user) return []
+    const refused = number % 5 === 0 ? [{ client, user, grant: null, at: new Date(at.getTime() - HOUR_MS) }] : []
+    return [...refused, { client, user, grant, at }]
+  })
   const oauth_grant_use = oauth_grant.map(({ document_id: grant_id, updated_at: used_at }) => ({ grant_id, used_at }))
   return {
     rows: { oauth_client: clients, oauth_client_secret, oauth_grant, oauth_grant_use },
     apps: clients.map(({ document_id: id, created_at: at }) => ({ id, at })),
+    decisions,
   }
 }

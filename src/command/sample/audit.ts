@@ -1,5 +1,6 @@
 import type { Insertable } from 'kysely'
 import type { AuditLog } from '../../postgres/statement/tables.generated.ts'
+import { type SampleDecision, SCOPES } from './apps.ts'
 import type { SampleEvent } from './events.ts'
 import { buildTimedIds, MINUTE_MS, type SamplePlan, type SampleRows } from './sample-plan.ts'
 import type { SampleAccount } from './users.ts'
@@ -21,6 +22,7 @@ export function buildAudit(
     events: readonly SampleEvent[]
     webhooks: readonly SampleWebhook[]
     apps: readonly { id: string; at: Date }[]
+    decisions: readonly SampleDecision[]
   },
 ): SampleRows {
   const entries = [
@@ -30,13 +32,14 @@ export function buildAudit(
       byOperator(plan, 'webhook.create', { id, at: createdAt, account }),
     ),
     ...parts.apps.map(({ id, at }) => byOperator(plan, 'oauth-client.create', { id, at })),
+    ...listDecisions(parts.decisions),
   ]
   const idsAt = buildTimedIds(plan.dice)
   const audit_log = entries
     .sort((a, b) => a.created_at.getTime() - b.created_at.getTime())
     .map((entry, number) => ({
       ...{ document_id: idsAt(entry.created_at).next(), request_id: plan.idOf('audited request', number) },
-      ...entry,
+      ...{ detail: {}, ...entry },
     }))
   return { audit_log }
 }
@@ -73,6 +76,14 @@ function listChanges(events: readonly SampleEvent[]): Entry[] {
         ]
       : [],
   )
+}
+
+function listDecisions(decisions: readonly SampleDecision[]): Entry[] {
+  return decisions.map(({ client, user, grant, at }) => ({
+    ...{ action: 'oauth-decision.create', outcome: 'success', user: user.id, session: findSession(user.sessions, at) },
+    ...{ account: null, target: grant, address: user.address, created_at: at },
+    detail: { client, decision: grant === null ? 'deny' : 'approve', ...(grant !== null && { scopes: SCOPES }) },
+  }))
 }
 
 /** The session that a user had at a time; null where the change was made by a key. */

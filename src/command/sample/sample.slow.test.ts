@@ -163,6 +163,23 @@ describe('the sample', () => {
     }
   })
 
+  test('has a month of realtime connections, decisions about each app, and the last use of its secrets', async () => {
+    for (const range of ['1h', '24h', '7d', '30d']) {
+      const { data } = await list(`/api/v3/realtime/dashboard/connection?range=${range}`)
+      const empty = data.buckets.filter(({ peak }: { peak: number | null }) => peak === null)
+      expect(empty.length, range).toBeLessThanOrEqual(2)
+      expect(data.peak).toBeGreaterThan(data.average)
+    }
+    const apps = await list('/api/v3/oauth/client')
+    for (const { document_id: id, type } of apps.data) {
+      const decisions = (await list(`/api/v3/oauth/client/${id}/decision?page_size=200`)).data
+      expect(decisions.map(({ decision }: { decision: string }) => decision)).toContain('approve')
+      const secrets = (await list(`/api/v3/oauth/client/${id}/secret`)).data
+      expect(secrets.length).toBe(type === 'confidential' ? 1 : 0)
+      for (const secret of secrets) expect(secret.last_used_at).not.toBeNull()
+    }
+  })
+
   test('leaves health and catalogue as they are', async () => {
     expect((await list('/api/v3/health/component/integration/webhook-out')).data.status).not.toBe('down')
     expect((await list('/api/v3/health/component/stored-secrets')).data.status).toBe('operational')

@@ -1,6 +1,7 @@
 import type { UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { type Random, systemRandom } from '../../base/random.ts'
+import { addSums } from '../../operations/activity/activity-sum.store.ts'
 import { createSecret } from '../../outbound/signature.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { buildApps } from './apps.ts'
@@ -10,7 +11,7 @@ import { buildSampleId } from './dice.ts'
 import { buildEventTypes } from './event-types.ts'
 import { buildEventRows, buildEvents } from './events.ts'
 import { buildProvisioning } from './provisioning.ts'
-import { buildRealtime } from './realtime.ts'
+import { buildRealtime, listConnections } from './realtime.ts'
 import {
   countProvisioned,
   hasSample,
@@ -81,6 +82,7 @@ export async function fillSample({
     const written = await insertSampleRows(tx, rows)
     await countProvisioned(tx, { targets: (rows.provisioning_target ?? []).map((item) => item.document_id) })
     await recountActivity(tx, {})
+    await addSums(tx, { kind: 'connection', minutes: listConnections(now), until: now })
     await recordSampleOutcomes(tx, { webhooks: (rows.webhook ?? []).map((item) => item.document_id) })
     const count = (...tables: (keyof SampleRows)[]) => tables.reduce((sum, item) => sum + (rows[item]?.length ?? 0), 0)
     return {
@@ -96,7 +98,7 @@ export function buildSample(input: SampleInput): SampleRows {
   const { rows: users, accounts } = buildUsers(plan)
   const everybody = accounts.flatMap(({ members }) => members)
   const types = buildEventTypes(plan)
-  const { rows: clients, apps } = buildApps(plan, everybody)
+  const { rows: clients, apps, decisions } = buildApps(plan, everybody)
   const { rows: subscribers, webhooks } = buildWebhooks(plan, { accounts, types: types.ids })
   const { rows: contracts, events } = buildEvents(plan, accounts)
   const { rows: ledger, histories, noticed } = deliverEvents(plan, { webhooks, events })
@@ -105,6 +107,9 @@ export function buildSample(input: SampleInput): SampleRows {
   return {
     ...{ ...users, ...types.rows, ...clients, ...subscribers, ...contracts },
     ...{ ...buildEventRows(plan, recorded), ...ledger, ...buildProvisioning(plan, everybody) },
-    ...{ ...buildRealtime(plan, { events, accounts }), ...buildAudit(plan, { accounts, events, webhooks, apps }) },
+    ...{
+      ...buildRealtime(plan, { events, accounts }),
+      ...buildAudit(plan, { accounts, events, webhooks, apps, decisions }),
+    },
   }
 }

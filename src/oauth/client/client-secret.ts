@@ -22,8 +22,11 @@ export function describeSecrets(secrets: readonly ClientSecret[]): string {
   return parts.length > 0 ? parts.join(',') : 'none'
 }
 
-/** Whether `given` is one of the described secrets that has not expired. In constant time for each. */
-export function isOneOfSecrets(described: string, given: string, nowMs: number): boolean {
+/**
+ * The hash of `given`, if it is one of the described secrets that has not expired; else undefined. In constant time for
+ * each.
+ */
+export function findPresentedSecret(described: string, given: string, nowMs: number): Buffer | undefined {
   const presented = hashClientSecret(given)
   let isKnown = false
   for (const part of described.split(',')) {
@@ -32,5 +35,5 @@ export function isOneOfSecrets(described: string, given: string, nowMs: number):
     const isSame = known.length === presented.length && timingSafeEqual(known, presented)
     if (isSame && (expiry === '' || Number(expiry) > nowMs)) isKnown = true
   }
-  return isKnown
+  return isKnown ? presented : undefined
 }

@@ -3,7 +3,7 @@ import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { systemRandom } from '../../base/random.ts'
 import { DEVICE_GRANT } from './client.store.ts'
 import { checkSettings, DEFAULT_SETTINGS } from './client.ts'
-import { createClientSecret, describeSecrets, isOneOfSecrets } from './client-secret.ts'
+import { createClientSecret, describeSecrets, findPresentedSecret } from './client-secret.ts'
 
 const PATH = '/api/v3/oauth/client'
 const BODY = { name: 'Example app', type: 'confidential', redirect_uris: ['https://app.example.com/callback'] }
@@ -174,11 +174,11 @@ describe('the secrets of a client', () => {
       { hash: first.hash, expiresAt: new Date(1000) },
       { hash: second.hash, expiresAt: null },
     ])
-    expect(isOneOfSecrets(described, first.secret, 999)).toBe(true)
-    expect(isOneOfSecrets(described, first.secret, 1000)).toBe(false)
-    expect(isOneOfSecrets(described, second.secret, 1000)).toBe(true)
-    expect(isOneOfSecrets(described, described, 0)).toBe(false)
-    expect(isOneOfSecrets(describeSecrets([]), 'none', 0)).toBe(false)
+    expect(findPresentedSecret(described, first.secret, 999)).toEqual(first.hash)
+    expect(findPresentedSecret(described, first.secret, 1000)).toBeUndefined()
+    expect(findPresentedSecret(described, second.secret, 1000)).toEqual(second.hash)
+    expect(findPresentedSecret(described, described, 0)).toBeUndefined()
+    expect(findPresentedSecret(describeSecrets([]), 'none', 0)).toBeUndefined()
   })
 
   test('are at most five at once', async () => {

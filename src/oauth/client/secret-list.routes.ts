@@ -9,7 +9,15 @@ import { listSecrets, revokeSecret } from './secret-list.ts'
 const SecretRow = named(
   'OauthClientSecret',
   Type.Object(
-    { document_id: UuidSchema, created_at: TimestampSchema, expires_at: nullable(TimestampSchema) },
+    {
+      document_id: UuidSchema,
+      created_at: TimestampSchema,
+      expires_at: nullable(TimestampSchema),
+      last_used_at: nullable({
+        ...TimestampSchema,
+        description: 'When the client last authenticated by it, precise to the minute; null: never.',
+      }),
+    },
     { description: 'A secret is kept as a hash, so no part of it can be shown.' },
   ),
 )
@@ -27,7 +35,8 @@ export const secretListRoutes: Routes<object> = [
       action: 'find-secrets',
       accountScope: 'none',
       summary: 'List the valid secrets of an OAuth client',
-      description: 'When each was created and when it expires, the newest first. At most 5 are valid at once.',
+      description:
+        'When each was created, when it expires and when it was last used, the newest first. At most 5 are valid at once.',
       params: IdParams,
       data: named('OauthClientSecrets', Type.Array(SecretRow)),
     },

@@ -1,9 +1,14 @@
 import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
-export const listedSecret = defineRecord('oauth_client_secret', ['document_id', 'created_at', 'expires_at'])
+export const listedSecret = defineRecord('oauth_client_secret', [
+  'document_id',
+  'created_at',
+  'expires_at',
+  'last_used_at',
+])
 
 /** A valid secret of a client, without the secret. */
 export type ListedSecret = RecordOf<typeof listedSecret>
@@ -20,7 +25,13 @@ const selectSecrets = statement<{ secrets: ListedInJson[] }, { client: string; n
   from oauth_client c where c.document_id = $client and c.deleted_at is null`)
 
 /** In JSON an instant is text. */
-type ListedInJson = Omit<ListedSecret, 'createdAt' | 'expiresAt'> & { createdAt: string; expiresAt: string | null }
+interface ListedInJson extends Pick<ListedSecret, 'id'> {
+  createdAt: string
+  expiresAt: string | null
+  lastUsedAt: string | null
+}
+
+const readInstant = (text: string | null): Date | null => (text === null ? null : new Date(text))
 
 /** The valid secrets of a client, the newest first; undefined for an unknown client. */
 export async function findSecrets(
@@ -28,10 +39,11 @@ export async function findSecrets(
   { client, now }: { client: string; now: Date },
 ): Promise<ListedSecret[] | undefined> {
   const [row] = await selectSecrets(db, { client, now })
-  return row?.secrets.map(({ createdAt, expiresAt, ...rest }) => ({
-    ...rest,
+  return row?.secrets.map(({ id, createdAt, expiresAt, lastUsedAt }) => ({
+    id,
     createdAt: new Date(createdAt),
-    expiresAt: expiresAt === null ? null : new Date(expiresAt),
+    expiresAt: readInstant(expiresAt),
+    lastUsedAt: readInstant(lastUsedAt),
   }))
 }
 
@@ -50,6 +62,19 @@ export async function removeSecret(
 ): Promise<ListedSecret | undefined> {
   const [row] = await deleteValid(db, target)
   return row
+}
+
+const touch = changeStatement<{ client: string; hash: Buffer; before: Date; now: Date }>(`
+  update oauth_client_secret set last_used_at = $now where document_id = any(array(
+    select s.document_id from oauth_client_secret s
+    where s.client = $client and s.secret_hash = $hash and (s.last_used_at is null or s.last_used_at <= $before)))`)
+
+/** Updates the last use of a secret of a client, unless it was updated after `before`. */
+export async function touchSecret(
+  db: Database,
+  use: { client: string; hash: Buffer; before: Date; now: Date },
+): Promise<void> {
+  await touch(db, use)
 }
 
 /** Deletes up to `limit` secrets that expired before `before`. Returns their number. For maintenance. */

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { watchInvalidations } from '../../../test/harness/database/watched-invalidations.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { hashClientSecret } from './client-secret.ts'
+import { buildSecretUses } from './secret-list.ts'
 
 const PATH = '/api/v3/oauth/client'
 const NO_ONE = '00000000-0000-7000-8000-000000000000'
@@ -27,17 +30,66 @@ const present = async (id: string, secret: string) => {
   return (await app.anonymous('POST', '/api/v3/oauth/token', body, headers)).status
 }
 
+const unused = { document_id: expect.any(String), created_at: expect.any(String), last_used_at: null }
+
 test('the valid secrets are listed, the newest first, without a part of them', async () => {
   const { document_id: id } = await make('confidential')
   app.clock.advance(1_000)
   await rotate(id, 60)
   const secrets = await list(id)
   expect(secrets).toEqual([
-    { document_id: expect.any(String), created_at: expect.any(String), expires_at: null },
-    { document_id: expect.any(String), created_at: expect.any(String), expires_at: expect.any(String) },
+    { ...unused, expires_at: null },
+    { ...unused, expires_at: expect.any(String) },
   ])
   app.clock.advance(60_000)
   expect(await list(id)).toEqual([secrets[0]])
+})
+
+test('a secret has the minute of its last use, and neither a refused one nor another secret', async () => {
+  const { document_id: id, client_secret: first } = await make('confidential')
+  app.clock.advance(1_000)
+  await rotate(id, 3_600)
+  const usesOf = async () => (await list(id)).map((row: { last_used_at: string | null }) => row.last_used_at)
+  expect(await present(id, `${first}x`)).toBe(401)
+  expect(await usesOf()).toEqual([null, null])
+  const before = Date.now()
+  expect(await present(id, first)).toBe(400)
+  const [ofNew, ofOld] = await usesOf()
+  expect(ofNew).toBeNull()
+  expect(Date.parse(ofOld)).toBeGreaterThanOrEqual(before - 1)
+  expect(await present(id, first)).toBe(400)
+  expect(await usesOf()).toEqual([null, ofOld])
+})
+
+test('a use is written once a minute by each process, and never before a later one', async () => {
+  const { document_id: id, client_secret: secret } = await make('confidential')
+  const hash = hashClientSecret(secret)
+  const nowMs = Date.now()
+  const [one, other] = [buildSecretUses(app.database.db), buildSecretUses(app.database.db)]
+  const use = async (note: typeof one, atMs: number) => {
+    await note({ client: id, hash, nowMs: atMs })
+    return Date.parse((await list(id))[0].last_used_at)
+  }
+  expect(await use(one, nowMs)).toBe(nowMs)
+  expect(await use(other, nowMs + 59_999)).toBe(nowMs)
+  expect(await use(one, nowMs + 60_000)).toBe(nowMs + 60_000)
+  expect(await use(other, nowMs - 1)).toBe(nowMs + 60_000)
+  // Neither of a client that has another id, nor of a secret that has ended.
+  await one({ client: NO_ONE, hash, nowMs: nowMs + 200_000 })
+  await rotate(id, 0)
+  await other({ client: id, hash, nowMs: nowMs + 300_000 })
+  expect(await list(id)).toMatchObject([{ last_used_at: null }])
+})
+
+test('a use is no change that drops the client from the caches of the processes', async () => {
+  const { document_id: id, client_secret: secret } = await make('confidential')
+  await using changes = await watchInvalidations(app.database)
+  await changes.begin()
+  await buildSecretUses(app.database.db)({ client: id, hash: hashClientSecret(secret), nowMs: Date.now() })
+  expect((await list(id))[0].last_used_at).not.toBeNull()
+  expect((await changes.read()).sent).toEqual([])
+  await rotate(id, 0)
+  expect((await changes.read()).sent).toEqual([`c:${id}`])
 })
 
 test('maintenance deletes a secret that has expired, and no other', async () => {

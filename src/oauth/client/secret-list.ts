@@ -1,6 +1,30 @@
 import { notFound } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { findSecrets, type ListedSecret, removeSecret } from './secret-list.store.ts'
+import { findSecrets, type ListedSecret, removeSecret, touchSecret } from './secret-list.store.ts'
+
+/** Precision of the last use of a secret, and the interval at which a process writes it. */
+const USE_PRECISION_MS = 60_000
+
+/** Secrets whose last write a process remembers; beyond, it asks the database again. */
+const REMEMBERED_LIMIT = 10_000
+
+/** Notes uses of the secrets of clients. */
+export type NoteSecretUse = (use: { client: string; hash: Buffer; nowMs: number }) => Promise<void>
+
+/**
+ * Builds the note of uses: one statement a minute for each secret in use. Only valid secrets come here, so strangers make
+ * it write nothing.
+ */
+export function buildSecretUses(db: Database): NoteSecretUse {
+  const notedMs = new Map<string, number>()
+  return async ({ client, hash, nowMs }) => {
+    const key = hash.toString('base64url')
+    if (nowMs - (notedMs.get(key) ?? Number.NEGATIVE_INFINITY) < USE_PRECISION_MS) return
+    if (notedMs.size >= REMEMBERED_LIMIT) notedMs.clear()
+    notedMs.set(key, nowMs)
+    await touchSecret(db, { client, hash, before: new Date(nowMs - USE_PRECISION_MS), now: new Date(nowMs) })
+  }
+}
 
 /** The valid secrets of a client, the newest first. Throws 404. */
 export async function listSecrets(db: Database, target: { client: string; now: Date }): Promise<ListedSecret[]> {

@@ -4,6 +4,7 @@ import { CLAIMS_OF_SCOPES, type ProviderAccount, toProviderAccount } from '../cl
 import { ACR_VALUES, type AskedClaims, findNeededAcrs, limitAskedClaims } from '../claims/asked-claims.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
 import { CLIENT_ALGORITHMS } from '../client/client-proof.ts'
+import type { NoteSecretUse } from '../client/secret-list.ts'
 import { findGrantIdOf } from '../grant/state-id.ts'
 import { FAMILY_SECONDS } from '../grant/token-family-members.ts'
 import { decideTokenClaims } from '../hook/token-hook.ts'
@@ -51,6 +52,7 @@ const ROUTES = {
 
 /** Dependencies of the provider. */
 export interface ProviderDeps extends StateDeps, TokenFamilyDeps {
+  noteSecretUse: NoteSecretUse
   issuer: string
   jwks: readonly SigningJwk[]
   cookieKeys: readonly string[]

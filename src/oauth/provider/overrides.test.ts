@@ -59,7 +59,7 @@ function open() {
     revokeByGrantId: nothing,
   }
   const provider = new Provider('http://127.0.0.1', { adapter: () => adapter })
-  applyOverrides(provider, { ...OTHERS, findKeptClient: (id) => clients.find(id) })
+  applyOverrides(provider, { ...OTHERS, findKeptClient: (id) => clients.find(id), noteSecretUse: nothing })
   const find = () => provider.Client.find(ID)
   return { state, clients, provider, find }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { AdapterPayload, KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { isOneOfSecrets } from '../client/client-secret.ts'
+import { findPresentedSecret } from '../client/client-secret.ts'
+import type { NoteSecretUse } from '../client/secret-list.ts'
 import { readJwtTokenId } from '../grant/state-id.ts'
 import { type FindUser, type SessionModel, visitSession } from './state/session-bridge.ts'
 import type { ReadDeps } from './state/state-reader.ts'
@@ -22,6 +23,7 @@ export interface OverrideDeps extends ReadDeps {
   findUser: FindUser
   /** The payload of a client that the process keeps and may use now (`StateDeps.findKeptClient`). */
   findKeptClient: (id: string) => AdapterPayload | undefined
+  noteSecretUse: NoteSecretUse
   /** The request that the library serves now. */
   findContext: () => KoaContextWithOIDC | undefined
 }
@@ -30,7 +32,9 @@ export interface OverrideDeps extends ReadDeps {
 interface Models {
   Client: {
     find(id: unknown): Promise<object | undefined>
-    prototype: { compareClientSecret(this: { clientSecret?: string }, given: string): Promise<boolean> }
+    prototype: {
+      compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string): Promise<boolean>
+    }
   }
   Session: SessionModel
   AccessToken: {
@@ -151,9 +155,12 @@ function keepBuiltClients({ Client }: Models, { findKeptClient }: OverrideDeps):
   }
 }
 
-function compareSecrets({ Client }: Models, { machineClock }: OverrideDeps): void {
+function compareSecrets({ Client }: Models, { machineClock, noteSecretUse }: OverrideDeps): void {
   Client.prototype.compareClientSecret = async function (given) {
-    return isOneOfSecrets(this.clientSecret ?? '', given, machineClock.now())
+    const nowMs = machineClock.now()
+    const hash = findPresentedSecret(this.clientSecret ?? '', given, nowMs)
+    if (hash) await noteSecretUse({ client: this.clientId, hash, nowMs })
+    return hash !== undefined
   }
 }
 

@@ -4,7 +4,8 @@ import { runRounds } from '../../base/rounds.ts'
 import { countSignIns } from '../../event/recording/sign-in-count.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { countEndedMessages } from '../../realtime/delivery/message-count.ts'
-import { type ActivityKind, type ActivitySum, addSums, lockCounted } from './activity-sum.store.ts'
+import { countOpenConnections } from '../../realtime/embedded/fleet/connection-count.ts'
+import { type ActivityKind, type ActivitySum, addSums, lockCounted, PEAK } from './activity-sum.store.ts'
 
 const MINUTE_MS = 60_000
 
@@ -23,19 +24,21 @@ const HISTORY_MS = 31 * 24 * 3_600_000
 /** Maximum span that one transaction counts: its rows are read at once. */
 const SPAN_MS = 24 * 60 * MINUTE_MS
 
-const COUNTS: Readonly<Record<ActivityKind, (db: Database, span: { from: Date; to: Date }) => Promise<ActivitySum[]>>> =
-  { 'sign-in': countSignIns, realtime: countEndedMessages }
+/** What is counted from rows, long after it happened too. */
+const COUNTS = { 'sign-in': countSignIns, realtime: countEndedMessages } as const satisfies Partial<
+  Record<ActivityKind, (db: Database, span: { from: Date; to: Date }) => Promise<ActivitySum[]>>
+>
 
-/** Counts sign-ins and realtime messages by the minute. One for each process with the role `maintenance`. */
+/** Counts sign-ins, realtime messages and realtime connections by the minute. One for each process with the role `maintenance`. */
 export interface ActivityCounter {
-  /** Counts every minute that has settled. */
+  /** Counts every minute that has settled, and the connections that are open now. */
   count(): Promise<void>
   run(): Promise<void>
   stop(): void
 }
 
 /** Counts one span of a kind. Returns whether more of it waits. */
-async function countSpan(db: Database, kind: ActivityKind, nowMs: number): Promise<boolean> {
+async function countSpan(db: Database, kind: keyof typeof COUNTS, nowMs: number): Promise<boolean> {
   const lastMs = Math.floor((nowMs - SETTLED_MS) / MINUTE_MS) * MINUTE_MS
   return inTransaction(db, async (tx) => {
     const since = new Date(lastMs - HISTORY_MS)
@@ -44,6 +47,24 @@ async function countSpan(db: Database, kind: ActivityKind, nowMs: number): Promi
     const to = new Date(Math.min(lastMs, from.getTime() + SPAN_MS))
     await addSums(tx, { kind, minutes: await COUNTS[kind](tx, { from, to }), until: to })
     return to.getTime() < lastMs
+  })
+}
+
+/**
+ * Reads the open connections, once a minute over all processes. A minute without a reading has none: later nobody knows
+ * how many there were.
+ */
+async function countConnections(db: Database, nowMs: number): Promise<void> {
+  const minute = new Date(Math.floor(nowMs / MINUTE_MS) * MINUTE_MS)
+  const open = await countOpenConnections(db, new Date(nowMs))
+  if (open === undefined) return
+  await inTransaction(db, async (tx) => {
+    const until = await lockCounted(tx, { kind: 'connection', since: minute })
+    if (!until || until > minute) return
+    const minutes = Object.entries({ open, minutes: 1, [PEAK]: open }).map(([measure, count]) => ({
+      ...{ at: minute, measure, count },
+    }))
+    await addSums(tx, { kind: 'connection', minutes, until: new Date(minute.getTime() + MINUTE_MS) })
   })
 }
 
@@ -59,8 +80,9 @@ export function buildActivityCounter({
 }): ActivityCounter {
   const stopping = new AbortController()
   async function count(): Promise<void> {
-    for (const kind of Object.keys(COUNTS) as ActivityKind[])
+    for (const kind of Object.keys(COUNTS) as (keyof typeof COUNTS)[])
       while (!stopping.signal.aborted) if (!(await countSpan(db, kind, clock.now()))) break
+    if (!stopping.signal.aborted) await countConnections(db, clock.now())
   }
   return {
     count,

@@ -2,10 +2,8 @@ import { REFUSED, SIGN_IN_WAYS } from '../../event/recording/sign-in-count.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { enumSchema, named, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
-import type { Database } from '../../postgres/statement/database.ts'
 import { RangeQuery, RangeSchema } from '../dashboard/range.schema.ts'
-import { findStart, RANGES, type Range } from '../dashboard/series.ts'
-import { type ActivityKind, readSums } from './activity-sum.store.ts'
+import { readSeries, type Sums } from './activity-series.ts'
 
 const Count = Type.Integer()
 
@@ -35,26 +33,6 @@ const MessageSeries = named(
     buckets: Type.Array(named('RealtimeMessageBucket', Type.Object({ at: TimestampSchema, ...MESSAGES }))),
   }),
 )
-
-/** The sums of each measure in a range, for every bucket and in total. */
-async function readSeries(db: Database, { kind, range, now }: { kind: ActivityKind; range: Range; now: Date }) {
-  const { width, stepMs, count } = RANGES[range]
-  const start = findStart(range, now)
-  const sums = await readSums(db, { kind, width, start })
-  const sumOf = (rows: typeof sums) => {
-    const byMeasure = new Map<string, number>()
-    for (const { measure, count } of rows) byMeasure.set(measure, (byMeasure.get(measure) ?? 0) + count)
-    return byMeasure
-  }
-  const byBucket = Map.groupBy(sums, ({ at }) => at.getTime())
-  const buckets = Array.from({ length: count }, (_, index) => {
-    const atMs = start.getTime() + index * stepMs
-    return { at: new Date(atMs).toISOString(), sums: sumOf(byBucket.get(atMs) ?? []) }
-  })
-  return { start, bucketSeconds: stepMs / 1_000, total: sumOf(sums), buckets }
-}
-
-type Sums = ReadonlyMap<string, number>
 
 const signInsOf = (sums: Sums) => {
   const refused = sums.get(REFUSED) ?? 0

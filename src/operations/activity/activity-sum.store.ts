@@ -2,7 +2,10 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** Kinds of counted activity. */
-export type ActivityKind = 'sign-in' | 'realtime'
+export type ActivityKind = 'sign-in' | 'realtime' | 'connection'
+
+/** The measure of which a bucket has the highest value, not the sum. */
+export const PEAK = 'peak'
 
 /** A sum of one bucket. */
 export interface ActivitySum {
@@ -38,12 +41,14 @@ const add = changeStatement<{
 }>(`
   with added as (
     insert into activity_sum (kind, width, at, measure, count)
-    select $kind, w.width, date_bin(w.step, c.at, timestamptz 'epoch'), c.measure, sum(c.count)
+    select $kind, w.width, date_bin(w.step, c.at, timestamptz 'epoch'), c.measure,
+      case when c.measure = '${PEAK}' then max(c.count) else sum(c.count) end
     from unnest($at::timestamptz[], $measures::text[], $counts::bigint[]) c (at, measure, count)
     cross join (values ('minute', interval '1 minute'), ('hour', interval '1 hour'), ('quarter', interval '6 hours'),
       ('day', interval '1 day')) w (width, step)
     group by 2, 3, 4 order by 2, 3, 4
-    on conflict (kind, width, at, measure) do update set count = activity_sum.count + excluded.count
+    on conflict (kind, width, at, measure) do update set count = case when excluded.measure = '${PEAK}'
+      then greatest(activity_sum.count, excluded.count) else activity_sum.count + excluded.count end
   )
   update activity_counted set until = $until where kind = $kind`)
 

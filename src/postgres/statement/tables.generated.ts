@@ -563,6 +563,7 @@ export interface OauthClientSecret {
   created_at: Timestamp;
   document_id: string;
   expires_at: Timestamp | null;
+  last_used_at: Timestamp | null;
   secret_hash: Buffer;
 }
 
@@ -881,6 +882,7 @@ export interface RealtimeMessageOpen {
 
 export interface RealtimeProcess {
   carried: Generated<number>;
+  connections: number;
   id: string;
   is_on_bus: Generated<boolean>;
   seen_at: Timestamp;
@@ -1463,7 +1465,7 @@ export interface Narrowed {
     step: "hold" | "drain" | "copy" | "switch" | "release" | "back";
   };
   activity_sum: {
-    kind: "sign-in" | "realtime";
+    kind: "sign-in" | "realtime" | "connection";
     width: "minute" | "hour" | "quarter" | "day";
   };
   address_proof: {

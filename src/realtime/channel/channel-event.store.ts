@@ -106,6 +106,22 @@ export async function readOccupiedSince(db: Database, channels: readonly string[
   return new Map(rows.map((row) => [row.channel, row.occupied_since]))
 }
 
+const listJoins = statement<{ user: string; since: Date | null }, { channel: string; users: readonly string[] }>(`
+  select u.id as user, (
+    select e.happened_at from realtime_channel_event e
+    where e.channel = $channel and e.user_id = u.id and e.name = 'member_added'
+    order by e.happened_at desc limit 1) as since
+  from unnest($users::text[]) u (id)`)
+
+/** When members of a channel last came, if it was reported within the retention of the events. */
+export async function readJoins(
+  db: Database,
+  { channel, users }: { channel: string; users: readonly string[] },
+): Promise<Map<string, Date | null>> {
+  const rows = users.length > 0 ? await listJoins(db, { channel, users }) : []
+  return new Map(rows.map(({ user, since }) => [user, since]))
+}
+
 /** Deletes up to `limit` events from before `before`. Returns their number. */
 export const deleteOldChannelEvents = deletionOfOld('realtime_channel_event', {
   key: 'document_id',

@@ -140,7 +140,10 @@ export function startRealtimeServer(deps: RealtimeServerDeps): RealtimeServer {
   const counts = { connections: 0, opened: 0, refused: 0, cut: 0, published: 0, delivered: 0 }
   const observe = deps.observe ?? (() => {})
   const context: RealtimeContext = { ...deps, limits, applications, counts, observe, relay: sync }
-  const fleet: Fleet = buildFleet({ ...deps, ...sync, id: deps.ids.next<'process'>() })
+  const fleet: Fleet = buildFleet({
+    ...{ ...deps, ...sync, id: deps.ids.next<'process'>() },
+    countConnections: () => counts.connections,
+  })
   const addressOf = deps.addressOf ?? ((request) => request.socket.remoteAddress ?? '')
   const { allowedOrigins } = deps
   const isServing = () => isJoined && !stopping.signal.aborted

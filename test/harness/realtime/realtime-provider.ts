@@ -49,6 +49,8 @@ export interface SimulatedProvider {
   terminated: string[]
   /** Answer of `GET /channels`. */
   channels: Record<string, object>
+  /** Members of channels: answers of `GET /channels/{name}/users`. */
+  users: Record<string, unknown>
   behave(behaviour: ProviderBehaviour): void
   /** Its connections of clients. */
   line: SimulatedLine
@@ -69,7 +71,7 @@ export async function startRealtimeProvider(now: () => number): Promise<Simulate
   const terminated: string[] = []
   const sockets = new Set<Socket>()
   let behaviour: ProviderBehaviour = { kind: 'works' }
-  const provider = { channels: {} as Record<string, object> }
+  const provider = { channels: {} as Record<string, object>, users: {} as Record<string, unknown> }
 
   function perform(call: ProviderCall): { status: number; body: object | string } {
     const fault = findFault(app, call, now())
@@ -80,6 +82,9 @@ export async function startRealtimeProvider(now: () => number): Promise<Simulate
       const found = Object.entries(provider.channels).filter(([name]) => name.startsWith(prefix))
       return { status: 200, body: { channels: Object.fromEntries(found) } }
     }
+    const [, channel] = /^\/channels\/([^/]+)\/users$/.exec(action) ?? []
+    if (call.method === 'GET' && channel !== undefined)
+      return { status: 200, body: { users: provider.users[channel] ?? [] } }
     const [, user] = /^\/users\/([^/]+)\/terminate_connections$/.exec(action) ?? []
     if (call.method === 'POST' && user !== undefined) {
       terminated.push(user)

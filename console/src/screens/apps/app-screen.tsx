@@ -14,6 +14,7 @@ import { Page } from '../../parts/page.tsx'
 import { withTag } from '../../parts/row-edit.ts'
 import { guardSection, Sections } from '../../parts/sections.tsx'
 import { ConsentList } from '../consents/consent-list.tsx'
+import { AppDecisions } from './app-decisions.tsx'
 import { AppEndpoints } from './app-endpoints.tsx'
 import { TargetLog } from './app-log.tsx'
 import { AppSecrets } from './app-secrets.tsx'
@@ -58,11 +59,16 @@ function AppSections({ app }: { app: App }) {
           app.token_endpoint_auth_method !== 'private_key_jwt' &&
           guardSection('oauth-client:find-secrets', ['secrets', t('secrets.title')], <AppSecrets app={app} />),
         { name: 'preview', label: t('apps.tab.preview'), content: <ConsentPreview app={app} /> },
-        guardSection(
-          'oauth-grant:find-all',
-          ['consents', t('consents.title')],
-          <ConsentList client={app.document_id} />,
-        ),
+        (may('oauth-grant:find-all') || may('oauth-client:find-decisions')) && {
+          name: 'consents',
+          label: t('consents.title'),
+          content: (
+            <Stack>
+              {may('oauth-grant:find-all') && <ConsentList client={app.document_id} />}
+              {may('oauth-client:find-decisions') && <AppDecisions client={app.document_id} />}
+            </Stack>
+          ),
+        },
         guardSection('audit-log:find-all', ['log', t('audit.title')], <TargetLog target={app.document_id} />),
       ]}
     />

@@ -37,6 +37,10 @@ export function AppSecrets({ app }: { app: Schemas['OauthClient'] }) {
       cell: ({ expires_at }) => (expires_at === null ? t('keys.never') : <Time at={expires_at} />),
     },
     {
+      label: t('secrets.used'),
+      cell: ({ last_used_at }) => (last_used_at === null ? t('secrets.unused') : <Time at={last_used_at} />),
+    },
+    {
       label: t('list.actions'),
       cell: (row) =>
         may('oauth-client:revoke-secret') && (

@@ -13,6 +13,7 @@ import { Status } from '../../parts/status.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
 import { GuideSection } from './guide-section.tsx'
 import { GUIDES } from './guides.ts'
+import { QueueLanes } from './queue-lanes.tsx'
 import { AttemptsOfHour, QueueDepth } from './signals.tsx'
 
 type ComponentName = keyof typeof GUIDES
@@ -50,6 +51,7 @@ export function HealthScreen() {
         {found?.components.map((component) => (
           <Component key={component.component} {...component} isPaused={isPaused} />
         ))}
+        <QueueLanes isPaused={isPaused} />
       </SimpleGrid>
       <ServiceCard />
     </Page>

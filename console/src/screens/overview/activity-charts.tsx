@@ -2,11 +2,12 @@ import { SimpleGrid, Title } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { useTimeZone } from '../../frame/preferences.ts'
 import { useAccess } from '../../frame/session.tsx'
-import { formatBucket, type Range } from '../../parts/chart/format.ts'
+import type { Range } from '../../parts/chart/format.ts'
+import { useBucketNames } from '../../parts/chart/use-bucket-names.ts'
 import { Loaded } from '../../parts/loaded.tsx'
 import { numberFormat } from '../../parts/words/formats.ts'
+import { Connections } from './connection-chart.tsx'
 import { CountChart } from './count-chart.tsx'
 
 /** Interval between reads of the sums, ms: they are counted every half a minute. */
@@ -18,7 +19,8 @@ export function ActivityCharts({ range }: { range: Range }) {
   const { may } = useAccess()
   const hasSignIns = may('user:dashboard-sign-ins')
   const hasMessages = may('realtime:dashboard-messages')
-  if (!hasSignIns && !hasMessages) return null
+  const hasConnections = may('realtime:dashboard-connections')
+  if (!hasSignIns && !hasMessages && !hasConnections) return null
   return (
     <>
       <Title order={2} size="h4">
@@ -28,15 +30,9 @@ export function ActivityCharts({ range }: { range: Range }) {
         {hasSignIns && <SignIns range={range} />}
         {hasMessages && <Messages range={range} />}
       </SimpleGrid>
+      {hasConnections && <Connections range={range} />}
     </>
   )
-}
-
-/** The name of a bucket on the axis, in the language and zone of the browser. */
-function useBucketNames(range: Range): (at: string) => string {
-  const { i18n } = useTranslation()
-  const timeZone = useTimeZone()
-  return (at) => formatBucket(at, range, { language: i18n.language, timeZone })
 }
 
 /** The sums of a range, read again as often as they are counted; those of the range before are shown until they come. */

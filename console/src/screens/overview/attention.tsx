@@ -107,17 +107,17 @@ function NeedsAttention() {
       <Stack gap="sm">
         <CardHeading title={t('overview.attention')} summary={t('overview.attention-lead')} />
         {found.data?.map((row) => (
-          <Group key={row.document_id} justify="space-between" gap="xs" wrap="nowrap" align="flex-start">
-            <div>
-              <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" fw={600}>
+          <div key={row.document_id}>
+            <Group justify="space-between" gap="xs" wrap="nowrap">
+              <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" fw={600} truncate miw={0}>
                 {nameOf(row)}
               </TextLink>
-              <Text size="sm" c="dimmed">
-                <Reason webhook={row} />
-              </Text>
-            </div>
-            <Status name={webhookState(row)} />
-          </Group>
+              <Status name={webhookState(row)} />
+            </Group>
+            <Text size="sm" c="dimmed">
+              <Reason webhook={row} />
+            </Text>
+          </div>
         ))}
         {found.data?.length === 0 && <EmptyCard text={t('overview.no-attention')} />}
       </Stack>

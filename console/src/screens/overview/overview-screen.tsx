@@ -2,11 +2,12 @@ import { Alert, Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, Title } 
 import type { Schemas } from '@signalbox/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { useDeferredValue } from 'react'
+import { type ReactNode, useDeferredValue } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { summaryQuery } from '../../frame/first-reads.ts'
 import { useAccess } from '../../frame/session.tsx'
+import { describeAge } from '../../parts/age.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { RANGES, type Range } from '../../parts/chart/format.ts'
 import { RangeControl } from '../../parts/chart/range-control.tsx'
@@ -15,8 +16,10 @@ import { Loaded } from '../../parts/loaded.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
+import { useNow } from '../../parts/time.tsx'
 import { numberFormat } from '../../parts/words/formats.ts'
 import { DeliveryTable } from '../deliveries/delivery-table.tsx'
+import { queueQuery } from '../health/queue-query.ts'
 import { ActivityCharts } from './activity-charts.tsx'
 import { Attention } from './attention.tsx'
 import { Causes, SeriesCharts } from './series-charts.tsx'
@@ -125,15 +128,25 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
     <>
       <Warnings webhooks={webhooks} catalogue={catalogue} />
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-        <Figure label={t('overview.delivered')} value={number.format(counts.success)} to="/deliveries?status=success" />
+        <Figure
+          label={t('overview.delivered')}
+          value={number.format(counts.success)}
+          note={t('overview.of-ended', { ended: number.format(ended) })}
+          to="/deliveries?status=success"
+        />
         <Figure
           label={t('overview.waiting')}
           value={number.format(counts.pending + counts.retrying)}
+          note={<Retrying count={counts.retrying} />}
           to="/deliveries?status=retrying"
         />
         <Figure
           label={t('overview.lost')}
           value={number.format(counts.exhausted + counts.failed)}
+          note={t('overview.lost-how', {
+            exhausted: number.format(counts.exhausted),
+            failed: number.format(counts.failed),
+          })}
           to="/deliveries?status=exhausted"
         />
         <Figure
@@ -174,10 +187,15 @@ function Warnings({ webhooks, catalogue }: Pick<Schemas['DashboardSummary'], 'we
   return (
     <>
       {webhooks.auto_disabled > 0 && (
-        <Alert color="red" variant="outline" title={t('overview.disabled', { count: webhooks.auto_disabled })}>
-          <TextLink to="/webhooks" search={{ state: 'disabled' }} size="sm">
-            {t('overview.disabled-open')}
-          </TextLink>
+        <Alert color="red" variant="outline" py="xs">
+          <Group justify="space-between" gap="xs">
+            <Text size="sm" fw={600}>
+              {t('overview.disabled', { count: webhooks.auto_disabled })}
+            </Text>
+            <TextLink to="/webhooks" search={{ state: 'disabled' }} size="sm">
+              {t('overview.disabled-open')}
+            </TextLink>
+          </Group>
         </Alert>
       )}
       {catalogue?.in_sync === false && (
@@ -191,23 +209,30 @@ function Warnings({ webhooks, catalogue }: Pick<Schemas['DashboardSummary'], 'we
   )
 }
 
+/** How many deliveries wait for their next attempt, and when the first of these is due. */
+function Retrying({ count }: { count: number }) {
+  const { t, i18n } = useTranslation()
+  const { may } = useAccess()
+  const nowMs = useNow(10_000)
+  const queue = useQuery({ ...queueQuery, enabled: count > 0 && may('webhook:dashboard-queue') })
+  const at = queue.data?.data.retry.next_attempt_at
+  if (!at) return t('overview.retrying', { count })
+  return t('overview.retrying-next', { count, age: describeAge(Date.parse(at), nowMs, i18n.language) })
+}
+
 /** A figure that leads to what it counts. */
-function Figure({ label, value, note, to }: { label: string; value: string; note?: string; to: string }) {
+function Figure({ label, value, note, to }: { label: string; value: string; note: ReactNode; to: string }) {
   return (
     <Card withBorder component={Link} to={to} className="row-link">
       <Text size="sm" c="dimmed">
         {label}
       </Text>
-      <Group align="baseline" gap="xs">
-        <Text fz={28} fw={650} lh={1.3}>
-          {value}
-        </Text>
-        {note && (
-          <Text size="xs" c="dimmed">
-            {note}
-          </Text>
-        )}
-      </Group>
+      <Text fz={28} fw={650} lh={1.3}>
+        {value}
+      </Text>
+      <Text size="xs" c="dimmed">
+        {note}
+      </Text>
     </Card>
   )
 }

@@ -1,23 +1,17 @@
-import { Button, Group, Paper, Skeleton, Stack, Text } from '@mantine/core'
-import { isProblem, type Schemas } from '@signalbox/client'
-import { useQuery } from '@tanstack/react-query'
+import { Group, Stack, Text } from '@mantine/core'
+import type { Schemas } from '@signalbox/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { FilterChoice } from '../../parts/form.tsx'
-import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { List, useRows } from '../../parts/list.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
-import { type Column, RowTable } from '../../parts/row-table.tsx'
+import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
 
 type Message = Schemas['RealtimeMessage']
-
-/** How often occupied channels are read again, ms. */
-const REFRESH_MS = 5_000
 
 const STATUSES = ['pending', 'retrying', 'published', 'rejected', 'exhausted'] as const
 
@@ -78,58 +72,6 @@ export function Messages() {
         onClear={() => choose('')}
         empty={<Text>{t('realtime.no-message')}</Text>}
       />
-    </Stack>
-  )
-}
-
-/** The private channels that somebody has joined, as the provider knows them. */
-export function OccupiedChannels() {
-  const { t } = useTranslation()
-  const navigate = useNavigate()
-  const channels = useQuery({
-    queryKey: ['occupied-channels'],
-    queryFn: ({ signal }) => api.realtime.realtimeChannelFindAll({ signal }),
-    refetchInterval: REFRESH_MS,
-  })
-  if (channels.isPending) return <Skeleton height={160} />
-  if (isProblem(channels.error, 'realtime_unavailable'))
-    return (
-      <Paper withBorder p="xl" ta="center">
-        <Text>{t('realtime.no-client')}</Text>
-      </Paper>
-    )
-  if (channels.isError) return <ProblemCard error={channels.error} onRetry={() => void channels.refetch()} />
-  const rows = channels.data.data.map((row) => ({ ...row, document_id: row.name }))
-  if (rows.length === 0)
-    return (
-      <Paper withBorder p="xl" ta="center">
-        <Text>{t('realtime.no-channel')}</Text>
-      </Paper>
-    )
-  const open = (channel: string) => void navigate({ to: '/realtime', search: { channel } })
-  const columns: Column<(typeof rows)[number]>[] = [
-    { label: t('realtime.col.channel'), cell: ({ name }) => <CopyText text={name} /> },
-    {
-      label: t('realtime.listeners'),
-      isNumber: true,
-      cell: ({ subscription_count: count }) => count ?? '–',
-    },
-    { label: t('realtime.since'), cell: ({ occupied_since: since }) => <Time at={since} /> },
-    {
-      label: t('catalogue.action'),
-      cell: ({ name }) => (
-        <Button variant="default" size="compact-xs" onClick={() => open(name)}>
-          {t('realtime.inspect')}
-        </Button>
-      ),
-    },
-  ]
-  return (
-    <Stack gap="xs">
-      <Group justify="flex-end">
-        <Freshness {...readOf(channels)} />
-      </Group>
-      <RowTable caption={t('realtime.tab.channels')} columns={columns} rows={rows} isBusy={channels.isFetching} />
     </Stack>
   )
 }

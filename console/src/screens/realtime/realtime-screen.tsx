@@ -13,8 +13,9 @@ import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
 import { DebugLink } from './debug-link.tsx'
-import { ChannelEvents, Messages, OccupiedChannels } from './ledger.tsx'
+import { ChannelEvents, Messages } from './ledger.tsx'
 import { Inspector } from './message-table.tsx'
+import { OccupiedChannels } from './occupied-channels.tsx'
 
 /** How often the state of the provider is read again, ms. */
 const REFRESH_MS = 15_000
@@ -132,7 +133,9 @@ function Publishing() {
             : undefined,
           [
             t('realtime.backlog'),
-            t('realtime.waits', { count: details.backlog ?? 0, seconds: details.oldest_pending_s ?? 0 }),
+            details.backlog
+              ? t('realtime.waits', { count: details.backlog, seconds: details.oldest_pending_s ?? 0 })
+              : '0',
           ],
         ]}
       />

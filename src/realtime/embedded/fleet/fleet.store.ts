@@ -100,6 +100,8 @@ export interface Heartbeat {
   now: Date
   isOnBus: boolean
   carried: number
+  /** Open connections. */
+  connections: number
 }
 
 interface ProcessRow {
@@ -112,9 +114,11 @@ interface ProcessRow {
 
 const renew = statement<ProcessRow, Heartbeat>(`
   with own as (
-    insert into realtime_process (id, seen_at, is_on_bus, carried) values ($process, $now, $isOnBus, $carried)
+    insert into realtime_process (id, seen_at, is_on_bus, carried, connections)
+    values ($process, $now, $isOnBus, $carried, $connections)
     on conflict (id) do update
-    set seen_at = excluded.seen_at, is_on_bus = excluded.is_on_bus, carried = excluded.carried
+    set seen_at = excluded.seen_at, is_on_bus = excluded.is_on_bus, carried = excluded.carried,
+      connections = excluded.connections
   ), paced as (
     select set_config('synchronous_commit', 'off', true)
   )
@@ -132,6 +136,16 @@ export async function renewProcess(db: Database, heartbeat: Heartbeat): Promise<
     ...{ id: row.id, seenAtMs: row.seen_at.getTime(), isListening: row.is_listening },
     ...{ isOnBus: row.is_on_bus, carried: row.carried },
   }))
+}
+
+const sum = statement<{ processes: number; connections: number }, { since: Date }>(`
+  select count(*)::int as processes, coalesce(sum(connections), 0)::int as connections
+  from realtime_process where seen_at >= $since`)
+
+/** The processes that reported themselves since an instant, and the connections of all of them. */
+export async function sumConnections(db: Database, since: Date): Promise<{ processes: number; connections: number }> {
+  const [row] = await sum(db, { since })
+  return row ?? { processes: 0, connections: 0 }
 }
 
 const remove = statement<never, { process: string }>('delete from realtime_process where id = $process')

@@ -67,6 +67,8 @@ export interface FleetOptions {
   /** Whether the clock is trusted; otherwise nothing is deleted. Default: always. */
   isTrusted?: () => boolean
   logger: Logger
+  /** Open connections of this process. */
+  countConnections: () => number
   /** Runs for each message of another process, in the order of that process. */
   onMessage: (process: string, message: FleetMessage) => void
   /** Runs for a new process. */
@@ -138,7 +140,8 @@ export function buildFleet(options: FleetOptions): Fleet {
 
   async function beat(): Promise<void> {
     const state = { isOnBus: bus?.isOpen() ?? false, carried: sender.lastCarried() }
-    peers.see(await renewProcess(db, { process: id, now: new Date(clock.now()), ...state }))
+    const connections = options.countConnections()
+    peers.see(await renewProcess(db, { process: id, now: new Date(clock.now()), connections, ...state }))
     inbox.look()
     options.onBeat()
   }

@@ -1,0 +1,61 @@
+import { defineRoute, type Routes } from '../../http/route/route.ts'
+import { named, nullable, TimestampSchema } from '../../http/route/schema.ts'
+import { Type } from '../../http/shape/schema-type.ts'
+import { readQueueDepth } from './queue-depth.store.ts'
+
+const Count = Type.Integer()
+
+const LaneSchema = named(
+  'QueueLane',
+  Type.Object({
+    waiting: Type.Integer({ description: 'Due deliveries that no process has begun.' }),
+    in_flight: Count,
+    oldest_due_s: Type.Integer({ description: 'Age of the longest due one, seconds; 0 when none waits.' }),
+  }),
+)
+
+const QueueDepthSchema = named(
+  'QueueDepth',
+  Type.Object({
+    unrouted: Type.Integer({ description: 'Events that wait for their routing.' }),
+    oldest_unrouted_s: Count,
+    lanes: named('QueueLanes', Type.Object({ fast: LaneSchema, slow: LaneSchema, throttled: LaneSchema })),
+    retry: named(
+      'QueueRetries',
+      Type.Object({
+        waiting: Type.Integer({ description: 'Deliveries whose next attempt is due later.' }),
+        next_attempt_at: nullable(TimestampSchema),
+      }),
+    ),
+  }),
+)
+
+/** The work of outbound webhooks by lane (docs/contract/delivery.md#queue-depth). */
+export const queueDepthRoutes: Routes<object> = [
+  defineRoute(
+    {
+      method: 'GET',
+      path: '/api/v3/webhook/dashboard/queue',
+      resource: 'webhook',
+      action: 'dashboard-queue',
+      accountScope: 'none',
+      isExpensive: true,
+      readsReplica: true,
+      problems: ['read_too_expensive'],
+      summary: 'Deliveries that wait, by lane',
+      description:
+        'Of active webhooks of all accounts. A webhook is in the slow lane while an attempt to it runs over 2 seconds. Counts end at 10,000, which stands for that many or more.',
+      data: QueueDepthSchema,
+    },
+    {
+      handle: async (_deps: object, { db, now }) => {
+        const { retry, ...depth } = await readQueueDepth(db, now)
+        const next = retry.next_attempt_at?.toISOString() ?? null
+        return {
+          data: { ...depth, retry: { waiting: retry.waiting, next_attempt_at: next } },
+          message: 'Deliveries that wait.',
+        }
+      },
+    },
+  ),
+]
