@@ -50,6 +50,7 @@ export function AppScreen() {
 
 function AppSections({ app }: { app: App }) {
   const { t } = useTranslation()
+  const { may } = useAccess()
   return (
     <Sections
       sections={[
