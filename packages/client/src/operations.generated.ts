@@ -102,6 +102,7 @@ export const OPERATIONS = {
     portalSessionFindAll: { method: 'GET', path: '/api/v3/identity/account/{id}/portal-session' },
     portalSessionCreate: { method: 'POST', path: '/api/v3/identity/account/{id}/portal-session', isKeyed: true },
     portalSessionDelete: { method: 'DELETE', path: '/api/v3/identity/account/{id}/portal-session/{session}', isKeyed: true },
+    accountMemberFindRoles: { method: 'GET', path: '/api/v3/identity/account/{id}/role' },
     apiKeyFindAll: { method: 'GET', path: '/api/v3/identity/api-key' },
     apiKeyCreate: { method: 'POST', path: '/api/v3/identity/api-key', isKeyed: true },
     apiKeyDelete: { method: 'DELETE', path: '/api/v3/identity/api-key/{id}', isKeyed: true },

@@ -9,6 +9,7 @@ export const EVENT_NAMES = [
   'account-member.create',
   'account-member.delete',
   'account-member.find-all',
+  'account-member.find-roles',
   'account-member.update',
   'account.create',
   'account.delete',

@@ -11,6 +11,7 @@ import { roleRoutes } from '../../identity/access/role.routes.ts'
 import { accountRoutes } from '../../identity/account/account.routes.ts'
 import { checkAccountExists } from '../../identity/account/account.ts'
 import { accountMemberRoutes } from '../../identity/account/account-member.routes.ts'
+import { accountRoleRoutes } from '../../identity/account/account-role.routes.ts'
 import { invitationRoutes } from '../../identity/account/invitation/invitation.routes.ts'
 import { accountLimitRoutes } from '../../identity/account/limit/account-limit.routes.ts'
 import { connectionRoutes } from '../../identity/connection/connection.routes.ts'
@@ -207,6 +208,7 @@ export const FEATURES: readonly Feature[] = [
   feature(portalSessionRoutes, ({ ids, random, keys }) => ({ ids, random, baseUrl: keys.issuer })),
   feature(roleRoutes, roleDeps),
   feature(roleHolderRoutes, nothing),
+  feature(accountRoleRoutes, nothing),
   feature(apiKeyRoutes, (parts) => ({ ...roleDeps(parts), random: parts.random })),
   feature(auditRoutes, nothing),
   feature(contractRoutes, ({ ids }) => ({ ids })),

@@ -36,6 +36,7 @@ const VIEWER_PATTERNS = [
   'account:find-one',
   'account-limit:find-one',
   'account-member:find-all',
+  'account-member:find-roles',
   'connection:find-all',
   'connection:find-one',
   'connection-domain:find-all',
