@@ -515,6 +515,17 @@ create table connection_identity (
 );
 create index connection_identity_user_idx on connection_identity ("user");
 
+-- How the attempts to sign in by a connection ended, by day: '' for a sign-in, else the reason of the refusal. No foreign
+-- key: an attempt may end after its connection.
+create table connection_activity (
+  connection uuid not null,
+  day timestamptz(3) not null,
+  reason text not null,
+  count integer not null,
+  primary key (connection, day, reason)
+);
+create index connection_activity_day_idx on connection_activity (day);
+
 -- Social login --------------------------------------------------------------------------------------------------------
 
 -- squawk-ignore renaming-column

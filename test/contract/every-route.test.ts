@@ -108,6 +108,7 @@ async function walkConnections(byAccount: { id: string } = { id: '' }) {
   const byConnection = { ...byAccount, connection: made.document_id as string }
   await step('connection.find-all', undefined, byAccount)
   await step('connection.find-one', undefined, byConnection)
+  await step('connection.find-activity', undefined, byConnection)
   await step('connection.update', { name: 'Walked' }, byConnection)
   const claimed = await step('connection-domain.create', { domain: 'walk.example' }, byConnection)
   const byDomain = { ...byConnection, domain: claimed.document_id as string }

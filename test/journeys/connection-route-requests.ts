@@ -44,6 +44,7 @@ export function buildConnectionRouteRequests(fixture: {
     'connection.create': async () => ({ params: { id: await newAccount() }, body: CONNECTION_BODY }),
     'connection.find-all': async () => ({ params: { id: (await newConnection()).id } }),
     'connection.find-one': async () => ({ params: await newConnection() }),
+    'connection.find-activity': async () => ({ params: await newConnection() }),
     'connection.update': async () => ({ params: await newConnection(), body: { name: 'Renamed' } }),
     'connection.delete': async () => ({ params: await newConnection() }),
     'connection.read-metadata': readMetadata,

@@ -1233,6 +1233,28 @@ export interface paths {
         patch: operations["connectionUpdate"];
         trace?: never;
     };
+    "/api/v3/identity/account/{id}/connection/{connection}/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the sign-ins by a connection and their refusals
+         * @description Of the last 30 days, by day and reason.
+         *
+         *     Needs the permission `connection:find-activity`.
+         */
+        get: operations["connectionFindActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/identity/account/{id}/connection/{connection}/domain": {
         parameters: {
             query?: never;
@@ -4451,6 +4473,28 @@ export interface webhooks {
          *     Delivered to webhooks of the owning account and to global ones.
          */
         post: operations["onConnectionDelete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection.find-activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection.find-activity
+         * @description Read the sign-ins by a connection and their refusals
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionFindActivity"];
         delete?: never;
         options?: never;
         head?: never;
@@ -9038,6 +9082,24 @@ export interface components {
              */
             updated_at: string;
         };
+        ConnectionActivity: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            connection: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            last_sign_in_at: string | null;
+            /** @description Days with attempts among the last 30, the latest first. */
+            days: components["schemas"]["ConnectionDay"][];
+        };
+        ConnectionActivityAnswer: {
+            data: components["schemas"]["ConnectionActivity"];
+            message: string;
+        };
         ConnectionAnswer: {
             data: components["schemas"]["Connection"];
             message: string;
@@ -9047,6 +9109,16 @@ export interface components {
             auth: string;
             /** @description JSON text with the `id` of the user. */
             user_data: string;
+        };
+        ConnectionDay: {
+            /**
+             * Format: date-time
+             * @description Its start, in UTC.
+             */
+            day: string;
+            sign_ins: number;
+            /** @description By reason, the most frequent first. */
+            refusals: components["schemas"]["ConnectionRefusals"][];
         };
         ConnectionDomain: {
             /**
@@ -9128,6 +9200,10 @@ export interface components {
             data: components["schemas"]["Connection"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
+        };
+        ConnectionRefusals: {
+            reason: string;
+            count: number;
         };
         Contract: {
             /**
@@ -16432,6 +16508,41 @@ export interface operations {
             413: components["responses"]["ContentTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    connectionFindActivity: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionActivityAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -23797,6 +23908,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "connection.delete";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionFindActivity: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection.find-activity";
                 };
             };
         };

@@ -85,6 +85,7 @@ export const OPERATIONS = {
     connectionDelete: { method: 'DELETE', path: '/api/v3/identity/account/{id}/connection/{connection}', isKeyed: true },
     connectionFindOne: { method: 'GET', path: '/api/v3/identity/account/{id}/connection/{connection}' },
     connectionUpdate: { method: 'PATCH', path: '/api/v3/identity/account/{id}/connection/{connection}', isKeyed: true },
+    connectionFindActivity: { method: 'GET', path: '/api/v3/identity/account/{id}/connection/{connection}/activity' },
     connectionDomainFindAll: { method: 'GET', path: '/api/v3/identity/account/{id}/connection/{connection}/domain' },
     connectionDomainCreate: { method: 'POST', path: '/api/v3/identity/account/{id}/connection/{connection}/domain', isKeyed: true },
     connectionDomainDelete: { method: 'DELETE', path: '/api/v3/identity/account/{id}/connection/{connection}/domain/{domain}', isKeyed: true },

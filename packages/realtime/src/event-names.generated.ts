@@ -22,6 +22,7 @@ export const ACCOUNT_EVENT_NAMES = [
   'connection-domain.verify',
   'connection.create',
   'connection.delete',
+  'connection.find-activity',
   'connection.find-all',
   'connection.find-one',
   'connection.update',

@@ -28,6 +28,7 @@ export const EVENT_NAMES = [
   'connection-domain.verify',
   'connection.create',
   'connection.delete',
+  'connection.find-activity',
   'connection.find-all',
   'connection.find-one',
   'connection.update',

@@ -14,6 +14,7 @@ import { accountMemberRoutes } from '../../identity/account/account-member.route
 import { accountRoleRoutes } from '../../identity/account/account-role.routes.ts'
 import { invitationRoutes } from '../../identity/account/invitation/invitation.routes.ts'
 import { accountLimitRoutes } from '../../identity/account/limit/account-limit.routes.ts'
+import { connectionActivityRoutes } from '../../identity/connection/activity/connection-activity.routes.ts'
 import { connectionRoutes } from '../../identity/connection/connection.routes.ts'
 import { connectionMetadataRoutes } from '../../identity/connection/connection-metadata.routes.ts'
 import { addressRouteRoutes } from '../../identity/connection/domain/address-route.routes.ts'
@@ -202,6 +203,7 @@ export const FEATURES: readonly Feature[] = [
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(invitationRoutes, linkDeps),
   feature(connectionRoutes, ({ ids, keyring, callbackRules }) => ({ ids, keyring, callbackRules })),
+  feature(connectionActivityRoutes, nothing),
   feature(connectionMetadataRoutes, ({ fetch }) => ({ fetch })),
   feature(addressRouteRoutes, nothing),
   feature(connectionDomainRoutes, ({ ids, random, resolveTxt }) => ({ ids, random, resolveTxt })),

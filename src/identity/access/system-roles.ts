@@ -37,6 +37,7 @@ const VIEWER_PATTERNS = [
   'account-limit:find-one',
   'account-member:find-all',
   'account-member:find-roles',
+  'connection:find-activity',
   'connection:find-all',
   'connection:find-one',
   'connection-domain:find-all',

@@ -234,6 +234,13 @@ export interface Connection {
   updated_by: string | null;
 }
 
+export interface ConnectionActivity {
+  connection: string;
+  count: number;
+  day: Timestamp;
+  reason: string;
+}
+
 export interface ConnectionDomain {
   account: string;
   checked_at: Timestamp | null;
@@ -1280,6 +1287,7 @@ export interface DB {
   audit_publication: AuditPublication;
   catalogue_sync: CatalogueSync;
   connection: Connection;
+  connection_activity: ConnectionActivity;
   connection_domain: ConnectionDomain;
   connection_group_role: ConnectionGroupRole;
   connection_identity: ConnectionIdentity;
