@@ -251,7 +251,7 @@ create table "connection_activity" (
   count integer not null,
   constraint connection_activity_pkey PRIMARY KEY (connection, day, reason)
 );
-CREATE INDEX connection_activity_day_idx ON public.connection_activity USING btree (day);
+CREATE INDEX connection_activity_day_idx ON public.connection_activity USING btree (day) WHERE (day IS NOT NULL);
 
 create table "connection_domain" (
   document_id uuid not null,

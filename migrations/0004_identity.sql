@@ -524,7 +524,8 @@ create table connection_activity (
   count integer not null,
   primary key (connection, day, reason)
 );
-create index connection_activity_day_idx on connection_activity (day);
+-- For the sweep alone.
+create index connection_activity_day_idx on connection_activity (day) where day is not null;
 
 -- Social login --------------------------------------------------------------------------------------------------------
 

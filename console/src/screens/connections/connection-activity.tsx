@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { Facts } from '../../parts/facts.tsx'
-import { Instant, Time, useNow } from '../../parts/time.tsx'
+import { Time, useNow } from '../../parts/time.tsx'
 import type { Connection } from './draft.ts'
 
 const DAY_MS = 86_400_000

@@ -42,7 +42,7 @@ const select = statement<
   select (select max(i.last_login_at) from connection_identity i where i.connection = $connection) as "lastSignInAt",
     (select coalesce(json_agg(json_build_object('day', a.day, 'reason', nullif(a.reason, ''), 'count', a.count)
         order by a.day desc, a.count desc, a.reason), '[]')
-      from connection_activity a where a.connection = $connection and a.day >= $since) as attempts`)
+      from connection_activity a where a.connection = $connection and (a.day >= $since) is true) as attempts`)
 
 /** The activity of a connection on the days from `since` on. */
 export async function findActivity(
