@@ -292,6 +292,15 @@ CREATE INDEX connection_account_idx ON public.connection USING btree (account, c
 CREATE INDEX connection_default_role_idx ON public.connection USING btree (default_role) WHERE (default_role IS NOT NULL);
 CREATE INDEX connection_key_idx ON public.connection USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
 
+create table "connection_activity" (
+  connection uuid not null,
+  day timestamp(3) with time zone not null,
+  reason text not null,
+  count integer not null,
+  constraint connection_activity_pkey PRIMARY KEY (connection, day, reason)
+);
+CREATE INDEX connection_activity_day_idx ON public.connection_activity USING btree (day) WHERE (day IS NOT NULL);
+
 create table "connection_domain" (
   document_id uuid not null,
   connection uuid not null,

@@ -515,6 +515,18 @@ create table connection_identity (
 );
 create index connection_identity_user_idx on connection_identity ("user");
 
+-- How the attempts to sign in by a connection ended, by day: '' for a sign-in, else the reason of the refusal. No foreign
+-- key: an attempt may end after its connection.
+create table connection_activity (
+  connection uuid not null,
+  day timestamptz(3) not null,
+  reason text not null,
+  count integer not null,
+  primary key (connection, day, reason)
+);
+-- For the sweep alone.
+create index connection_activity_day_idx on connection_activity (day) where day is not null;
+
 -- Social login --------------------------------------------------------------------------------------------------------
 
 -- squawk-ignore renaming-column
@@ -1092,6 +1104,16 @@ begin
     and (select not r.is_account_scoped from role r where r.document_id = ur.role));
 end $$;
 
+-- The same behind locks of the roles of a user, so that the end of one, and a change of its scope, come before or after.
+-- Built-in roles do not change.
+create function lock_is_operator(holder uuid) returns boolean language plpgsql volatile as $$
+begin
+  perform from role r
+    where r.document_id = any(array(select ur.role from user_role ur where ur."user" = holder)) and not r.is_system
+    order by r.document_id for share;
+  return is_operator(holder);
+end $$;
+
 -- Whether an account signs members with the address of a user in by one of its connections alone.
 create function closes_ways_in(joined uuid, holder uuid) returns boolean language plpgsql volatile as $$
 begin
@@ -1099,7 +1121,7 @@ begin
       where d.domain = (select domain_of(u.email) from "user" u where u.document_id = holder) and d.verified_at is not null
         and d.account = joined
         and (select c.is_enabled and c.is_enforced from connection c where c.document_id = d.connection))
-    and not is_operator(holder);
+    and not lock_is_operator(holder);
 end $$;
 
 -- The connection by which an account of a user signs members with this address in alone; null where none does.
@@ -1110,6 +1132,53 @@ begin
       and (select c.is_enabled and c.is_enforced from connection c where c.document_id = d.connection)
       and (select a.deleted_at is null from account a where a.document_id = d.account)
       and exists (select from account_member m where m.account = d.account and m."user" = holder));
+end $$;
+
+-- Whether an account of a user signs members with this address in by a connection alone, behind locks of its roles.
+create function lock_is_closed(holder uuid, address text) returns boolean language plpgsql volatile as $$
+begin
+  return closing_connection_of(holder, address) is not null and not lock_is_operator(holder);
+end $$;
+
+-- The holders of a role beyond accounts to whom an account closes the ways in but for such a role.
+create function closed_holders_of(given uuid) returns uuid[] language plpgsql volatile as $$
+begin
+  return array(select ur."user" from user_role ur
+    where ur.role = given and (select not r.is_account_scoped from role r where r.document_id = given)
+      and (select u.deleted_at is null and closing_connection_of(u.document_id, u.email) is not null
+        from "user" u where u.document_id = ur."user")
+    order by ur."user");
+end $$;
+
+-- Locks them, in the order of their ids, and returns them.
+create function lock_closed_holders(given uuid) returns uuid[] language plpgsql volatile as $$
+declare
+  holders uuid[] := closed_holders_of(given);
+begin
+  perform from "user" u where u.document_id = any(holders) order by u.document_id for no key update;
+  return holders;
+end $$;
+
+-- Ends what those of the locked users opened who keep no other role beyond their accounts than a locked one.
+create function end_closed_holders(holders uuid[], given uuid, at timestamptz) returns void
+language plpgsql volatile as $$
+declare
+  holder uuid;
+begin
+  foreach holder in array holders loop
+    if not exists (select from user_role ur where ur."user" = holder and ur.role <> given
+        and (select not r.is_account_scoped from role r where r.document_id = ur.role)) then
+      perform end_access_of(holder, at, false, null);
+    end if;
+  end loop;
+end $$;
+
+-- Whether a connection knows some user with this role, so that the role must not hold beyond accounts.
+create function has_connected_holder(given uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from user_role ur where ur.role = given
+    and exists (select from connection_identity i where i."user" = ur."user")
+    and (select u.deleted_at is null from "user" u where u.document_id = ur."user"));
 end $$;
 
 -- The same for a user who keeps its ways in by a role beyond its accounts alone.
@@ -1205,9 +1274,10 @@ begin
       and exists (select from connection_domain d
         where d.domain = (select domain_of(u.email) from "user" u where u.document_id = m."user")
           and d.verified_at is not null and d.connection = asked and (of_domain is null or d.domain = of_domain))
-      and not is_operator(m."user")
     order by m."user");
   perform from "user" u where u.document_id = any(holders) order by u.document_id for no key update;
+  -- Behind the lock: a role beyond accounts is given and taken behind it too.
+  holders := array(select x.holder from unnest(holders) x (holder) where not lock_is_operator(x.holder));
   foreach holder in array holders loop
     perform end_access_of(holder, at, false, null);
   end loop;

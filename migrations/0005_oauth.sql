@@ -402,10 +402,13 @@ declare
   of_user uuid := coalesce(asked, user_of_subject(subject));
   active boolean;
   ended boolean;
+  closed boolean;
   apps_ended timestamptz;
+  address text;
   opened_in uuid;
 begin
-  select u.document_id, u.is_actived and u.deleted_at is null, u.apps_ended_at into of_user, active, apps_ended
+  select u.document_id, u.is_actived and u.deleted_at is null, u.apps_ended_at, u.email
+    into of_user, active, apps_ended, address
     from "user" u where u.document_id = of_user for share;
   -- The client before the grant: a deletion of the client locks them in this order.
   perform pg_advisory_xact_lock_shared(hashtextextended('oauth client ' || of_client, 0));
@@ -414,6 +417,8 @@ begin
   if not is_kept and not ended then
     ended := is_engine_grant_revoked(of_user, of_client);
   end if;
+  -- A managed engine signs in by ways that an account may have closed here; tokens that are kept come from a session here.
+  closed := not is_kept and required_connection_of(of_user, address) is not null;
   if is_kept then
     opened_in := browser_of_token(of_token);
     perform from session s where s.document_id = opened_in for share;
@@ -424,6 +429,7 @@ begin
       when is_kept then provider_token_fault(of_client, of_grant, of_token, at)
       -- The engine writes whole seconds.
       when date_trunc('second', apps_ended) >= date_trunc('second', began_at) then 'access_ended'
+      when closed then 'connection_required'
     end,
     accounts_of(of_user),
     case when is_kept then (select g.scopes from oauth_grant g where g.document_id = uuid_of(of_grant)) end,

@@ -1,6 +1,7 @@
 import { type Sweep, sweepOld, sweepOnce } from '../postgres/sweep.ts'
 import { deleteEndedInvitations } from './account/invitation/invitation.store.ts'
 import { deleteExpiredAddressProofs } from './address-proof/address-proof.store.ts'
+import { deleteOldActivity } from './connection/activity/connection-activity.store.ts'
 import { deleteExpiredDomains } from './connection/domain/connection-domain.store.ts'
 import { deleteExpiredAssertions } from './connection/saml/used-assertion.store.ts'
 import { deleteEndedMails } from './mail/outbox.store.ts'
@@ -34,6 +35,9 @@ const INVITATION_KEPT_MS = 90 * DAY_MS
 /** Retention of expired portal sessions, for their list. */
 const PORTAL_SESSION_KEPT_MS = 30 * DAY_MS
 
+/** Retention of the counts of sign-ins by a connection. */
+const CONNECTION_ACTIVITY_KEPT_MS = 31 * DAY_MS
+
 /** Ended sessions, links, codes, mails and counts. */
 export const identitySweeps: readonly Sweep[] = [
   sweepOld('sessions', SESSION_KEPT_MS, deleteEndedSessions),
@@ -49,6 +53,7 @@ export const identitySweeps: readonly Sweep[] = [
   sweepOld('invitations', INVITATION_KEPT_MS, deleteEndedInvitations),
   sweepOld('portalSessions', PORTAL_SESSION_KEPT_MS, deleteEndedPortalSessions),
   sweepOld('connectionDomains', 0, deleteExpiredDomains),
+  sweepOld('connectionActivity', CONNECTION_ACTIVITY_KEPT_MS, deleteOldActivity),
   sweepOld('samlAssertions', 0, deleteExpiredAssertions),
   sweepOld('factorChallenges', 0, deleteExpiredChallenges),
 ]

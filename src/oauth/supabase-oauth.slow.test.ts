@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { TestApp } from '../../test/harness/app/app.ts'
+import { COMPANY_OIDC } from '../../test/harness/app/connection-app.ts'
 import { buildTestBrowser, localOf, pathOf, type TestBrowser, WEB_APP } from '../../test/harness/app/social-app.ts'
 import { readPayload } from '../../test/harness/app/sso-app.ts'
 import { readForm } from '../../test/harness/browser/oauth-service.ts'
@@ -250,6 +251,38 @@ describe('an app at a managed engine', () => {
     // The engine writes whole seconds.
     app.clock.advance(1_000)
     expect((await obtainToken(signedUp)).status).toBe(200)
+  })
+
+  test('opens nothing for a member whose account signs its members in by a connection alone', async () => {
+    const signedUp = await signUp()
+    const { account } = (
+      await app.callAs(signedUp.browser.cookies.get('signalbox_session') ?? '')('GET', '/api/v3/auth/session')
+    ).body.data
+    const path = `/api/v3/identity/account/${account.document_id}/connection`
+    const body = { kind: 'oidc', name: 'Corp', oidc: COMPANY_OIDC }
+    const { document_id: connection } = (await app.admin('POST', path, body)).body.data
+    const domains = `${path}/${connection}/domain`
+    const claimed = (await app.admin('POST', domains, { domain: 'example.com' })).body.data
+    expect((await app.admin('POST', `${domains}/${claimed.document_id}/approve`)).status).toBe(200)
+    const before = (await obtainToken(signedUp)).body
+    expect((await exchange(before.access_token ?? '')).status).toBe(200)
+    // Judged by the exchange itself, though nothing of before was ended.
+    const set = (isEnforced: boolean) =>
+      app.database.pool.query('update connection set is_enforced = $2 where document_id = $1', [connection, isEnforced])
+    await set(true)
+    expect((await exchange(before.access_token ?? '')).status).toBe(401)
+    const refresh = { grant_type: 'refresh_token', refresh_token: before.refresh_token ?? '' }
+    expect(await askToken(refresh)).toMatchObject({ status: 403, body: { msg: 'connection_required' } })
+    expect(await obtainToken(signedUp)).toMatchObject({ status: 403, body: { msg: 'connection_required' } })
+    await set(false)
+    // By the API it ends what was opened before, too.
+    expect((await app.admin('PATCH', `${path}/${connection}`, { is_enforced: true })).status).toBe(200)
+    app.clock.advance(1_000)
+    expect(await obtainToken(signedUp)).toMatchObject({ status: 403, body: { msg: 'connection_required' } })
+    expect((await app.admin('DELETE', `${path}/${connection}`)).status).toBe(200)
+    expect((await exchange(before.access_token ?? '')).status).toBe(401)
+    const later = (await obtainToken(signedUp)).body
+    expect((await exchange(later.access_token ?? '')).status).toBe(200)
   })
 
   test('cannot exchange the token of a user, and a user is nobody with the token of an app', async () => {

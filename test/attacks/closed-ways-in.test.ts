@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { TestAnswer, TestApp } from '../harness/app/app.ts'
 import { COMPANY_OIDC } from '../harness/app/connection-app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
-import { buildSocialEnvironment, buildSocialUsers, type SocialUsers } from '../harness/app/social-app.ts'
+import { buildSocialEnvironment, buildSocialUsers, MOBILE_APP, type SocialUsers } from '../harness/app/social-app.ts'
 import { buildFactorRequests, type FactorRequests } from '../harness/browser/factor-requests.ts'
 import { codeOf } from '../harness/browser/factor-user.ts'
 import { beginMailLogin, readMails } from '../harness/browser/mailbox.ts'
@@ -190,6 +191,25 @@ const WAYS: Record<string, Way> = {
       }
     },
   },
+  'a one-time code of a social provider': {
+    refusal: seen,
+    prepare: async () => {
+      const { id, email } = await makeMember()
+      return async () => {
+        social.seat('google', { sub: `code ${id}`, email })
+        return redeem(await openCode())
+      }
+    },
+  },
+  'a one-time code of before': {
+    refusal: 'social_login_failed',
+    prepare: async () => {
+      const { id, email } = await makeMember()
+      social.seat('google', { sub: `code ${id}`, email })
+      const code = await openCode()
+      return () => redeem(code)
+    },
+  },
   'a reset of the password on its page': {
     refusal: 'nothing',
     prepare: async () => {
@@ -297,6 +317,17 @@ const WAYS: Record<string, Way> = {
     },
   },
 }
+
+const CODE_VERIFIER = 'v'.repeat(64)
+/** The code with which a social provider leads back to an app. */
+async function openCode(): Promise<string | null> {
+  const challenge = createHash('sha256').update(CODE_VERIFIER).digest('base64url')
+  const query = { redirect_url: MOBILE_APP, code_challenge: challenge, code_challenge_method: 'S256' }
+  const { headers } = await social.signIn(social.browser(), 'google', query)
+  return new URL(String(headers.location)).searchParams.get('code')
+}
+const redeem = async (code: string | null) =>
+  describeAnswer(await app.anonymous('POST', '/api/v3/auth/login/code', { code, code_verifier: CODE_VERIFIER }))
 
 const OPENED = [() => 'session', () => 'nothing'] as const
 

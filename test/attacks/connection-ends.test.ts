@@ -119,6 +119,56 @@ test.each(OF_MEMBER)('%s leaves another member exactly what the table says', asy
   expect((await listLiving()).toSorted()).toEqual([...left].toSorted())
 })
 
+const ROLES = '/api/v3/identity/role'
+let roles = 0
+async function makeRole(): Promise<string> {
+  roles += 1
+  const body = { name: `operators ${roles}`, permissions: ['contract:find-all'] }
+  return (await succeed('POST', ROLES, body)).body.data.document_id
+}
+
+/** Acts on the role beyond its accounts by which a member keeps its ways in. */
+const OF_ROLE: readonly (readonly [string, (role: string) => Promise<unknown>, readonly Column[]])[] = [
+  ['deleting it', (role) => succeed('DELETE', `${ROLES}/${role}`), ['API key']],
+  ['its limit to accounts', (role) => succeed('PATCH', `${ROLES}/${role}`, { is_account_scoped: true }), ['API key']],
+  ['fewer permissions', (role) => succeed('PATCH', `${ROLES}/${role}`, { permissions: [] }), COLUMNS],
+]
+
+test.each(OF_ROLE)(
+  '%s leaves a member whose account closed its ways in exactly what the table says',
+  async (_name, act, left) => {
+    const { user, listLiving } = await openEverything(fixture, other, flows)
+    const role = await makeRole()
+    await give(user.userId, [role])
+    await succeed('POST', `${ACCOUNTS}/${account}/member`, { user: user.userId })
+    await prove(domain)
+    await change({ is_enforced: true })
+    await act(role)
+    expect((await listLiving()).toSorted()).toEqual([...left].toSorted())
+  },
+)
+
+test.each([
+  ['who keeps another role beyond its accounts', { hasOther: true, isMember: true, isEnforced: true }],
+  ['whose account lets its members in', { hasOther: false, isMember: true, isEnforced: false }],
+  ['of another account', { hasOther: false, isMember: false, isEnforced: true }],
+])('deleting a role leaves a user %s everything', async (_name, { hasOther, isMember, isEnforced }) => {
+  const { user, listLiving } = await openEverything(fixture, other, flows)
+  const role = await makeRole()
+  await give(user.userId, hasOther ? [role, await makeRole()] : [role])
+  const joined = isMember ? account : (await succeed('POST', ACCOUNTS, { name: 'Next' })).body.data.document_id
+  await succeed('POST', `${ACCOUNTS}/${joined}/member`, { user: user.userId })
+  await prove(domain)
+  if (isEnforced) await change({ is_enforced: true })
+  await succeed('DELETE', `${ROLES}/${role}`)
+  expect((await listLiving()).toSorted()).toEqual([...COLUMNS].toSorted())
+})
+
+async function give(user: string, more: readonly string[]): Promise<void> {
+  const { roles: held } = (await fixture.app.admin('GET', `/api/v3/identity/user/${user}`)).body.data
+  await succeed('PATCH', `/api/v3/identity/user/${user}`, { roles: [...held, ...more] })
+}
+
 test('the domain of a deleted account can be proven elsewhere', async () => {
   await prove(domain)
   await succeed('DELETE', `${ACCOUNTS}/${account}`)

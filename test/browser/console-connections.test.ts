@@ -229,12 +229,20 @@ test('an administrator of the account has the same screens, and approves no doma
   await button(page, 'Verify now').waitFor()
   expect(await button(page, 'Approve').count()).toBe(0)
   await tab(page, 'Settings').click()
-  await page.getByText('You may not see the roles').waitFor()
+  // Only roles that it may give itself.
+  const role = page.getByLabel('Default role')
+  await role.getByText('account-viewer').waitFor({ state: 'attached' })
+  expect(await role.locator('option').allTextContents()).not.toContain('administrator')
+  await role.selectOption('account-viewer')
   await page.getByLabel('Groups claim').fill('teams')
   await button(page, 'Save').click()
   await page.getByText('Saved').waitFor()
-  expect((await d.call('GET', path)).body.data.oidc.groups_claim).toBe('teams')
+  const viewer = (await d.call('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')).body.data[0].document_id
+  expect((await d.call('GET', path)).body.data).toMatchObject({ oidc: { groups_claim: 'teams' }, default_role: viewer })
   await takePicture(page, 'connection-of-account-admin')
+  // And of its members.
+  await page.goto(`/console/accounts/${account}?tab=members`)
+  await page.getByRole('row', { name: /Otto Owner.*account-admin/ }).waitFor()
   expect(complaints).toEqual([])
 })
 

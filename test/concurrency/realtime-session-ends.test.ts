@@ -73,6 +73,20 @@ describe.each(CARRIERS)('processes joined by %s:', (carrier) => {
       },
     ],
     [
+      'the deletion of the role by which a member kept its ways in',
+      async ({ id }) => {
+        const role = { name: 'operators', permissions: ['contract:find-all'] }
+        const made = (await fixture.call('POST', '/api/v3/identity/role', role)).body.data.document_id
+        const { roles } = (await fixture.call('GET', `/api/v3/identity/user/${id}`)).body.data
+        await fixture.call('PATCH', `/api/v3/identity/user/${id}`, { roles: [...roles, made] })
+        const path = await makeConnection()
+        await fixture.call('PATCH', path, { is_enforced: true })
+        const deleted = await fixture.call('DELETE', `/api/v3/identity/role/${made}`)
+        await fixture.call('DELETE', path)
+        return deleted
+      },
+    ],
+    [
       'the end of the device',
       async ({ jwt }, token) => {
         const { session } = (await callAs(token, 'GET', '/api/v3/auth/session')).body.data

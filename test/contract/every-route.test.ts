@@ -59,6 +59,7 @@ async function walkIdentity() {
   await step('account-limit.find-one', undefined, byAccount)
   await step('account-member.create', { user: user.document_id }, byAccount)
   await step('account-member.find-all', undefined, byAccount)
+  await step('account-member.find-roles', undefined, byAccount)
   const roles = await fixture.app.admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')
   const membership = { user: user.document_id, roles: [roles.body.data[0].document_id] }
   await step('account-member.update', membership, byAccount)
@@ -107,6 +108,7 @@ async function walkConnections(byAccount: { id: string } = { id: '' }) {
   const byConnection = { ...byAccount, connection: made.document_id as string }
   await step('connection.find-all', undefined, byAccount)
   await step('connection.find-one', undefined, byConnection)
+  await step('connection.find-activity', undefined, byConnection)
   await step('connection.update', { name: 'Walked' }, byConnection)
   const claimed = await step('connection-domain.create', { domain: 'walk.example' }, byConnection)
   const byDomain = { ...byConnection, domain: claimed.document_id as string }

@@ -46,6 +46,7 @@ export function buildConnectionRouteRequests(fixture: {
     'connection.find-one': async () => ({ params: await newConnection() }),
     'connection.update': async () => ({ params: await newConnection(), body: { name: 'Renamed' } }),
     'connection.delete': async () => ({ params: await newConnection() }),
+    'connection.find-activity': async () => ({ params: await newConnection() }),
     'connection.read-metadata': readMetadata,
     'login.find-connection': async () => ({ body: { email: 'ada@corp.example' }, call: app().anonymous }),
     'connection-domain.create': async () => ({ params: await newConnection(), body: { domain: 'new.example' } }),

@@ -60,6 +60,12 @@ const KNOWN: Record<string, readonly Known[]> = {
       tables: ['webhook_count', 'webhook_delivery_minute', 'webhook_dispatch_ended'],
     },
   ],
+  'roles are made by operators alone, and each is compared with what the caller holds': [
+    {
+      sql: 'array(select p.pattern from role_permission p where p.role = role.document_id order by p.pattern) as "patterns", not exists',
+      tables: ['role_permission'],
+    },
+  ],
   'an explanation for those who may see the webhooks of all accounts': [
     { sql: 'from event_occurrence o left join event t', tables: ['webhook'] },
   ],

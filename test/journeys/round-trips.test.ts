@@ -235,6 +235,7 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads the webhook', 1, 1],
     ['counts what waits', 1, 1],
   ],
+  'connection.find-activity': [['reads the connection; reads its activity', 2, 2]],
   'login.local': [
     STRICT_LIMIT,
     ['counts the attempt as failed, before its password is looked at: begin, lock, count, commit', 4, 2],

@@ -288,6 +288,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   },
   'account-member.find-all': async () => ({ params: { id: (await newMember()).id } }),
   'account-member.delete': () => newMember().then(({ id, user }) => ({ params: { id }, body: { user } })),
+  'account-member.find-roles': async () => ({ params: { id: (await newMember()).id } }),
   'account-invitation.find-all': async () => ({ params: { id: (await newInvitation()).id } }),
   'account-invitation.delete': async () => ({ params: await newInvitation() }),
   'account-invitation.create': of(newAccount, { body: { email: 'guest@example.com' } }),

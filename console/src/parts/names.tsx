@@ -74,6 +74,23 @@ export function useRoles(): readonly Schemas['Role'][] {
   return data?.data ?? []
 }
 
+/** The roles for members of an account; none for a user who may not see them. */
+export function useAccountRoles(account: string): readonly Schemas['AccountRole'][] {
+  const { may } = useAccess()
+  const { data } = useQuery({
+    queryKey: ['roles', 'of-account', account],
+    queryFn: ({ signal }) =>
+      api.identity.accountMemberFindRoles({
+        path: { id: account },
+        query: { sort: 'name', page_size: IDS_LIMIT },
+        signal,
+      }),
+    enabled: may('account-member:find-roles'),
+    staleTime: NAMES_FRESH_MS,
+  })
+  return data?.data ?? []
+}
+
 /** A user as a link, by its name where that is known. */
 export function UserLink({ id, users }: { id: string | null; users: ReadonlyMap<string, Schemas['User']> }) {
   if (id === null) return <>–</>

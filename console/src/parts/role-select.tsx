@@ -1,19 +1,30 @@
 import { useTranslation } from 'react-i18next'
 import { MultiSelect } from './fields.tsx'
-import { useRoles } from './names.tsx'
+import { useAccountRoles, useRoles } from './names.tsx'
 
-/** Chooses roles: all, or those that hold in single accounts. */
-export function RoleSelect({
-  value,
-  onChange,
-  isOfAccount = false,
-}: {
+interface RoleSelectProps {
   value: readonly string[]
   onChange: (ids: string[]) => void
-  isOfAccount?: boolean
-}) {
+}
+
+/** Chooses roles of a user. */
+export function RoleSelect(props: RoleSelectProps) {
+  return <SelectOf {...props} roles={useRoles()} />
+}
+
+/** Chooses roles of a membership: those that the user may give in the account, and those that are set. */
+export function AccountRoleSelect({ account, ...props }: RoleSelectProps & { account: string }) {
+  const roles = useAccountRoles(account)
+  const offered = roles.filter(({ document_id, is_givable }) => is_givable || props.value.includes(document_id))
+  return <SelectOf {...props} roles={offered} />
+}
+
+function SelectOf({
+  roles,
+  value,
+  onChange,
+}: RoleSelectProps & { roles: readonly { document_id: string; name: string }[] }) {
   const { t } = useTranslation()
-  const roles = useRoles().filter(({ is_account_scoped }) => !isOfAccount || is_account_scoped)
   return (
     <MultiSelect
       field="roles"

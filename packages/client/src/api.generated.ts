@@ -1233,6 +1233,28 @@ export interface paths {
         patch: operations["connectionUpdate"];
         trace?: never;
     };
+    "/api/v3/identity/account/{id}/connection/{connection}/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the sign-ins by a connection and their refusals
+         * @description Of the last 30 days, by day and reason.
+         *
+         *     Needs the permission `connection:find-activity`.
+         */
+        get: operations["connectionFindActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/identity/account/{id}/connection/{connection}/domain": {
         parameters: {
             query?: never;
@@ -1478,6 +1500,28 @@ export interface paths {
          * @description Needs the permission `portal-session:delete`.
          */
         delete: operations["portalSessionDelete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/identity/account/{id}/role": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the roles for members of an account
+         * @description Account-scoped roles that the caller may give in this account (`is_givable`), and others that a member has. The role `member`, which every user has, is left out.
+         *
+         *     Needs the permission `account-member:find-roles`.
+         */
+        get: operations["accountMemberFindRoles"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -4105,6 +4149,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "account-member.find-roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * account-member.find-roles
+         * @description List the roles for members of an account
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onAccountMemberFindRoles"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "account-member.update": {
         parameters: {
             query?: never;
@@ -4495,6 +4561,28 @@ export interface webhooks {
          *     Delivered to webhooks of the owning account and to global ones.
          */
         post: operations["onConnectionDelete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "connection.find-activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * connection.find-activity
+         * @description Read the sign-ins by a connection and their refusals
+         *
+         *     Delivered to webhooks of the owning account and to global ones.
+         */
+        post: operations["onConnectionFindActivity"];
         delete?: never;
         options?: never;
         head?: never;
@@ -8696,6 +8784,34 @@ export interface components {
             message: string;
             pagination: components["schemas"]["Pagination"];
         };
+        AccountRole: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            name: string;
+            description: string | null;
+            permissions: string[];
+            requires_second_factor: boolean;
+            /** @description Whether the caller holds all of its permissions in this account, which giving and taking it need. */
+            is_givable: boolean;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            updated_at: string;
+        };
+        AccountRolePage: {
+            data: components["schemas"]["AccountRole"][];
+            message: string;
+            pagination: components["schemas"]["Pagination"];
+        };
         /**
          * @description `account`: has an owning account, resolved at publish time. `none`: has no owner.
          * @enum {string}
@@ -9156,6 +9272,24 @@ export interface components {
              */
             updated_at: string;
         };
+        ConnectionActivity: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            connection: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC, milliseconds.
+             */
+            last_sign_in_at: string | null;
+            /** @description Days with attempts among the last 30, the latest first. */
+            days: components["schemas"]["ConnectionDay"][];
+        };
+        ConnectionActivityAnswer: {
+            data: components["schemas"]["ConnectionActivity"];
+            message: string;
+        };
         ConnectionAnswer: {
             data: components["schemas"]["Connection"];
             message: string;
@@ -9165,6 +9299,16 @@ export interface components {
             auth: string;
             /** @description JSON text with the `id` of the user. */
             user_data: string;
+        };
+        ConnectionDay: {
+            /**
+             * Format: date-time
+             * @description Its start, in UTC.
+             */
+            day: string;
+            sign_ins: number;
+            /** @description By reason, the most frequent first. */
+            refusals: components["schemas"]["ConnectionRefusals"][];
         };
         ConnectionDomain: {
             /**
@@ -9246,6 +9390,10 @@ export interface components {
             data: components["schemas"]["Connection"][];
             message: string;
             pagination: components["schemas"]["Pagination"];
+        };
+        ConnectionRefusals: {
+            reason: string;
+            count: number;
         };
         Contract: {
             /**
@@ -16657,6 +16805,41 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    connectionFindActivity: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+                /** @description A UUID in lower case. */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectionActivityAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     connectionDomainFindAll: {
         parameters: {
             query?: {
@@ -17452,6 +17635,58 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    accountMemberFindRoles: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Each `<field>|<operator>|<values>`; a row has to match all of them. Values are split at commas; `\,` is a literal comma, `\\` a literal backslash. `between` takes two values and includes both, `like` matches a part of a text in any case and needs three characters, for some fields also a filter that bounds `created_at` from below (a range). `null` takes `true` or `false`. Rows without a value match `ne` and `nin`. Fields and their operators:
+                 *
+                 *     - `document_id` (uuid): eq, ne, in, nin, null
+                 *     - `name` (text): eq, ne, in, nin, lt, lte, gt, gte, between, like, null
+                 *     - `created_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 *     - `updated_at` (timestamp): eq, ne, in, nin, lt, lte, gt, gte, between, null
+                 */
+                filters?: string[];
+                /** @description A field; with `-`, descending. */
+                sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at";
+                page_size?: components["parameters"]["PageSize"];
+                /** @description The `next_cursor` of the page before. Opaque; bound to its sort. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description Whether `pagination.total` is counted too, up to 10,000. */
+                count?: components["parameters"]["Count"];
+            };
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountRolePage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -23398,6 +23633,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onAccountMemberFindRoles: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "account-member.find-roles";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onAccountMemberUpdate: {
         parameters: {
             query?: never;
@@ -24073,6 +24346,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "connection.delete";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onConnectionFindActivity: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "connection.find-activity";
                 };
             };
         };

@@ -11,8 +11,10 @@ import { roleRoutes } from '../../identity/access/role.routes.ts'
 import { accountRoutes } from '../../identity/account/account.routes.ts'
 import { checkAccountExists } from '../../identity/account/account.ts'
 import { accountMemberRoutes } from '../../identity/account/account-member.routes.ts'
+import { accountRoleRoutes } from '../../identity/account/account-role.routes.ts'
 import { invitationRoutes } from '../../identity/account/invitation/invitation.routes.ts'
 import { accountLimitRoutes } from '../../identity/account/limit/account-limit.routes.ts'
+import { connectionActivityRoutes } from '../../identity/connection/activity/connection-activity.routes.ts'
 import { connectionRoutes } from '../../identity/connection/connection.routes.ts'
 import { connectionMetadataRoutes } from '../../identity/connection/connection-metadata.routes.ts'
 import { addressRouteRoutes } from '../../identity/connection/domain/address-route.routes.ts'
@@ -204,8 +206,10 @@ export const FEATURES: readonly Feature[] = [
   feature(accountRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
   feature(accountLimitRoutes, ({ accountDefaults }) => ({ accountDefaults })),
   feature(accountMemberRoutes, ({ ids }) => ({ ids, deactivateWebhooksOf })),
+  feature(accountRoleRoutes, nothing),
   feature(invitationRoutes, linkDeps),
   feature(connectionRoutes, ({ ids, keyring, callbackRules }) => ({ ids, keyring, callbackRules })),
+  feature(connectionActivityRoutes, nothing),
   feature(connectionMetadataRoutes, ({ fetch }) => ({ fetch })),
   feature(addressRouteRoutes, nothing),
   feature(connectionDomainRoutes, ({ ids, random, resolveTxt }) => ({ ids, random, resolveTxt })),

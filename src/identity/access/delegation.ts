@@ -54,6 +54,20 @@ export function holdsGrant(caller: CallerHoldings, grant: Grant): boolean {
   return caller.membershipPatterns.some((item) => item.account === place && isCovered(item.patterns, pattern))
 }
 
+/**
+ * Lists of patterns of which each covers what the caller holds in an account: `holdsGrant` is true for a pattern there that
+ * is covered by some pattern of every list.
+ */
+export function listHoldingsAt(caller: CallerHoldings, account: AccountId): string[][] {
+  const { patterns, accountPatterns, membershipPatterns, accounts, ceiling } = caller
+  const held = [
+    ...patterns,
+    ...(accounts.includes(account) ? accountPatterns : []),
+    ...membershipPatterns.flatMap((item) => (item.account === account ? item.patterns : [])),
+  ]
+  return ceiling === null ? [held] : [held, [...ceiling]]
+}
+
 /** The first of `grants` that `caller` does not hold. */
 export function findMissingGrant(caller: CallerHoldings, grants: readonly Grant[]): Grant | undefined {
   return grants.find((grant) => !holdsGrant(caller, grant))

@@ -6,7 +6,7 @@ import { IdParams } from '../../http/route/schema.ts'
 import { listPermissions, PERMISSION_FIELDS, toPermissionRow } from './permission.store.ts'
 import { CreateRoleBody, PermissionRow, RoleRow, UpdateRoleBody } from './role.schema.ts'
 import { selectRoles, toRoleRow } from './role.store.ts'
-import { changeRole, createRole, deleteRole, loadRole, type RoleDeps } from './role.ts'
+import { changeRole, createRole, deleteRole, loadRole, loadRoleOfHolders, type RoleDeps } from './role.ts'
 
 const ROLE_FIELDS = rowFields({
   name: { type: 'text', sortable: true, like: 'few-rows' },
@@ -98,8 +98,10 @@ export const roleRoutes: Routes<RoleDeps> = [
       problems: ['conflict'],
     },
     {
-      row: { find: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }), neededBy: 'handle' },
-      handle: async (deps, { db, target, body, caller, now }) => {
+      row: { find: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id), neededBy: 'validation' },
+      handle: async (deps, { db, params, body, caller, now }) => {
+        const isLimited = body.is_account_scoped === true
+        const target = await (isLimited ? loadRoleOfHolders(db, params.id) : loadRole(db, params.id, { lock: true }))
         const changed = await changeRole(deps, db, {
           role: target,
           ...(body.name !== undefined && { name: body.name }),
@@ -131,9 +133,9 @@ export const roleRoutes: Routes<RoleDeps> = [
       problems: ['conflict'],
     },
     {
-      row: { find: (_deps: RoleDeps, { db, params }) => loadRole(db, params.id, { lock: true }), neededBy: 'handle' },
-      handle: async (_deps, { db, target, caller }) => {
-        await deleteRole(db, { role: target, caller })
+      row: { find: (_deps: RoleDeps, { db, params }) => loadRoleOfHolders(db, params.id), neededBy: 'handle' },
+      handle: async (_deps, { db, target, caller, now }) => {
+        await deleteRole(db, { role: target, caller, now })
         return { data: toRoleRow(target), message: 'Role deleted.', changed: [{ id: target.id, account: null }] }
       },
     },

@@ -6,7 +6,7 @@ import { writeAtEnd } from '../../postgres/statement/closing.ts'
 import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
+import { aheadStatement, changeStatement, closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { RoleRow } from './role.schema.ts'
 
 export type RoleId = Id<'role'>
@@ -56,6 +56,58 @@ const lockOne = statement<RoleWithPatterns, { id: string }>(`
 export async function lockRole(db: Database, id: string): Promise<RoleWithPatterns | undefined> {
   const [row] = await lockOne(db, { id })
   return row
+}
+
+/** A locked role whose holders may lose, or get, what a role beyond accounts gives. */
+export interface RoleOfHolders extends RoleWithPatterns {
+  /**
+   * The holders to whom an account closes the ways in but for a role beyond accounts, as they were before the lock: these
+   * are locked.
+   */
+  lockedHolders: UserId[]
+  /** The same behind the lock. */
+  closedHolders: UserId[]
+}
+
+/** Each part uses the one before, so that the locks are taken in this order: the users, the role. */
+const lockWithHolders = statement<RoleOfHolders, { id: string }>(`
+  with h as (
+    select lock_closed_holders($id) as ids
+  ), r as (
+    select x.* from role x, (select ids from h) locked where x.document_id = $id for no key update of x
+  )
+  select ${role.members('r')}, patterns_of(r.document_id) as patterns, (select ids from h) as "lockedHolders",
+    closed_holders_of(r.document_id) as "closedHolders"
+  from r`)
+
+/** The role with this id and its holders, locked as by \`lockRole\`. For a change that takes what it gives beyond accounts. */
+export async function lockRoleOfHolders(db: Database, id: string): Promise<RoleOfHolders | undefined> {
+  const [row] = await lockWithHolders(db, { id })
+  return row
+}
+
+const endHolders = aheadStatement<{ holders: readonly UserId[]; role: RoleId; now: Date }>(
+  'select from end_closed_holders($holders, $role, $now)',
+)
+
+/**
+ * Ends what those of the locked \`holders\` opened who keep no other role beyond their accounts than this one, with the next
+ * statement of the transaction.
+ */
+export async function endClosedHolders(
+  db: Database,
+  input: { holders: readonly UserId[]; role: RoleId; now: Date },
+): Promise<void> {
+  await endHolders(db, input)
+}
+
+const selectConnected = statement<{ isConnected: boolean }, { id: RoleId }>(
+  'select has_connected_holder($id) as "isConnected"',
+)
+
+/** Whether a connection knows some user with this role. */
+export async function hasConnectedHolder(db: Database, id: RoleId): Promise<boolean> {
+  return (await selectConnected(db, { id }))[0]?.isConnected === true
 }
 
 /** A role to assign to a user. */

@@ -12,13 +12,18 @@ import {
 import { checkPatternsHaveEffect, checkPatternsKnown } from './pattern.ts'
 import {
   deleteRoleRow,
+  endClosedHolders,
   findRole,
   type GivenRole,
+  hasConnectedHolder,
   insertRole,
   lockGivenRoles,
   lockRole,
+  lockRoleOfHolders,
   type RoleId,
+  type RoleOfHolders,
   type RoleWithPatterns,
+  replacePatterns,
   replaceUserRoles,
   updateRole,
 } from './role.store.ts'
@@ -37,6 +42,18 @@ export interface RoleDeps {
 export async function loadRole(db: Database, id: string, options: { lock?: boolean } = {}): Promise<RoleWithPatterns> {
   const role = await (options.lock ? lockRole(db, id) : findRole(db, id))
   if (!role) throw notFound('role')
+  return role
+}
+
+/**
+ * The role with this id, locked for its deletion or its limit to accounts. Both may close the ways in of its holders, who
+ * are locked first. Throws 404, and 409 when it was given meanwhile to a user of whom this holds.
+ */
+export async function loadRoleOfHolders(db: Database, id: string): Promise<RoleOfHolders> {
+  const role = await lockRoleOfHolders(db, id)
+  if (!role) throw notFound('role')
+  if (role.closedHolders.some((holder) => !role.lockedHolders.includes(holder)))
+    throw new Problem('conflict', 'The holders of the role changed meanwhile. Send the request again.')
   return role
 }
 
@@ -90,14 +107,15 @@ function checkNotSystem(role: RoleWithPatterns): void {
 
 /**
  * Changes a locked role. The caller must hold the role's permissions before and after. Returns undefined for an equal
- * role. For a system role only `requires_second_factor` may change. Throws 409 for other changes of it and for a taken
- * name, 403, 422.
+ * role. For a system role only `requires_second_factor` may change. A role that is limited to accounts ends what the ways
+ * in opened that it kept open: `loadRoleOfHolders` loads it. Throws 409 for other changes of a system role, for a taken
+ * name, and for a role that is to hold beyond accounts while a connection knows a user with it; 403, 422.
  */
 export async function changeRole(
   deps: RoleDeps,
   db: Database,
   input: {
-    role: RoleWithPatterns
+    role: RoleWithPatterns | RoleOfHolders
     name?: string
     description?: string | null
     patterns?: readonly string[]
@@ -117,8 +135,34 @@ export async function changeRole(
   // An operator may demand a second factor of administrators.
   if (Object.keys(change).some((member) => member !== 'requiresSecondFactor')) checkNotSystem(role)
   if (isSameRole(role, changed)) return undefined
+  if (role.isAccountScoped !== changed.isAccountScoped) await changeReach(db, role, { patterns: changed.patterns, now })
   await updateRole(db, role.id, { ...change, now }, toNameConflict)
   return { ...changed, updatedAt: now }
+}
+
+/** Does what follows when a locked role is limited to accounts, or no longer is. */
+async function changeReach(
+  db: Database,
+  role: RoleWithPatterns | RoleOfHolders,
+  { patterns, now }: { patterns: readonly string[]; now: Date },
+): Promise<void> {
+  if (role.isAccountScoped) return checkHasNoConnectedHolder(db, role)
+  if (!('closedHolders' in role)) throw new TypeError('a role that is limited to accounts is loaded with its holders')
+  if (role.closedHolders.length === 0) return
+  // Permissions of roles are locked before sessions.
+  await replacePatterns(db, role.id, patterns)
+  await endClosedHolders(db, { holders: role.closedHolders, role: role.id, now })
+}
+
+/** Whom a connection knows operates nothing beyond its account (docs/contract/connections.md#users-of-one-account). */
+async function checkHasNoConnectedHolder(db: Database, role: RoleWithPatterns): Promise<void> {
+  if (await hasConnectedHolder(db, role.id))
+    throw new Problem(
+      'conflict',
+      'A user with this role signs in by the connection of an account, and holds roles in it alone. Take the role from ' +
+        'such users first, or create another role.',
+      { reason: 'connected' },
+    )
 }
 
 function isSameRole(patterns: RoleWithPatterns, other: RoleWithPatterns): boolean {
@@ -131,11 +175,19 @@ function isSameRole(patterns: RoleWithPatterns, other: RoleWithPatterns): boolea
   )
 }
 
-/** Deletes a locked role, effective with the next request of its users. Throws 403, and 409 for a system role. */
-export async function deleteRole(db: Database, input: { role: RoleWithPatterns; caller: Caller }): Promise<void> {
-  const { role, caller } = input
+/**
+ * Deletes a locked role, effective with the next request of its users, and ends what the ways in opened that it kept open.
+ * Throws 403, and 409 for a system role.
+ */
+export async function deleteRole(
+  db: Database,
+  input: { role: RoleOfHolders; caller: Caller; now: Date },
+): Promise<void> {
+  const { role, caller, now } = input
   checkHoldsGrants(caller, listRoleGrants(role), 'delete this role')
   checkNotSystem(role)
+  const { closedHolders: holders } = role
+  if (holders.length > 0) await endClosedHolders(db, { holders, role: role.id, now })
   await deleteRoleRow(db, role.id)
 }
 

@@ -36,6 +36,8 @@ const VIEWER_PATTERNS = [
   'account:find-one',
   'account-limit:find-one',
   'account-member:find-all',
+  'account-member:find-roles',
+  'connection:find-activity',
   'connection:find-all',
   'connection:find-one',
   'connection-domain:find-all',

@@ -33,6 +33,23 @@ export const AccountMemberRow = named(
   }),
 )
 
+/** A role for members of an account as the API shows it. */
+export const AccountRoleRow = named(
+  'AccountRole',
+  Type.Object({
+    document_id: UuidSchema,
+    name: Type.String(),
+    description: nullable(Type.String()),
+    permissions: Type.Array(Type.String()),
+    requires_second_factor: Type.Boolean(),
+    is_givable: Type.Boolean({
+      description: 'Whether the caller holds all of its permissions in this account, which giving and taking it need.',
+    }),
+    created_at: TimestampSchema,
+    updated_at: TimestampSchema,
+  }),
+)
+
 /** The ids of the roles of a membership. */
 export const MemberRolesSchema = Type.Array(UuidSchema, {
   maxItems: 20,

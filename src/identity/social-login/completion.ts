@@ -2,6 +2,7 @@ import type { UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { countAttempt } from '../connection/activity/connection-activity.store.ts'
 import { enterByConnection } from '../connection/entry/entry.ts'
 import { findSessionRule } from '../connection/entry/session-rule.ts'
 import type { SessionDeps, SessionOrigin } from '../session/session.ts'
@@ -30,9 +31,21 @@ interface Origin {
 
 /**
  * Completes a finished flow in the caller's transaction: finds or creates the user, and opens the session or issues the
- * one-time code. The caller commits a refusal too.
+ * one-time code. Counts the flow of a connection. The caller commits a refusal too.
  */
 export async function completeFlow(
+  deps: CompletionDeps,
+  tx: Database,
+  input: Origin & { finished: FinishedFlow },
+): Promise<Completion> {
+  const completion = await complete(deps, tx, input)
+  const connection = completion.flow?.connection ?? null
+  const reason = completion.kind === 'refused' ? completion.reason : null
+  if (connection !== null) await countAttempt(tx, { connection, reason, now: input.now })
+  return completion
+}
+
+async function complete(
   deps: CompletionDeps,
   tx: Database,
   { finished, origin, trace, now }: Origin & { finished: FinishedFlow },

@@ -70,12 +70,13 @@ export const tokenHookRoutes: Routes<TokenHookDeps> = [
           throw invalidField('user_id', 'subject', 'must be the `sub` of the claims')
         const client = readClient(claims)
         const clientId = client?.id ?? null
-        const { subject, apiScope, isRevoked, appsEndedAt } =
+        const { subject, apiScope, isRevoked, isClosed, appsEndedAt } =
           (await findTokenSubject(db, { engineSubject: body.user_id, clientId })) ?? {}
         const decision = decideTokenClaims({
           ...{ subject, client },
           apiScope: apiScope ?? null,
           isRevoked: isRevoked ?? false,
+          isClosed: isClosed ?? false,
           appsEndedAt: appsEndedAt ?? null,
           beganAtSeconds: readBeginning(claims),
         })

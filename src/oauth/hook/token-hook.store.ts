@@ -9,6 +9,8 @@ export interface FoundSubject {
   apiScope: string | null
   /** Whether it revoked the grant of the app. */
   isRevoked: boolean
+  /** Whether an account signs the user in by its connection alone; false without a client. */
+  isClosed: boolean
   /** Time of the last revocation of its apps' sessions. */
   appsEndedAt: Date | null
 }
@@ -20,7 +22,8 @@ const select = statement<
   select json_build_object('userId', u.document_id, 'isActive', u.is_actived and u.deleted_at is null,
       'accountId', first_account_of(u.document_id)) as subject,
     api_scope_of(u.document_id, $clientId) as "apiScope",
-    is_engine_grant_revoked(u.document_id, $clientId) as "isRevoked", u.apps_ended_at as "appsEndedAt"
+    is_engine_grant_revoked(u.document_id, $clientId) as "isRevoked",
+    $clientId::text is not null and required_connection_of(u.document_id, u.email) is not null as "isClosed", u.apps_ended_at as "appsEndedAt"
   from "user" u where u.document_id = coalesce($userId, user_of_subject($engineSubject))`)
 
 /** A user, by its id or by the subject at a managed engine, as the subject of a token. Undefined for an unknown one. */

@@ -18,16 +18,21 @@ export interface TokenRequest {
   apiScope?: string | null
   /** Whether the user revoked the grant of the app. */
   isRevoked?: boolean
+  /** Whether an account of the user signs it in by its connection alone, which no managed engine knows. */
+  isClosed?: boolean
   /** Time of the last revocation of the sessions of the user's apps. */
   appsEndedAt?: Date | null
   /** Start of the token's session, in seconds since 1970; undefined if the engine does not send it. */
   beganAtSeconds?: number | undefined
 }
 
+/** Reasons for which there is no token. */
+type TokenRefusalReason = 'user_unknown' | 'user_disabled' | 'grant_revoked' | 'connection_required' | 'access_ended'
+
 /** Claims to add to the token, or the reason for which there is none. */
 export type TokenDecision =
   | { kind: 'issue'; claims: Readonly<Record<string, unknown>> }
-  | { kind: 'refuse'; reason: 'user_unknown' | 'user_disabled' | 'grant_revoked' | 'access_ended' }
+  | { kind: 'refuse'; reason: TokenRefusalReason }
 
 /**
  * Decides whether a user gets a token, and with which claims (docs/contract/oauth-exchange.md#access-token-hook), at issue
@@ -39,6 +44,7 @@ export function decideTokenClaims({
   client,
   apiScope = null,
   isRevoked = false,
+  isClosed = false,
   appsEndedAt = null,
   beganAtSeconds,
 }: TokenRequest): TokenDecision {
@@ -48,6 +54,7 @@ export function decideTokenClaims({
   if (isRevoked) return { kind: 'refuse', reason: 'grant_revoked' }
   if (appsEndedAt && beganAtSeconds !== undefined && beganAtSeconds <= Math.floor(appsEndedAt.getTime() / 1000))
     return { kind: 'refuse', reason: 'access_ended' }
+  if (isClosed) return { kind: 'refuse', reason: 'connection_required' }
   const maySeeAccounts = listScopeNames(`${client.scope} ${apiScope ?? ''}`).includes('account:read')
   return {
     kind: 'issue',

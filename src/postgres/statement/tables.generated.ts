@@ -268,6 +268,13 @@ export interface Connection {
   updated_by: string | null;
 }
 
+export interface ConnectionActivity {
+  connection: string;
+  count: number;
+  day: Timestamp;
+  reason: string;
+}
+
 export interface ConnectionDomain {
   account: string;
   checked_at: Timestamp | null;
@@ -1339,6 +1346,7 @@ export interface DB {
   catalogue_sync: CatalogueSync;
   cell: Cell;
   connection: Connection;
+  connection_activity: ConnectionActivity;
   connection_domain: ConnectionDomain;
   connection_group_role: ConnectionGroupRole;
   connection_identity: ConnectionIdentity;

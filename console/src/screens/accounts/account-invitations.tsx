@@ -67,6 +67,7 @@ export function AccountInvitations({ account }: { account: string }) {
       />
       <Dialog title={t('invitations.new')} isOpen={isOpen} onClose={() => setIsOpen(false)}>
         <MemberForm
+          account={account}
           hint={t('invitations.hint')}
           label={t('invitations.send')}
           touches={key}

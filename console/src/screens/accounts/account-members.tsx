@@ -10,8 +10,8 @@ import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { escapeFilter } from '../../parts/filter-text.ts'
 import { ChangeForm } from '../../parts/form.tsx'
 import { List, useRows } from '../../parts/list.tsx'
-import { useRoles } from '../../parts/names.tsx'
-import { RoleSelect } from '../../parts/role-select.tsx'
+import { useAccountRoles } from '../../parts/names.tsx'
+import { AccountRoleSelect } from '../../parts/role-select.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -50,7 +50,7 @@ export function AccountMembers({ account }: { account: string }) {
       )}
       <List
         caption={t('accounts.members')}
-        columns={useColumns((action, member) => setAsked({ action, member }))}
+        columns={useColumns(account, (action, member) => setAsked({ action, member }))}
         rows={rows}
         isFiltered={false}
         empty={<Text>{t('members.empty')}</Text>}
@@ -81,10 +81,10 @@ export function AccountMembers({ account }: { account: string }) {
   )
 }
 
-function useColumns(ask: (action: 'remove' | 'roles', member: Member) => void): Column<Member>[] {
+function useColumns(account: string, ask: (action: 'remove' | 'roles', member: Member) => void): Column<Member>[] {
   const { t } = useTranslation()
   const { may } = useAccess()
-  const roles = new Map(useRoles().map(({ document_id, name }) => [document_id, name]))
+  const roles = new Map(useAccountRoles(account).map(({ document_id, name }) => [document_id, name]))
   return [
     {
       label: t('users.user'),
@@ -136,7 +136,7 @@ function MemberRoles({ account, member, onDone }: { account: string; member: Mem
   })
   return (
     <ChangeForm change={save} label={t('settings.save')}>
-      <RoleSelect value={roles} onChange={setRoles} isOfAccount />
+      <AccountRoleSelect account={account} value={roles} onChange={setRoles} />
     </ChangeForm>
   )
 }
@@ -152,6 +152,7 @@ function AddMember({ account, onDone }: { account: string; onDone: () => void })
   }
   return (
     <MemberForm
+      account={account}
       hint={t('members.add-hint')}
       label={t('members.add')}
       touches={['members', account]}

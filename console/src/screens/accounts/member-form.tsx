@@ -4,9 +4,10 @@ import { useTranslation } from 'react-i18next'
 import { useChange } from '../../frame/use-change.ts'
 import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
-import { RoleSelect } from '../../parts/role-select.tsx'
+import { AccountRoleSelect } from '../../parts/role-select.tsx'
 
 interface MemberFormProps {
+  account: string
   /** Description of the field of the email address. */
   hint: string
   /** Label of the button. */
@@ -18,7 +19,7 @@ interface MemberFormProps {
 }
 
 /** Asks for an email address and roles in an account. */
-export function MemberForm({ hint, label, touches, send, onDone }: MemberFormProps) {
+export function MemberForm({ account, hint, label, touches, send, onDone }: MemberFormProps) {
   const { t } = useTranslation()
   const [email, setEmail] = useState('')
   const [roles, setRoles] = useState<string[]>([])
@@ -35,7 +36,7 @@ export function MemberForm({ hint, label, touches, send, onDone }: MemberFormPro
         value={email}
         onChange={({ currentTarget }) => setEmail(currentTarget.value)}
       />
-      <RoleSelect value={roles} onChange={setRoles} isOfAccount />
+      <AccountRoleSelect account={account} value={roles} onChange={setRoles} />
     </ChangeForm>
   )
 }

@@ -2,7 +2,7 @@ import { Switch } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { NativeSelect, NumberInput, TextInput } from '../../parts/fields.tsx'
 import type { ConnectionFields as Fields, Kind } from './draft.ts'
-import { GroupRoles, useAccountRoles } from './group-roles.tsx'
+import { GroupRoles, useRoleOptions } from './group-roles.tsx'
 import { OidcFields } from './oidc-fields.tsx'
 import { SamlFields } from './saml-fields.tsx'
 
@@ -18,8 +18,8 @@ export interface FieldsProps {
 /** The fields of a connection: its name, its provider, and what its people get. */
 export function ConnectionFields({ kind, ...props }: FieldsProps & { kind: Kind }) {
   const { t } = useTranslation()
-  const { draft, onChange: change } = props
-  const roles = useAccountRoles([draft.defaultRole])
+  const { account, draft, onChange: change } = props
+  const roles = useRoleOptions(account, [draft.defaultRole])
   return (
     <>
       <TextInput
@@ -38,7 +38,7 @@ export function ConnectionFields({ kind, ...props }: FieldsProps & { kind: Kind 
         checked={draft.isJit}
         onChange={({ currentTarget: { checked } }) => change({ isJit: checked })}
       />
-      <GroupRoles rows={draft.groupRoles} onChange={(groupRoles) => change({ groupRoles })} />
+      <GroupRoles account={account} rows={draft.groupRoles} onChange={(groupRoles) => change({ groupRoles })} />
       <NativeSelect
         field="default_role"
         label={t('connections.default-role')}

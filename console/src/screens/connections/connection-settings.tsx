@@ -2,7 +2,7 @@ import { Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { EditForm } from '../../parts/edit-form.tsx'
-import { useRoles } from '../../parts/names.tsx'
+import { useAccountRoles } from '../../parts/names.tsx'
 import { useRowEdit } from '../../parts/row-edit.ts'
 import { ConnectionFields } from './connection-fields.tsx'
 import { type Connection, type ConnectionFields as Fields, fieldsOf, toUpdateBody } from './draft.ts'
@@ -14,9 +14,9 @@ const IDENTITY: readonly (keyof Fields)[] = ['issuer', 'clientId', 'entityId']
 export function ConnectionSettings({ connection }: { connection: Connection }) {
   const { t } = useTranslation()
   const labels = useLabels()
-  const roles = new Map(useRoles().map(({ document_id, name }) => [document_id, name]))
-  const roleName = (id: string) => roles.get(id) ?? id.slice(0, 8)
   const { account, document_id, kind } = connection
+  const roles = new Map(useAccountRoles(account).map((role) => [role.document_id, role.name]))
+  const roleName = (id: string) => roles.get(id) ?? id.slice(0, 8)
   const edit = useRowEdit({
     row: connection,
     queryKey: ['connection', document_id],

@@ -4,6 +4,7 @@ import { Icon } from '../../frame/icons.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Certificates } from './certificates.tsx'
+import { ConnectionActivity } from './connection-activity.tsx'
 import type { Connection } from './draft.ts'
 
 /** A path of the service as an address. The service answers changes of this page at the origin of `BASE_URL` alone. */
@@ -49,6 +50,7 @@ export function ConnectionSetup({ connection }: { connection: Connection }) {
           ]}
         />
       </Stack>
+      <ConnectionActivity connection={connection} />
       {saml && <Certificates certificates={saml.certificates} />}
       <Stack gap="xs" align="flex-start">
         <Title order={2} size="h4">

@@ -1,29 +1,33 @@
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { GroupError } from '../../parts/fields.tsx'
-import { useRoles } from '../../parts/names.tsx'
+import { useAccountRoles } from '../../parts/names.tsx'
 import type { GroupRole } from './draft.ts'
 
 /** Most roles of groups that one connection has. */
 const GROUP_ROLES_LIMIT = 100
 
-/** The roles that hold in single accounts, as options; ids of others that are set keep theirs. */
-export function useAccountRoles(given: readonly string[]): { value: string; label: string }[] {
-  const roles = useRoles().filter(({ is_account_scoped }) => is_account_scoped)
+/** The roles that the user may give in the account, as options; others that are set keep theirs. */
+export function useRoleOptions(account: string, given: readonly string[]): { value: string; label: string }[] {
+  const roles = useAccountRoles(account).filter(
+    ({ document_id, is_givable }) => is_givable || given.includes(document_id),
+  )
   const known = roles.map(({ document_id, name }) => ({ value: document_id, label: name }))
   const others = [...new Set(given)].filter((id) => id !== '' && !known.some(({ value }) => value === id))
   return [...known, ...others.map((id) => ({ value: id, label: id.slice(0, 8) }))]
 }
 
 interface GroupRolesProps {
+  account: string
   rows: readonly GroupRole[]
   onChange: (rows: GroupRole[]) => void
 }
 
 /** Fields for the roles that groups of the provider give. */
-export function GroupRoles({ rows, onChange }: GroupRolesProps) {
+export function GroupRoles({ account, rows, onChange }: GroupRolesProps) {
   const { t } = useTranslation()
-  const roles = useAccountRoles(rows.map(({ role }) => role))
+  const given = rows.map(({ role }) => role)
+  const roles = useRoleOptions(account, given)
   const change = (place: number, members: Partial<GroupRole>) =>
     onChange(rows.map((row, index) => (index === place ? { ...row, ...members } : row)))
   return (

@@ -46,7 +46,7 @@ const selectFacts = statement<
   { isOperator: boolean; isInside: boolean; hasOtherSubject: boolean; isOtherAdmin: boolean },
   { userId: UserId; connection: ConnectionId; account: AccountId; subject: string; role: string }
 >(`
-  select is_operator($userId) as "isOperator",
+  select lock_is_operator($userId) as "isOperator",
     has_proven_domain($connection, (select u.email from "user" u where u.document_id = $userId)) as "isInside",
     exists (select from connection_identity i
       where i.connection = $connection and i."user" = $userId and i.subject <> $subject) as "hasOtherSubject",

@@ -119,7 +119,7 @@ const lockConfirmed = statement<ConfirmedEmailChange, PresentedLink>(`
     case when c.new_token_hash = $tokenHash then c.old_token_hash else c.new_token_hash end is null as "isOtherConfirmed",
     exists (select from "user" o where email_key(o.email) = email_key(c.new_email) and o.deleted_at is null
       and not o.is_email_shadowed and o.document_id <> u.document_id) as "isTaken",
-    required_connection_of(u.document_id, c.new_email) is not null as "isClosedThere"
+    lock_is_closed(u.document_id, c.new_email) as "isClosedThere"
   from u cross join lateral email_change_of(u.document_id, $tokenHash, $now) c
   where email_key(c.old_email) = email_key(u.email) and connected_account_of(u.document_id) is null`)
 
