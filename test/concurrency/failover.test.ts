@@ -83,7 +83,11 @@ async function failUnderLoad(servers: Failover, urls: readonly [string, string],
   for (const ms of took) expect(ms).toBeLessThan(GOES_ON_MS)
   answer.resolve()
   receivers[0]!.behave({ kind: 'status', status: 200 })
-  const wasAccepted = () => receivers.every((receiver) => acknowledged.every((id) => countPosts(receiver).has(id)))
+  const wasAccepted = () =>
+    receivers.every((receiver) => {
+      const posts = countPosts(receiver)
+      return acknowledged.every((id) => posts.has(id))
+    })
   await waitFor('every acknowledged event', wasAccepted, { limitMs: RETRIED_MS })
   expect(performance.now() - promotedAt).toBeLessThan(RETRIED_MS)
 
