@@ -24,10 +24,16 @@ function startWithLog(databaseUrl: string, redirection: string, env: Record<stri
   })
 }
 
+/** A path and a request id that no route serves, and that make a line of the log as long as a client can. */
+const LONG_PATH = `/${'nothing'.repeat(28)}`
+const LONG_ID = 'i'.repeat(128)
+const LINE_BYTES = 500
+
 /** Sends requests that are refused, each of which is a line that is never summed, until more than the buffer is logged. */
 async function fillLog(url: string): Promise<void> {
-  const refuse = async () => (await fetch(`${url}/api/v3/webhook/webhook`)).arrayBuffer()
-  for (let sent = 0; sent * 250 < 1.5 * LOG_BUFFER_BYTES; sent += 50)
+  const headers = { 'x-request-id': LONG_ID }
+  const refuse = async () => (await fetch(`${url}${LONG_PATH}`, { headers })).arrayBuffer()
+  for (let sent = 0; sent * LINE_BYTES < 1.5 * LOG_BUFFER_BYTES; sent += 50)
     await limit(Promise.all(Array.from({ length: 50 }, refuse)), 20_000, 'the answers to 50 requests')
 }
 
