@@ -17,8 +17,8 @@ async function build(base: string, out: string): Promise<void> {
   process.stdout.write(`${pages} pages\n`)
   const astro = join(ROOT, 'node_modules', 'astro', 'bin', 'astro.mjs')
   // The variables of a test runner would make a build for development, without the search.
-  const { PATH, HOME, TMPDIR } = process.env
-  const env = { PATH, HOME, TMPDIR, SITE_BASE: base, SITE_OUT: out }
+  const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, SITE_BASE: base, SITE_OUT: out }
   execFileSync(process.execPath, [astro, 'build'], {
     cwd: import.meta.dirname,
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -202,8 +202,8 @@ const run = (program: string, ...args: string[]) => runNode([join(copy, program)
 /** Runs this Node in the copy. Its environment is ours without what the test runner put there, and `more`. */
 async function runNode(args: string[], more: Record<string, string> = {}) {
   const { NODE_OPTIONS: _, VITEST: __, TEST_DATABASE_URL: ___, ...env } = process.env
-  // No later run finds what one from a folder that is removed writes into the cache.
-  const own = { NO_COLOR: '1', NODE_DISABLE_COMPILE_CACHE: '1' }
+  // A cache of the copy alone, which is removed with it: each program loads the whole service.
+  const own = { NO_COLOR: '1', NODE_COMPILE_CACHE: join(copy, '.compiled') }
   const child = spawn(process.execPath, args, { cwd: copy, env: { ...env, ...own, ...more } })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {

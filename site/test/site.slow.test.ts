@@ -12,6 +12,7 @@ import type { SiteManifest } from '../../src/operations/site/site-build.ts'
 import { type SharedBrowser, shareChromium } from '../../test/browser/chromium.ts'
 import { findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS } from '../../test/browser/page-browser.ts'
 import { createTestApp, type TestApp } from '../../test/harness/app/app.ts'
+import { COMPILE_CACHE } from '../../test/harness/process/process.ts'
 
 const SITE = join(import.meta.dirname, '..')
 
@@ -35,7 +36,8 @@ beforeAll(async () => {
   const { PATH, HOME } = process.env
   const command = [join(SITE, 'build.ts'), '--service', '--out', folder]
   // Not at a standstill: connections of this process would be taken for dead.
-  await promisify(execFile)(process.execPath, command, { cwd: SITE, maxBuffer: 64 * 1024 * 1024, env: { PATH, HOME } })
+  const env = { PATH, HOME, NODE_COMPILE_CACHE: COMPILE_CACHE }
+  await promisify(execFile)(process.execPath, command, { cwd: SITE, maxBuffer: 64 * 1024 * 1024, env })
   manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'))
   elsewhere = createServer(async (request, response) => {
     const path = new URL(request.url ?? '/', 'http://site').pathname.slice(`${SITE_PATH}/`.length)
