@@ -7,7 +7,10 @@ import { watchProcessTree } from '../harness/run/process-tree.ts'
 const WORK = 'for (;;) { const { user, system } = process.cpuUsage(); if (user + system > 500_000) break }'
 
 test('the processor time of a child that has ended, and of its child, is counted once', async () => {
-  if (process.platform !== 'linux') return console.log('the processor time of processes is read on Linux alone')
+  if (process.platform !== 'linux') {
+    process.stdout.write('the processor time of processes is read on Linux alone\n')
+    return
+  }
   const tree = watchProcessTree(process.pid)
   tree.look()
   const before = tree.seconds()
