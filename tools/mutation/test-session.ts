@@ -125,12 +125,7 @@ export async function openTestSession(
   const vitest = await openVitest(root, kept)
   await vitest.standalone()
   const specifications = await vitest.globTestSpecifications([...patterns])
-  const byFile = new Map(
-    specifications.map((specification) => [
-      relative(root, specification.moduleId).replaceAll('\\', '/'),
-      specification,
-    ]),
-  )
+  const byFile = new Map(specifications.map((entry) => [relative(root, entry.moduleId).replaceAll('\\', '/'), entry]))
   const setBail = (failures: number) => {
     vitest.config.bail = failures
     vitest.projects[0]!.config.bail = failures

@@ -20,11 +20,11 @@ import { portal } from './settings.ts'
 
 type Opened = Schemas['OpenedPortalSession']
 
-/** The screens, by their name in the address; of those with two, the second is that of one row. */
-const SCREENS: Readonly<Record<string, { list: ComponentType; one?: ComponentType<{ id: string }> }>> = {
-  webhooks: { list: Webhooks, one: Webhook },
+/** The screens, by their name in the address; `detail` shows one row. */
+const SCREENS: Readonly<Record<string, { list: ComponentType; detail?: ComponentType<{ id: string }> }>> = {
+  webhooks: { list: Webhooks, detail: Webhook },
   new: { list: CreateWebhook },
-  deliveries: { list: Deliveries, one: Delivery },
+  deliveries: { list: Deliveries, detail: Delivery },
   events: { list: Events },
   limits: { list: Limits },
 }
@@ -61,7 +61,7 @@ function toSession({ account, permissions }: Opened): Schemas['Session'] {
 function Screens() {
   const { t } = useTranslation('portal')
   const { screen, id } = useRoute()
-  const { list: Listed, one: One } = SCREENS[screen] ?? { list: Webhooks, one: Webhook }
+  const { list: Listed, detail: Detail } = SCREENS[screen] ?? { list: Webhooks, detail: Webhook }
   const tab = screen === 'new' || screen === '' ? 'webhooks' : screen
   useEffect(() => {
     document.title = `${t('title')} · ${settings.service}`
@@ -76,7 +76,7 @@ function Screens() {
           </a>
         ))}
       </nav>
-      <main>{id !== undefined && One ? <One key={id} id={id} /> : <Listed />}</main>
+      <main>{id !== undefined && Detail ? <Detail key={id} id={id} /> : <Listed />}</main>
     </Stack>
   )
 }

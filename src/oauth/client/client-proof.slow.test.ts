@@ -60,7 +60,7 @@ async function push(id: string, auth: oauth.ClientAuth, parameters: Record<strin
 }
 
 /** Posts a JWT of the client to the token endpoint with a code that there is not: who it is comes first. */
-async function postAssertion(id: string, claims: object, { one = keys, alg = 'ES256' } = {}) {
+async function postAssertion(id: string, claims: object, { keyPair = keys, alg = 'ES256' } = {}) {
   const issued = Math.floor(Date.now() / 1000)
   const payload = {
     iss: id,
@@ -71,7 +71,9 @@ async function postAssertion(id: string, claims: object, { one = keys, alg = 'ES
     exp: issued + 60,
     ...claims,
   }
-  const jwt = await new SignJWT(payload).setProtectedHeader({ alg, kid: one.jwk.kid ?? '' }).sign(one.privateKey)
+  const jwt = await new SignJWT(payload)
+    .setProtectedHeader({ alg, kid: keyPair.jwk.kid ?? '' })
+    .sign(keyPair.privateKey)
   const answer = await fetch(`${fixture.issuer}/token`, {
     method: 'POST',
     body: new URLSearchParams({
@@ -143,7 +145,7 @@ describe('a client with keys of its own', () => {
       { jti: undefined },
     ])
       expect((await postAssertion(id, claims)).error).toBe('invalid_client')
-    expect((await postAssertion(id, {}, { one: await makeKeys() })).error).toBe('invalid_client')
+    expect((await postAssertion(id, {}, { keyPair: await makeKeys() })).error).toBe('invalid_client')
     const jti = crypto.randomUUID()
     expect((await postAssertion(id, { jti })).error).toBe('invalid_grant')
     expect((await postAssertion(id, { jti })).error).toMatch(/invalid_client|invalid_request/)

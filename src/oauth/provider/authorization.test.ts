@@ -32,15 +32,15 @@ const discover = (app: OauthClient = client) =>
 
 /** Begins an authorization with PKCE, walks through it in a browser, and redeems the code. */
 async function signIn(
-  options: { scope?: string; browser?: Visitor; one?: OauthClient; parameters?: Record<string, string> } = {},
+  options: { scope?: string; browser?: Visitor; app?: OauthClient; parameters?: Record<string, string> } = {},
 ) {
-  const { scope = 'openid email offline_access contract:read', browser = openBrowser(), one = client } = options
-  const config = await discover(one)
+  const { scope = 'openid email offline_access contract:read', browser = openBrowser(), app = client } = options
+  const config = await discover(app)
   const pkceCodeVerifier = openid.randomPKCECodeVerifier()
   const expectedState = openid.randomState()
   const expectedNonce = openid.randomNonce()
   const url = openid.buildAuthorizationUrl(config, {
-    redirect_uri: one.redirectUri,
+    redirect_uri: app.redirectUri,
     scope,
     code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
     code_challenge_method: 'S256',

@@ -470,8 +470,7 @@ describe('whoever may not', () => {
 
   test.each(operations)(
     '%s %s: is asked for a token, then for the permission, whatever else is wrong',
-    async (...operation) => {
-      const [method, suffix, permission] = operation
+    async (method, suffix, permission) => {
       const { document_id: id } = await createWebhook()
       const member = await app.signInMember([account])
       const before = await readRow(id)
@@ -488,8 +487,7 @@ describe('whoever may not', () => {
 
   test.each(operations.filter(([, suffix]) => suffix !== ''))(
     '%s %s: a 404 comes before a 422',
-    async (...operation) => {
-      const [method, suffix] = operation
+    async (method, suffix) => {
       const wrong = method === 'GET' ? undefined : { nonsense: true }
       const { document_id: gone } = await createWebhook()
       await app.admin('DELETE', `${PATH}/${gone}`)

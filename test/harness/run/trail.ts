@@ -31,8 +31,8 @@ export interface Trail {
 export async function followCall(app: TestApp, call: () => Promise<TestAnswer>): Promise<Trail> {
   const { pool } = app.database
   await app.app.equalEntries.flush()
-  const before = await listColumn(pool, 'select document_id as one from event_occurrence')
-  const entries = await listColumn(pool, `select document_id::text || ' ' || count as one from audit_entry`)
+  const before = await listColumn(pool, 'select document_id as entry from event_occurrence')
+  const entries = await listColumn(pool, `select document_id::text || ' ' || count as entry from audit_entry`)
   const answer = await call()
   await app.app.equalEntries.flush()
   const events = await pool.query<TrailEvent>(
@@ -50,8 +50,8 @@ export async function followCall(app: TestApp, call: () => Promise<TestAnswer>):
 }
 
 async function listColumn(pool: pg.Pool, query: string): Promise<string[]> {
-  const { rows } = await pool.query<{ one: string }>(query)
-  return rows.map(({ one }) => one)
+  const { rows } = await pool.query<{ entry: string }>(query)
+  return rows.map(({ entry }) => entry)
 }
 
 /** Every row of every table as text, like a dump of the database. */
