@@ -19,7 +19,7 @@ import { listReadsInStates } from '../harness/plan/request-plans.ts'
 const PEOPLE = 2_000
 /** As many as a table of a few rows has. */
 const FEW = 5
-/** Maximum that one call reads: the rows of one user, with their former versions, and the 27 permissions of its role. */
+/** Maximum that one call reads: the rows of one user, with their former versions, and the permissions of its role. */
 const MOST = 48
 /** Tables that what is stored for users does not fill. */
 const SMALL = ['role', 'role_permission', 'event']
@@ -73,6 +73,9 @@ async function addUsers(db: Database, first: number, last: number): Promise<void
         'sessionUid', 'uid ' || n, 'expiresWithSession', true), ${id()}::text, ${id()}, null, ${later} ${of}
       union all select 'Session', ${hash('browser ')}, jsonb_build_object('accountId', ${id()}, 'browserSession', ${id()}),
         null, null, 'uid ' || n, ${later} ${of}`)
+    await run(sql`insert into connection_domain (document_id, connection, account, domain, token, verified_at, verified_by,
+        created_at, updated_at)
+      select ${id()}, ${id()}, ${id()}, 'domain' || n || '.example', 'token', ${AT}, 'dns', ${AT}, ${AT} ${of}`)
     await run(sql`insert into webhook (document_id, url, account, contacts, created_at, updated_at)
       select ${id()}, 'https://hooks.example.com/', ${id()}, array[${id()}], ${AT}, ${AT} ${of}`)
     await run(sql`insert into webhook_mail_notice (webhook, kind, account, dispatch, is_queued, created_at)
@@ -90,7 +93,7 @@ async function addUsers(db: Database, first: number, last: number): Promise<void
 const TABLES = ['user', 'account', 'account_member', 'user_role', 'session', 'api_key', 'identity', 'oauth_client']
 const OTHERS = [
   ...['account_member_role', 'oauth_grant', 'engine_grant', 'oauth_state', 'webhook', 'webhook_event', 'mail_outbox'],
-  ...['webhook_mail_notice', 'webhook_mail_recipient', 'webhook_mail_setting'],
+  ...['webhook_mail_notice', 'webhook_mail_recipient', 'webhook_mail_setting', 'connection_domain'],
 ]
 
 const hashOf = (db: Database, text: string) =>

@@ -30,7 +30,7 @@ const ActivitySchema = named(
 )
 
 /** The days of counted attempts, which are sorted by day. Pure. */
-export function buildDays(attempts: readonly CountedAttempts[]): Static<typeof DaySchema>[] {
+function buildDays(attempts: readonly CountedAttempts[]): Static<typeof DaySchema>[] {
   const days = new Map<number, Static<typeof DaySchema>>()
   for (const { day, reason, count } of attempts) {
     const found = days.get(day.getTime()) ?? { day: day.toISOString(), sign_ins: 0, refusals: [] }
