@@ -32,6 +32,14 @@ create table account_cell (
 );
 create index account_cell_cell_idx on account_cell (cell) where cell is not null;
 
+create function invalidate_account_cell() returns trigger language plpgsql as $$
+begin
+  perform invalidate('a:' || case when tg_op = 'DELETE' then old.account else new.account end);
+  return null;
+end $$;
+create trigger invalidate after insert or update or delete on account_cell
+  for each row execute function invalidate_account_cell();
+
 -- The fence of accounts, in every database: a row is written for an account only while it is open. No row: open in home,
 -- closed in a cell. Read under the shared advisory lock of the account, changed under the exclusive one.
 create table account_fence (
