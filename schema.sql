@@ -31,7 +31,7 @@ create table "account_fence" (
   version bigint not null,
   state text not null,
   constraint account_fence_pkey PRIMARY KEY (account),
-  constraint account_fence_state_check CHECK ((state = ANY (ARRAY['open'::text, 'held'::text, 'gone'::text])))
+  constraint account_fence_state_check CHECK ((state = ANY (ARRAY['open'::text, 'held'::text, 'closed'::text, 'gone'::text])))
 );
 
 create table "account_invitation" (

@@ -32,6 +32,14 @@ create table account_cell (
 );
 create index account_cell_cell_idx on account_cell (cell) where cell is not null;
 
+create function invalidate_account_cell() returns trigger language plpgsql as $$
+begin
+  perform invalidate('a:' || case when tg_op = 'DELETE' then old.account else new.account end);
+  return null;
+end $$;
+create trigger invalidate after insert or update or delete on account_cell
+  for each row execute function invalidate_account_cell();
+
 -- The fence of accounts, in every database: what may be written for an account here. No row: open in home, gone in a
 -- cell. Read under the shared advisory lock of the account, closed under the exclusive one.
 create table account_fence (
@@ -91,7 +99,7 @@ begin
     or (state = 'held' and kind in ('ended', 'taken'))
     or (is_home and kind = 'taken')
     or (is_home and state = 'gone' and kind = 'told')
-    or current_setting('signalbox.moved_account', true) = asked::text;
+    or current_setting('signalbox.moved_account', true) is not distinct from asked::text;
 end $$;
 
 -- Whether it may, until the transaction ends: a move waits for the transactions that passed. Who is refused waits for no

@@ -1436,7 +1436,7 @@ export interface Narrowed {
     updated_by: Id<"user">;
   };
   account_fence: {
-    state: "open" | "held" | "gone";
+    state: "open" | "held" | "closed" | "gone";
   };
   account_invitation: {
     accepted_by: Id<"user">;

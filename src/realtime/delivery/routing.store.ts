@@ -8,14 +8,14 @@ const IS_ROW_ID = `e.resource_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
 /**
  * The events that have an owner (docs/contract/realtime.md#published-events). `contract` is the one that the event is
  * about, if the account of the event owns it: a publisher for one account must not reach the channel of another
- * account's contract.
+ * account's contract. The database of the account publishes them, if it is another one.
  */
 const MATCHED = `
     select e.document_id, e.event, e.account, e.resource, e.action, e.resource_id, e.url, e.created_at as event_created_at,
       (select c.document_id from contract c
         where c.document_id = case when e.resource = 'contract' and ${IS_ROW_ID} then e.resource_id::uuid end
           and c.account = e.account) as contract
-    from routed e where e.account is not null`
+    from routed e where e.account is not null and not is_resting(e.account)`
 
 /**
  * The messages that this worker claims as they are written: up to its free slots, unless earlier ones of their account
