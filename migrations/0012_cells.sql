@@ -15,12 +15,13 @@ create table database_identity (
 create table cell (
   name text primary key check (name ~ '^[a-z][a-z0-9-]{0,30}$'),
   -- Sealed: it has a password.
-  database_url bytea not null,
+  database_url_encrypted text not null,
   -- `joining`: the reference rows are being copied. `draining`: no account moves there any more.
   state text not null check (state in ('joining', 'active', 'draining')),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null
 );
+create index cell_key_idx on cell (split_part(database_url_encrypted, '.', 2)) where database_url_encrypted is not null;
 
 -- The directory, in home: where the webhooks and the ledger of an account are. No row: home, version 0. Each move
 -- raises the version.
@@ -47,7 +48,9 @@ create table account_fence (
   version bigint not null,
   -- `held`: it is about to move, and only what is under way ends. `closed`: it is being copied, and nothing changes.
   -- `gone`: it is in another database.
-  state text not null check (state in ('open', 'held', 'closed', 'gone'))
+  state text not null check (state in ('open', 'held', 'closed', 'gone')),
+  -- Of the process that runs a move of the account: an earlier one is refused.
+  epoch bigint not null default 0
 );
 
 -- Moves that have not ended, in home. Each step is repeatable; a move that stopped goes on or back.
@@ -59,180 +62,131 @@ create table account_move (
   -- The version of the directory after the move.
   version bigint not null,
   step text not null check (step in ('hold', 'drain', 'copy', 'switch', 'release', 'back')),
-  -- What is copied: the table, and its last key.
-  copied jsonb,
+  -- What is copied of the ledger: the last key of each part that is not complete, and the last ordinal before the copy.
+  copied jsonb not null default '{}',
   reason text,
   -- The process that runs the move, until its lease ends by the clock of home.
   runner text,
   lease_until timestamptz(3),
+  -- Raised by each process that takes the move over: the ones before change nothing any more.
+  epoch bigint not null default 0,
+  -- When it goes back if it still waits for what is under way.
+  drain_until timestamptz(3) not null,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   check (source is distinct from target)
 );
 
--- The position of this database in the event log: what it has taken in of the events that other databases recorded.
+-- The position of this database in the event log: what it has taken in of the events that other databases recorded. No
+-- row: it takes in nothing.
 create table log_intake (
   name text primary key check (name = 'events'),
-  incarnation text not null,
-  sequence bigint not null,
+  -- The last message that was dealt with; `incarnation` is null before the first one.
+  incarnation text,
+  sequence bigint not null default 0,
+  -- When the log stored it: from here on the log is read again when it cannot go on from the position.
+  stored_at timestamptz(3),
+  -- Read the log from this instant on, and not from the position: at the beginning, after a fault, and for a move.
+  read_since timestamptz(3),
   -- The process that takes in, until its lease ends by the clock of this database.
   runner text,
   lease_until timestamptz(3),
-  taken_at timestamptz(3) not null
+  taken_at timestamptz(3) not null,
+  -- The last fault that was found in the log, and when.
+  fault text check (fault in ('replaced', 'ahead', 'expired')),
+  fault_at timestamptz(3),
+  -- From here on events may be missing: the log removed them before they were taken in.
+  missing_since timestamptz(3)
 );
 
--- The database that recorded an event that was taken in from the log; null for its own. The outbox has own events only.
+-- The database that recorded an event that was taken in from the log: `home`, or the name of a cell; null for its own. The
+-- outbox has own events only.
 alter table event_occurrence add column origin text;
 
--- The fence -----------------------------------------------------------------------------------------------------------
-
--- What may be written for an account. `begun`: a publication, a change, a replay, a pull. `ended`: what follows from
--- attempts under way. `taken`: an event from the log. `told`: an event of a resource of home, which the log brings to
--- the database of the account. Rows of a move pass in its own transactions.
-create function fence_lets(asked uuid, kind text) returns boolean language plpgsql volatile as $$
-declare
-  is_home boolean := not exists (select from database_identity where cell is not null);
-  state text := coalesce((select f.state from account_fence f where f.account = asked),
-    case when is_home then 'open' else 'gone' end);
+-- The webhooks of a deleted account become inactive where they are, as `deactivateAccountWebhooks` makes them in home.
+create function deactivate_webhooks_of_account() returns trigger language plpgsql as $$
 begin
-  return state = 'open'
-    or (state = 'held' and kind in ('ended', 'taken'))
-    or (is_home and kind = 'taken')
-    or (is_home and state = 'gone' and kind = 'told')
-    or current_setting('signalbox.moved_account', true) is not distinct from asked::text;
-end $$;
-
--- Whether it may, until the transaction ends: a move waits for the transactions that passed. Who is refused waits for no
--- move, since the first look is before the lock. No holder of the exclusive lock waits for anything.
-create function pass_fence(asked uuid, kind text) returns boolean language plpgsql volatile as $$
-begin
-  if not fence_lets(asked, kind) then
-    return false;
-  end if;
-  perform pg_advisory_xact_lock_shared(hashtextextended('signalbox account ' || asked, 0));
-  return fence_lets(asked, kind);
-end $$;
-
--- Refuses a statement. The detail has the accounts, comma-separated: `src/postgres/cell/account-fence.ts` reads it.
-create function refuse_accounts(refused uuid[]) returns void language plpgsql as $$
-begin
-  raise exception using errcode = 'SB001', message = 'rows of an account that is not here, or is moving',
-    detail = array_to_string(refused, ',');
-end $$;
-
--- Events begin what is written for an account: every route that changes something of it records one, in its transaction.
--- Accounts are locked in the order of their ids.
-create function fence_events() returns trigger language plpgsql as $$
-declare
-  written_for record;
-  refused uuid[] := '{}';
-begin
-  for written_for in
-    select w.account, case
-      when w.origin is not null then 'taken'
-      when w.excluded_webhook is not null then 'ended'
-      when split_part(w.event, '.', 1) = any('{webhook,webhook-event,webhook-dispatch,replay-job}'::text[])
-        or (select e.source from event e where e.internal = w.event) is not distinct from 'external' then 'begun'
-      else 'told' end as kind
-    from recorded w where w.account is not null group by 1, 2 order by 1
-  loop
-    if not pass_fence(written_for.account, written_for.kind) then
-      refused := refused || written_for.account;
-    end if;
-  end loop;
-  if refused <> '{}' then
-    perform refuse_accounts(refused);
-  end if;
+  update webhook set is_actived = false, disabled_at = coalesce(disabled_at, new.deleted_at),
+    disabled_reason = 'account-deleted', updated_at = new.deleted_at, updated_by = new.updated_by
+  where account = new.document_id and deleted_at is null;
   return null;
 end $$;
 
--- The webhook of an account, and what belongs to it.
-create function fence_webhook() returns trigger language plpgsql as $$
+-- Makes a database a cell of this name: what fires for the rows that home replicates. Ordinary triggers do not.
+create function become_cell(of_home uuid, of_name text) returns void language plpgsql as $$
 begin
-  if tg_op <> 'INSERT' and not old.is_global and old.account is not null and not pass_fence(old.account, 'ended') then
-    perform refuse_accounts(array[old.account]);
+  insert into database_identity (home, cell) values (of_home, of_name) on conflict (is_only) do nothing;
+  if not exists (select from database_identity where home = of_home and cell = of_name) then
+    raise exception 'this database belongs to another service or cell' using errcode = 'SB002';
   end if;
-  if tg_op <> 'DELETE' and not new.is_global and new.account is not null
-    and (tg_op = 'INSERT' or old.account is distinct from new.account or old.is_global)
-    and not pass_fence(new.account, 'begun') then
-    perform refuse_accounts(array[new.account]);
-  end if;
-  return null;
+  alter table event enable always trigger invalidate;
+  alter table account enable always trigger invalidate;
+  alter table account_limit enable always trigger invalidate;
+  create or replace trigger deactivate_webhooks after update of deleted_at on account
+    for each row when (old.deleted_at is null and new.deleted_at is not null)
+    execute function deactivate_webhooks_of_account();
+  alter table account enable always trigger deactivate_webhooks;
+  -- What follows from that one.
+  alter table webhook enable always trigger invalidate;
+  alter table webhook enable always trigger webhook_count_update;
+  -- Users are in home alone.
+  alter table account drop constraint if exists account_created_by_fkey, drop constraint if exists account_updated_by_fkey;
 end $$;
 
--- Links are written with an event, or without one while events are switched off.
-create function fence_subscription() returns trigger language plpgsql as $$
-declare
-  owner uuid := case when tg_op = 'DELETE' then old.account else new.account end;
+-- Reference rows: what statements of a cell read of home, by logical replication, with the same ids. In home:
+create function publish_reference() returns void language plpgsql as $$
 begin
-  if owner is not null and not pass_fence(owner, 'ended') then
-    perform refuse_accounts(array[owner]);
+  if not exists (select from pg_publication where pubname = 'signalbox_reference') then
+    create publication signalbox_reference for table event, account, account_limit;
   end if;
-  return null;
 end $$;
 
--- A delivery that is pulled or replayed: the owner of its webhook has it.
-create function fence_delivery() returns trigger language plpgsql as $$
-declare
-  owner uuid := (select w.account from webhook w where w.document_id = new.webhook and not w.is_global);
+-- The slot of a cell, in a transaction of its own. From PostgreSQL 17 on a standby that is promoted has it too.
+create function open_reference_slot(slot text) returns void language plpgsql as $$
 begin
-  if owner is not null and not pass_fence(owner, 'begun') then
-    perform refuse_accounts(array[owner]);
-  end if;
-  return null;
-end $$;
-
--- A bulk replay for some accounts: they are in one database.
-create function fence_replay_job() returns trigger language plpgsql as $$
-declare
-  owner uuid;
-begin
-  foreach owner in array array(select a from unnest(new.accounts) a order by a) loop
-    if not pass_fence(owner, case when tg_op = 'INSERT' then 'begun' else 'ended' end) then
-      perform refuse_accounts(array[owner]);
-    end if;
-  end loop;
-  return null;
-end $$;
-
--- Turns the fence on: each trigger waits for the statements that write its table, and all later ones are checked.
-create function open_fence() returns void language plpgsql as $$
-begin
-  if exists (select from pg_trigger where tgrelid = 'event_occurrence'::regclass and tgname = 'fence') then
+  if exists (select from pg_replication_slots where slot_name = slot) then
     return;
   end if;
-  perform set_config('lock_timeout', '5s', true);
-  create trigger fence after insert or update or delete on webhook for each row execute function fence_webhook();
-  create trigger fence after insert or update or delete on webhook_event
-    for each row execute function fence_subscription();
-  create trigger fence_replay after insert on webhook_dispatch_open
-    for each row when (new.attempt_trigger = 'replay') execute function fence_delivery();
-  -- Of a row that waits: the schedule goes on afterwards.
-  create trigger fence_hurry after update of attempt_trigger on webhook_dispatch_open
-    for each row when (new.attempt_trigger = 'replay' and old.attempt_trigger <> 'replay')
-    execute function fence_delivery();
-  create trigger fence_pull after update of leased_until on webhook_dispatch_open
-    for each row when (old.leased_until is null and new.leased_until is not null) execute function fence_delivery();
-  create trigger fence after insert or update on replay_job
-    for each row when (new.accounts is not null) execute function fence_replay_job();
-  create trigger fence after insert on event_occurrence
-    referencing new table as recorded for each statement execute function fence_events();
+  if current_setting('server_version_num')::int >= 170000 then
+    execute format('select pg_create_logical_replication_slot(%L, %L, failover => true)', slot, 'pgoutput');
+  else
+    perform pg_create_logical_replication_slot(slot, 'pgoutput');
+  end if;
 end $$;
 
--- Turns it off, when no account is in a cell.
-create function close_fence() returns void language plpgsql as $$
+create function close_reference_slot(slot text) returns void language plpgsql as $$
 begin
-  perform set_config('lock_timeout', '5s', true);
-  drop trigger if exists fence on event_occurrence;
-  drop trigger if exists fence on replay_job;
-  drop trigger if exists fence_pull on webhook_dispatch_open;
-  drop trigger if exists fence_hurry on webhook_dispatch_open;
-  drop trigger if exists fence_replay on webhook_dispatch_open;
-  drop trigger if exists fence on webhook_event;
-  drop trigger if exists fence on webhook;
+  perform pg_drop_replication_slot(s.slot_name) from pg_replication_slots s where s.slot_name = slot;
 end $$;
 
--- Whether the rows of an account rest: they are being copied, or are what a move has left.
-create function is_resting(asked uuid) returns boolean language sql stable as $$
-  select exists (select from account_fence f where f.account = asked and f.state in ('closed', 'gone'))
+-- In a cell: `source` is the connection string of home.
+create function subscribe_reference(source text, slot text) returns void language plpgsql as $$
+begin
+  if exists (select from pg_subscription s join pg_database d on d.oid = s.subdbid and d.datname = current_database()
+    where s.subname = 'signalbox_reference') then
+    execute format('alter subscription signalbox_reference connection %L', source);
+    alter subscription signalbox_reference enable;
+  else
+    execute format('create subscription signalbox_reference connection %L publication signalbox_reference
+      with (create_slot = false, slot_name = %L)', source, slot);
+  end if;
+end $$;
+
+create function unsubscribe_reference() returns void language plpgsql as $$
+begin
+  if exists (select from pg_subscription s join pg_database d on d.oid = s.subdbid and d.datname = current_database()
+    where s.subname = 'signalbox_reference') then
+    alter subscription signalbox_reference disable;
+    alter subscription signalbox_reference set (slot_name = none);
+    drop subscription signalbox_reference;
+  end if;
+end $$;
+
+-- The position of home's log of changes up to which this cell has the reference rows; null before the first answer. A
+-- keepalive of home comes after all that it sent before, and `latest_end_lsn` moves with it alone.
+create function reference_position() returns pg_lsn language sql stable as $$
+  select greatest(p.latest_end_lsn, pg_replication_origin_progress('pg_' || s.oid, false))
+  from pg_subscription s join pg_database d on d.oid = s.subdbid and d.datname = current_database()
+  left join pg_stat_subscription p on p.subid = s.oid and p.relid is null
+  where s.subname = 'signalbox_reference'
 $$;

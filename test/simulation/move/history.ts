@@ -228,7 +228,7 @@ class Play {
     const { log } = world
     const isBehind = site.intake.incarnation !== log.incarnation || site.intake.sequence < log.messages.length
     // A loss is found without an event that waits, too.
-    const isLost = site.relayed.incarnation !== log.incarnation && [...site.events.values()].some((e) => !e.isTaken)
+    const isLost = site.relayed.incarnation !== log.incarnation
     if (isLost && site.outbox.length === 0) site.outbox.push('')
     const isBusy = isBehind || isLost || site.outbox.length > 0 || site.queue.size > 0
     for (let n = 0; n < 20; n += 1) relay(world, site, true)
