@@ -53,6 +53,9 @@ create table account_fence (
   epoch bigint not null default 0
 );
 
+-- Raised by each process that takes a move over: the ones before change nothing any more.
+create sequence account_move_epoch as bigint cache 1;
+
 -- Moves that have not ended, in home. Each step is repeatable; a move that stopped goes on or back.
 create table account_move (
   account uuid primary key,
@@ -68,7 +71,7 @@ create table account_move (
   -- The process that runs the move, until its lease ends by the clock of home.
   runner text,
   lease_until timestamptz(3),
-  -- Raised by each process that takes the move over: the ones before change nothing any more.
+  -- Of its runner.
   epoch bigint not null default 0,
   -- When it goes back if it still waits for what is under way.
   drain_until timestamptz(3) not null,
