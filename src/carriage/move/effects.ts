@@ -255,8 +255,8 @@ async function clearEvents(running: RunningMove, place: Place): Promise<void> {
   const ordinal = step === 'back' ? Number.MAX_SAFE_INTEGER : (copied.ordinal ?? 0)
   let after: CopiedKey | undefined = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
   while (after) {
-    const given = { account, ordinal, after, limit: running.pageRows }
-    after = await enter(running, place, (tx) => deleteEventPage(tx, given))
+    const given: Parameters<typeof deleteEventPage>[1] = { account, ordinal, after, limit: running.pageRows }
+    after = await enter<CopiedKey | undefined>(running, place, (tx) => deleteEventPage(tx, given))
   }
 }
 

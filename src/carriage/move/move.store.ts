@@ -64,6 +64,24 @@ export async function findMove(db: Database, account: AccountId): Promise<MoveRe
   return (await selectOne(db, { account }))[0]
 }
 
+const selectCell = statement<{ url: string; state: string }, { name: string }>(
+  'select database_url_encrypted as url, state from cell where name = $name',
+)
+
+/** The sealed connection string of a cell, and its state. */
+export async function findMoveCell(db: Database, name: string): Promise<{ url: string; state: string } | undefined> {
+  return (await selectCell(db, { name }))[0]
+}
+
+const selectAccount = statement<{ isKnown: boolean; cell: Place }, { account: AccountId }>(`
+  select exists (select from account where document_id = $account and deleted_at is null) as "isKnown",
+    (select c.cell from account_cell c where c.account = $account) as cell`)
+
+/** Whether an account exists, and where it is. */
+export async function findMoveAccount(db: Database, account: AccountId): Promise<{ isKnown: boolean; cell: Place }> {
+  return (await selectAccount(db, { account }))[0] as { isKnown: boolean; cell: Place }
+}
+
 const selectAll = statement<MoveRecord>(`select ${MOVE} from account_move order by created_at limit 1000`)
 
 /** The moves that have not ended, oldest first. */
@@ -165,6 +183,13 @@ const end = changeStatement<RunnerKey>(
 /** Ends a move. False when another process has it. */
 export async function endMove(db: Database, key: RunnerKey): Promise<boolean> {
   return (await end(db, key)) > 0
+}
+
+const open = statement<object>('select open_fence()')
+
+/** Lets a database check its writes by the fences of accounts, from the first move on. */
+export async function openFence(db: Database): Promise<void> {
+  await open(db)
 }
 
 const claim = statement<{ state: FenceState }, RunnerKey & { version: number }>(`

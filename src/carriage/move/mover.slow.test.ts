@@ -72,7 +72,8 @@ describe('a move of an account', () => {
     const { webhooks, globalWebhook } = await fillAccount(ground.at(null), account, 20)
     await fillAccount(ground.at(null), other, 5)
     const [before, beside] = [await dumpAccount(ground.at(null), account), await dumpAccount(ground.at(null), other)]
-    for (const [table, rows] of Object.entries(before)) expect(rows.length, table).toBeGreaterThan(table === 'event_occurrence' ? 19 : 0)
+    for (const [table, rows] of Object.entries(before))
+      expect(rows.length, table).toBeGreaterThan(table === 'event_occurrence' ? 19 : 0)
     const counts = await countDeliveries(null)
 
     await move(account, 'c1')
@@ -80,7 +81,11 @@ describe('a move of an account', () => {
     expect(await dumpAccount(ground.at(null), other)).toEqual(beside)
     const left = await dumpAccount(ground.at(null), account)
     // The event that the global webhook was given, and what ends by itself within a day.
-    expect(Object.entries(left).filter(([, rows]) => rows.length > 0).map(([table, rows]) => [table, rows.length])).toEqual([
+    expect(
+      Object.entries(left)
+        .filter(([, rows]) => rows.length > 0)
+        .map(([table, rows]) => [table, rows.length]),
+    ).toEqual([
       ['event_occurrence', 1],
       ['idempotency_key', 1],
       ...(left.publish_key?.length ? [['publish_key', left.publish_key.length]] : []),
@@ -96,7 +101,9 @@ describe('a move of an account', () => {
       'refused',
     ])
     expect(await listTurns('c1', webhooks)).toEqual([{ webhook: webhooks[0], is_held: false }])
-    await ground.at('c1').pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
+    await ground
+      .at('c1')
+      .pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
 
     await move(account, 'c2')
     expect(await dumpAccount(ground.at('c2'), account)).toEqual(before)
@@ -106,7 +113,9 @@ describe('a move of an account', () => {
     expect(await countDeliveries(null)).toEqual(counts)
     expect(await listTurns(null, webhooks)).toEqual([{ webhook: webhooks[0], is_held: false }])
     expect(await publish(null, account)).toBe('stored')
-    expect((await ground.at(null).pool.query('select from webhook where document_id = $1', [globalWebhook])).rowCount).toBe(1)
+    expect(
+      (await ground.at(null).pool.query('select from webhook where document_id = $1', [globalWebhook])).rowCount,
+    ).toBe(1)
     expect(await findMove(ground.at(null).db, account)).toBeUndefined()
   })
 
@@ -155,7 +164,6 @@ describe('a move of an account', () => {
     const account = await addAccount(ground)
     await fillAccount(ground.at(null), account, 4)
     await begin(account, 'c1')
-    let stalled: Promise<unknown> | undefined
     const resume = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
     const beforeEffect = async (effect: MoveEffect) => {
@@ -163,7 +171,7 @@ describe('a move of an account', () => {
       reached.resolve()
       await resume.promise
     }
-    stalled = runMove(deps({ runner: 'stalled', beforeEffect }), account)
+    const stalled = runMove(deps({ runner: 'stalled', beforeEffect }), account)
     await reached.promise
     expect(await runMove(deps(), account)).toEqual({ kind: 'taken' })
     await ground.at(null).pool.query(`update account_move set lease_until = now() - interval '1 s'`)
@@ -188,32 +196,49 @@ describe('a move that is interrupted before any of its effects', () => {
     [null, 'c1'],
     ['c1', 'c2'],
     ['c1', null],
-  ] as [Place, Place][])('from %s to %s goes on, or back while it may', async (source, target) => {
-    const account = await addAccount(ground)
-    await fillAccount(ground.at(null), account, 9)
-    const whole = await dumpAccount(ground.at(null), account)
-    if (source !== null) await move(account, source)
-    const effects = await listEffects(account, target)
-    await move(account, source)
-    for (let at = 0; at < effects.length; at += 1) {
-      await begin(account, target)
-      let left = at
-      const beforeEffect = (_effect: MoveEffect, step: MoveStep) => {
-        left -= 1
-        if (left < 0) throw new Error(`killed in ${step}`)
+  ] as [Place, Place][])(
+    'from %s to %s goes on, or back while it may',
+    async (source, target) => {
+      const account = await addAccount(ground)
+      await fillAccount(ground.at(null), account, 9)
+      const whole = await dumpAccount(ground.at(null), account)
+      if (source !== null) await move(account, source)
+      const effects = await listEffects(account, target)
+      await move(account, source)
+      for (let at = 0; at < effects.length; at += 1) {
+        await begin(account, target)
+        let left = at
+        const beforeEffect = (_effect: MoveEffect, step: MoveStep) => {
+          left -= 1
+          if (left < 0) throw new Error(`killed in ${step}`)
+        }
+        await expect(runMove(deps({ beforeEffect }), account)).rejects.toThrow('killed')
+        expect(
+          [await publish(null, account), await publish('c1', account), await publish('c2', account)].filter(
+            (end) => end === 'stored',
+          ).length,
+        ).toBeLessThan(2)
+        await ground
+          .at(null)
+          .pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
+        const mayGoBack = await askBack(ground.at(null).db, account, 'test')
+        const end = await runMove(deps(), account)
+        expect(end, effects[at]).toMatchObject({ kind: mayGoBack ? 'back' : 'moved' })
+        const place = mayGoBack ? source : target
+        for (const site of [null, 'c1', 'c2'])
+          await ground
+            .at(site)
+            .pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
+        expect(await dumpAccount(ground.at(place), account), effects[at]).toEqual(whole)
+        const elsewhere = await dumpAccount(ground.at(mayGoBack ? target : source), account)
+        expect([elsewhere.webhook, elsewhere.webhook_dispatch_open, elsewhere.webhook_dispatch_ended]).toEqual([
+          [],
+          [],
+          [],
+        ])
+        if (!mayGoBack) await move(account, source)
       }
-      await expect(runMove(deps({ beforeEffect }), account)).rejects.toThrow('killed')
-      expect([await publish(null, account), await publish('c1', account), await publish('c2', account)].filter((end) => end === 'stored').length).toBeLessThan(2)
-      await ground.at(null).pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
-      const mayGoBack = await askBack(ground.at(null).db, account, 'test')
-      const end = await runMove(deps(), account)
-      expect(end, effects[at]).toMatchObject({ kind: mayGoBack ? 'back' : 'moved' })
-      const place = mayGoBack ? source : target
-      for (const site of [null, 'c1', 'c2']) await ground.at(site).pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
-      expect(await dumpAccount(ground.at(place), account), effects[at]).toEqual(whole)
-      const elsewhere = await dumpAccount(ground.at(mayGoBack ? target : source), account)
-      expect([elsewhere.webhook, elsewhere.webhook_dispatch_open, elsewhere.webhook_dispatch_ended]).toEqual([[], [], []])
-      if (!mayGoBack) await move(account, source)
-    }
-  }, 300_000)
+    },
+    300_000,
+  )
 })

@@ -1,7 +1,17 @@
 import type { AccountId } from '../../base/id.ts'
-import type { Database } from '../../postgres/statement/database.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { MoveSupersededError, perform, type RunningMove } from './effects.ts'
-import { claimFence, endMove, type MoveRecord, releaseMove, renewMove, takeMove, writeStep } from './move.store.ts'
+import {
+  claimFence,
+  endMove,
+  findMove,
+  type MoveRecord,
+  openFence,
+  releaseMove,
+  renewMove,
+  takeMove,
+  writeStep,
+} from './move.store.ts'
 import { canGoBack, findNextStep, type MoveEffect, type MoveStep, type Place, planStep } from './move-plan.ts'
 
 /** Pause of a step that waits. */
@@ -17,6 +27,8 @@ export interface MoverDeps {
   /** The process. */
   runner: string
   sleep: (ms: number) => Promise<unknown>
+  /** Records the end, in its transaction. */
+  record?: (tx: Database, end: { move: MoveRecord; kind: 'moved' | 'back' }) => Promise<void>
   onProgress?: (progress: MoveProgress) => void
   pageRows?: number
   /** Runs before each effect: for tests, which end the run there. */
@@ -34,7 +46,9 @@ export interface MoveProgress {
 }
 
 /** How a run ended. */
-export type MoveEnd = { kind: 'moved' | 'back'; rows: number; reason: string | null } | { kind: 'taken' | 'none' }
+export type MoveEnd =
+  | { kind: 'moved' | 'back'; rows: number; reason: string | null }
+  | { kind: 'taken' | 'none'; rows?: never; reason?: never }
 
 /** The reason of a move that went back by itself. */
 export const DRAIN_LIMIT = 'drain_limit'
@@ -49,12 +63,12 @@ export async function runMove(deps: MoverDeps, account: AccountId): Promise<Move
   const home = await open(null)
   const taken = await takeMove(home, { account, runner })
   if (!taken) {
-    const rows = await home.selectFrom('account_move').select('account').where('account', '=', account).execute()
-    return { kind: rows.length > 0 ? 'taken' : 'none' }
+    return { kind: (await findMove(home, account)) ? 'taken' : 'none' }
   }
   const places = [...new Set<Place>([null, taken.source, taken.target])]
   try {
     const databases = new Map(await Promise.all(places.map(async (place) => [place, await open(place)] as const)))
+    for (const database of databases.values()) await openFence(database)
     for (const place of places)
       if (!(await claimFence(databases.get(place) as Database, taken))) throw new MoveSupersededError()
     return await runSteps(deps, { taken, databases })
@@ -100,10 +114,22 @@ async function renew(home: Database, move: MoveRecord): Promise<MoveRecord> {
   return renewed
 }
 
-async function goOn(home: Database, move: MoveRecord, to: MoveStep | undefined, reason?: string): Promise<void> {
-  if (!to) throw new Error(`the step ${move.step} has no next one`)
-  if (!(await writeStep(home, { ...move, from: move.step, to, ...(reason !== undefined && { reason }) })))
-    throw new MoveSupersededError()
+async function goOn(
+  home: Database,
+  { account, epoch, step }: MoveRecord,
+  to: MoveStep | undefined,
+  reason?: string,
+): Promise<void> {
+  if (!to) throw new Error(`the step ${step} has no next one`)
+  const change = { account, epoch, from: step, to, ...(reason !== undefined && { reason }) }
+  if (!(await writeStep(home, change))) throw new MoveSupersededError()
+}
+
+async function end({ record }: MoverDeps, { move, at }: RunningMove): Promise<void> {
+  await inTransaction(at(null), async (tx) => {
+    if (!(await endMove(tx, move))) throw new MoveSupersededError()
+    await record?.(tx, { move, kind: move.step === 'back' ? 'back' : 'moved' })
+  })
 }
 
 /** Does the effects of a step. `waits`: one of them has to wait, and the step begins anew. */
@@ -119,7 +145,7 @@ async function runStep(
     report(effect.kind, false)
     await deps.beforeEffect?.(effect, step)
     if (effect.kind === 'end') {
-      if (!(await endMove(running.at(null), running.move))) throw new MoveSupersededError()
+      await end(deps, running)
       return 'ended'
     }
     if (await perform(running, effect)) continue

@@ -175,9 +175,15 @@ export async function dumpAccount(database: TestDatabase, account: AccountId): P
   )
   const webhooks = rows.map(({ id }) => id as string)
   const parts = [
-    ...LEDGER.map(({ table, column, of }) => ({ table, owned: `t.${column} = ${of === 'account' ? '$account' : 'any($webhooks)'}` })),
+    ...LEDGER.map(({ table, column, of }) => ({
+      table,
+      owned: `t.${column} = ${of === 'account' ? '$account' : 'any($webhooks)'}`,
+    })),
     ...STATE,
-    { table: 'webhook_attempt', owned: 't.dispatch in (select d.document_id from webhook_dispatch d where d.webhook = any($webhooks))' },
+    {
+      table: 'webhook_attempt',
+      owned: 't.dispatch in (select d.document_id from webhook_dispatch d where d.webhook = any($webhooks))',
+    },
   ]
   const dump: Record<string, string[]> = {}
   for (const { table, owned } of parts) {

@@ -92,7 +92,7 @@ function buildSite(name: Place): Site {
 
 /** Home with a global webhook, two cells, and accounts of two webhooks each in these places. */
 export function buildWorld(faults: ReadonlySet<PlantedFault>, places: ReadonlyMap<string, Place>): World {
-  const sites = new Map(([null, 'c1', 'c2'] as const).map((name) => [name, buildSite(name)] as const))
+  const sites = new Map(([null, 'c1', 'c2'] as Place[]).map((name) => [name, buildSite(name)] as const))
   const home = sites.get(null)!
   // Home has recorded much before there were cells: its ordinals are ahead of theirs.
   home.sequence = 1_000
