@@ -82,27 +82,31 @@ test('an account moves while it is delivered to: changes are refused meanwhile, 
   await waitFor('a delivery', async () => (await listRows(home))[1]?.status === 'success')
   // A transaction that began before: the move waits for it.
   const early = await home.pool.connect()
+  await early.query('set idle_in_transaction_session_timeout = 0')
   await early.query('begin')
   await early.query('select from account')
 
   const moved = run(fixture.account, 'c1')
-  await waitFor(
-    'a hold',
-    async () => (await home.pool.query(`select from account_fence where state = 'closed'`)).rowCount === 1,
-  )
-  const refused = await change('refused')
-  expect(refused.status).toBe(503)
-  expect(refused.body).toMatchObject({ code: 'account_moving', status: 503 })
-  expect(refused.headers['retry-after']).toBe('5')
-  expect((await service.call('PATCH', `/api/v3/webhook/webhook/${webhook}`, { name: 'Renamed' })).body.code).toBe(
-    'account_moving',
-  )
-  expect((await service.call('POST', `/api/v3/webhook/webhook/${webhook}/test`, {})).body.code).toBe('account_moving')
-  expect((await service.call('GET', `/api/v3/webhook/webhook/${webhook}`)).status).toBe(200)
-  const status = JSON.parse((await run('status')).stdout)
-  expect(status).toMatchObject([{ account: fixture.account, from: 'home', to: 'c1', is_running: true, remedy: null }])
-  await early.query('rollback')
-  early.release()
+  try {
+    await waitFor(
+      'a hold',
+      async () => (await home.pool.query(`select from account_fence where state = 'closed'`)).rowCount === 1,
+    )
+    const refused = await change('refused')
+    expect(refused.status).toBe(503)
+    expect(refused.body).toMatchObject({ code: 'account_moving', status: 503 })
+    expect(refused.headers['retry-after']).toBe('5')
+    expect((await service.call('PATCH', `/api/v3/webhook/webhook/${webhook}`, { name: 'Renamed' })).body.code).toBe(
+      'account_moving',
+    )
+    expect((await service.call('POST', `/api/v3/webhook/webhook/${webhook}/test`, {})).body.code).toBe('account_moving')
+    expect((await service.call('GET', `/api/v3/webhook/webhook/${webhook}`)).status).toBe(200)
+    const status = JSON.parse((await run('status')).stdout)
+    expect(status).toMatchObject([{ account: fixture.account, from: 'home', to: 'c1', is_running: true, remedy: null }])
+  } finally {
+    await early.query('rollback')
+    early.release(true)
+  }
   const { stdout, stderr, code } = await moved
   expect([stderr, code]).toEqual(['', 0])
   expect(stdout).toContain('drain: waits (await-transactions)')

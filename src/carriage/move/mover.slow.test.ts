@@ -10,7 +10,7 @@ import type { AccountId } from '../../base/id.ts'
 import { isAccountRefused } from '../../postgres/cell/account-fence.ts'
 import { askBack, beginMove, findMove } from './move.store.ts'
 import type { MoveEffect, MoveStep, Place } from './move-plan.ts'
-import { type MoverDeps, runMove } from './mover.ts'
+import { type MoveProgress, type MoverDeps, runMove } from './mover.ts'
 
 let ground: MovedGround
 
@@ -158,6 +158,23 @@ describe('a move of an account', () => {
     }
     expect(await runMove(deps({ sleep }), account)).toMatchObject({ kind: 'moved' })
     expect(looks).toBe(3)
+  })
+
+  test('waits for the transactions that began before its fence was closed', async () => {
+    const account = await addAccount(ground)
+    await fillAccount(ground.at(null), account, 4)
+    const early = await ground.at(null).pool.connect()
+    await early.query('begin')
+    await early.query('select from account')
+    await begin(account, 'c1')
+    const waited: string[] = []
+    const onProgress = ({ effect, waits }: MoveProgress) => void (waits && waited.push(effect))
+    const sleep = async () => {
+      if (waited.length === 2) await early.query('rollback')
+    }
+    expect(await runMove(deps({ onProgress, sleep }), account)).toMatchObject({ kind: 'moved' })
+    early.release()
+    expect(waited).toEqual(['await-transactions', 'await-transactions'])
   })
 
   test('is one process’s: another one is told so, and a superseded one changes nothing any more', async () => {
