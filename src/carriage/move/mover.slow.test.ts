@@ -208,6 +208,33 @@ async function listEffects(account: AccountId, target: Place): Promise<string[]>
   return effects
 }
 
+test('a move that is interrupted between any two pages of its copy goes on, and counts no row twice', async () => {
+  const account = await addAccount(ground)
+  await fillAccount(ground.at(null), account, 20)
+  const whole = await dumpAccount(ground.at(null), account)
+  const before = await countDeliveries('c2')
+  await begin(account, 'c2')
+  let kills = 0
+  for (let isOver = false; !isOver; ) {
+    let pages = 0
+    const onProgress = ({ step, rows }: MoveProgress) => {
+      pages += Number(step === 'copy' && rows > 0)
+      if (pages === 3 && kills < 30) throw new Error('killed')
+    }
+    isOver = await runMove(deps({ onProgress }), account).then(
+      () => true,
+      () => {
+        kills += 1
+        return false
+      },
+    )
+  }
+  expect(kills).toBe(30)
+  expect(await dumpAccount(ground.at('c2'), account)).toEqual(whole)
+  await move(account, 'c1')
+  expect(await countDeliveries('c2')).toEqual(before)
+})
+
 describe('a move that is interrupted before any of its effects', () => {
   test.each([
     [null, 'c1'],
