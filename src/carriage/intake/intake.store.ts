@@ -54,6 +54,16 @@ const OF_GLOBAL_WEBHOOKS = `exists (
     select from webhook_event s where s.event = t.document_id and s.account is null and s.deleted_at is null limit 1
   ) s where t.internal = x.event offset 0)`
 
+/** The result of a taking. */
+export interface TakenIn {
+  /** False when another process has the right, or has moved the position: nothing was written. */
+  isLeased: boolean
+  /** Number of new events. */
+  taken: number
+  /** The instant that somebody asked to read again from meanwhile. */
+  readSince: Date | null
+}
+
 type TakeParams = Lease & {
   incarnation: string
   sequence: number
@@ -69,14 +79,14 @@ type TakeParams = Lease & {
  * which webhooks are older than it.
  */
 const buildTake = (wanted: string) =>
-  statement<{ isLeased: boolean; taken: number }, TakeParams>(`
+  statement<TakenIn, TakeParams>(`
   with leased as (
     update log_intake set ${LEASE}, incarnation = $incarnation, sequence = $sequence::float8::bigint,
       stored_at = coalesce($storedAt, stored_at), taken_at = clock_timestamp(),
       read_since = case when read_since is not distinct from $seenSince::timestamptz then null else read_since end
     where name = 'events' and ${MAY_LEASE} and incarnation is not distinct from $seenIncarnation
       and sequence = $seenSequence::float8::bigint
-    returning name
+    returning read_since
   ), recorded as (
     insert into event_occurrence (${listNames(EVENT_COLUMNS)}, origin, ordinal)
     select ${listNames(EVENT_COLUMNS)}, origin, null::bigint
@@ -86,7 +96,8 @@ const buildTake = (wanted: string) =>
   ), queued as (
     insert into event_queue select document_id from recorded
   )
-  select exists (select from leased) as "isLeased", (select count(*)::int from recorded) as taken`)
+  select exists (select from leased) as "isLeased", (select count(*)::int from recorded) as taken,
+    (select read_since from leased) as "readSince"`)
 
 const takeInCell = buildTake(OF_ACCOUNTS)
 const takeInHome = buildTake(OF_GLOBAL_WEBHOOKS)
@@ -104,9 +115,9 @@ export interface Taking extends Lease {
 
 /**
  * Writes the events that concern this database and are new, queues them for the router, and moves the position, in one
- * statement. `isLeased` is false when another process has the right, or has moved the position.
+ * statement.
  */
-export async function takeIn(db: Database, taking: Taking): Promise<{ isLeased: boolean; taken: number }> {
+export async function takeIn(db: Database, taking: Taking): Promise<TakenIn> {
   const { isHome, events, to, storedAt, seen, runner, leaseMs } = taking
   const params = {
     ...transpose(
@@ -118,7 +129,7 @@ export async function takeIn(db: Database, taking: Taking): Promise<{ isLeased: 
     origins: events.map(({ carried }) => carried.origin),
   }
   const [row] = await (isHome ? takeInHome : takeInCell)(db, params as unknown as TakeParams)
-  return row as { isLeased: boolean; taken: number }
+  return row as TakenIn
 }
 
 const fail = changeStatement<{ runner: string; fault: IntakeFault; since: Date; now: Date }>(`
