@@ -115,6 +115,13 @@ begin
   return null;
 end $$;
 
+-- A replicated row takes the place of one that is there: after a slot of home was lost, all rows are copied again.
+create function replace_reference_row() returns trigger language plpgsql as $$
+begin
+  execute format('delete from %I where %I = ($1).%I', tg_table_name, tg_argv[0], tg_argv[0]) using new;
+  return new;
+end $$;
+
 -- Makes a database a cell of this name: what fires for the rows that home replicates. Ordinary triggers do not.
 create function become_cell(of_home uuid, of_name text) returns void language plpgsql as $$
 begin
@@ -129,7 +136,17 @@ begin
     for each row when (old.deleted_at is null and new.deleted_at is not null)
     execute function deactivate_webhooks_of_account();
   alter table account enable always trigger deactivate_webhooks;
-  -- What follows from that one.
+  create or replace trigger replace_row before insert on event
+    for each row execute function replace_reference_row('document_id');
+  create or replace trigger replace_row before insert on account
+    for each row execute function replace_reference_row('document_id');
+  create or replace trigger replace_row before insert on account_limit
+    for each row execute function replace_reference_row('account');
+  -- They fire for replicated rows alone.
+  alter table event enable replica trigger replace_row;
+  alter table account enable replica trigger replace_row;
+  alter table account_limit enable replica trigger replace_row;
+  -- What follows from `deactivate_webhooks`.
   alter table webhook enable always trigger invalidate;
   alter table webhook enable always trigger webhook_count_update;
   -- Users are in home alone.
@@ -147,9 +164,10 @@ end $$;
 -- The slot of a cell, in a transaction of its own. From PostgreSQL 17 on a standby that is promoted has it too.
 create function open_reference_slot(slot text) returns void language plpgsql as $$
 begin
-  if exists (select from pg_replication_slots where slot_name = slot) then
+  if exists (select from pg_replication_slots where slot_name = slot and wal_status is distinct from 'lost') then
     return;
   end if;
+  perform pg_drop_replication_slot(s.slot_name) from pg_replication_slots s where s.slot_name = slot;
   if current_setting('server_version_num')::int >= 170000 then
     execute format('select pg_create_logical_replication_slot(%L, %L, failover => true)', slot, 'pgoutput');
   else
@@ -170,6 +188,8 @@ begin
     execute format('alter subscription signalbox_reference connection %L', source);
     alter subscription signalbox_reference enable;
   else
+    -- Limits that home removed meanwhile would stay.
+    delete from account_limit;
     execute format('create subscription signalbox_reference connection %L publication signalbox_reference
       with (create_slot = false, slot_name = %L)', source, slot);
   end if;

@@ -49,6 +49,8 @@ export interface RelayDeps extends RelayCounts {
   open: () => Promise<EventLog>
   /** The body of a message. */
   buildBody: (event: LoggedEvent) => string
+  /** Seals what databases of this service tell each other. */
+  seal?: (text: string) => string
   /** How long the log keeps a message. */
   maxAgeMs: number
   /** Monotonic milliseconds. */
@@ -189,7 +191,7 @@ async function append(
   log: EventLog,
   { events, after }: { events: readonly WaitingEvent[]; after: LogPosition },
 ): Promise<LogPosition> {
-  const messages = events.map((event) => buildEventMessage(event, deps.buildBody))
+  const messages = events.map((event) => buildEventMessage(event, deps.buildBody, deps.seal))
   const end = await log.append(messages, after)
   deps.onAppended(events.length)
   return end
