@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildKeyring } from '../../src/base/keyring.ts'
 import { systemRandom } from '../../src/base/random.ts'
@@ -81,7 +82,8 @@ test('an account moves while it is delivered to: changes are refused meanwhile, 
   expect((await change('arrives')).status).toBe(201)
   await waitFor('a delivery', async () => (await listRows(home))[1]?.status === 'success')
   // A transaction that began before: the move waits for it.
-  const early = await home.pool.connect()
+  const early = new pg.Client({ connectionString: home.connectionString })
+  await early.connect()
   await early.query('set idle_in_transaction_session_timeout = 0')
   await early.query('begin')
   await early.query('select from account')
@@ -101,11 +103,9 @@ test('an account moves while it is delivered to: changes are refused meanwhile, 
     )
     expect((await service.call('POST', `/api/v3/webhook/webhook/${webhook}/test`, {})).body.code).toBe('account_moving')
     expect((await service.call('GET', `/api/v3/webhook/webhook/${webhook}`)).status).toBe(200)
-    const status = JSON.parse((await run('status')).stdout)
-    expect(status).toMatchObject([{ account: fixture.account, from: 'home', to: 'c1', is_running: true, remedy: null }])
   } finally {
     await early.query('rollback')
-    early.release(true)
+    await early.end()
   }
   const { stdout, stderr, code } = await moved
   expect([stderr, code]).toEqual(['', 0])
@@ -160,6 +160,19 @@ test('an interrupted move goes back, and a wrong command says what is wrong', as
   expect((await run('everything', 'c1')).stderr).toContain('It must be the document_id of an account, or status.')
   expect((await run(fixture.account, 'c1', '--drain', '0')).stderr).toContain('from 1 to 86400')
 
+  await home.pool.query(
+    `insert into account_move (account, target, version, step, drain_until, created_at, updated_at)
+     values ($1, 'c1', 9, 'hold', now() + interval '1 h', now(), now())`,
+    [fixture.account],
+  )
+  const [status] = JSON.parse((await run('status')).stdout)
+  expect(status).toMatchObject({ account: fixture.account, from: 'home', to: 'c1', step: 'hold', is_running: false })
+  expect(status.remedy).toContain(`signalbox account move ${fixture.account}`)
+  expect((await run(fixture.account, 'c2')).stderr).toContain('The account is moving to c1')
+  expect((await run(fixture.account, 'c1', '--back')).stderr).toContain('Give a place, or --back.')
+  expect((await run(fixture.account, '--back')).stdout).toContain('The account stays where it was.')
+  expect(JSON.parse((await run('status')).stdout)).toEqual([])
+
   await home.pool.query(`update webhook_dispatch_open set lease_owner = 'nobody', next_attempt_at = null`)
   await home.pool.query(
     `insert into webhook_dispatch_open (document_id, webhook, event_id, event, account, status, attempts, last_attempt_at,
@@ -175,5 +188,5 @@ test('an interrupted move goes back, and a wrong command says what is wrong', as
   const { rows } = await home.pool.query(
     `select detail->>'reason' as reason from audit_log where action = 'account-move.back'`,
   )
-  expect(rows).toEqual([{ reason: 'drain_limit' }])
+  expect(rows).toEqual([{ reason: 'asked' }, { reason: 'drain_limit' }])
 })
