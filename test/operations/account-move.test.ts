@@ -142,9 +142,9 @@ test('an account moves while it is delivered to: changes are refused meanwhile, 
   expect((await listRows(cell))[0].attempts).toBe(2)
   expect(receiver.requests.map(({ path }) => path)).toEqual(['/own', '/own', '/own'])
   expect(receiver.requests[2]?.headers['webhook-id']).toBe(receiver.requests[0]?.headers['webhook-id'])
-  await there.stop()
-
+  // A process of the cell adds the results up.
   expect((await run(fixture.account, 'home')).code).toBe(0)
+  await there.stop()
   expect(await listRows(home)).toHaveLength(2)
   expect((await change('at home again')).status).toBe(201)
   await waitFor('a delivery from home', () => receiver.requests.length === 4)
