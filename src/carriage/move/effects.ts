@@ -31,12 +31,14 @@ import {
   wakeQueues,
 } from './drain.store.ts'
 import {
+  askBack,
   type CopiedKey,
   type CopyProgress,
   enterMove,
   lockPassed,
   type MoveRecord,
   nameMovedAccount,
+  readFenceVersion,
   renewMove,
   writeCopied,
   writeDirectory,
@@ -90,7 +92,17 @@ export async function perform(running: RunningMove, effect: MoveEffect): Promise
     case 'copy':
       await copy(running, at(effect.from), at(effect.to))
       return true
+    case 'verify':
+      return isCopied(running, effect.at)
+    case 'keep-closed':
+      if ((await enter(running, effect.at, async (_tx, state) => state)) === 'closed') return true
+      await askBack(at(null), account, SOURCE_REOPENED)
+      return false
     case 'open':
+      if (move.step === 'switch' && !(await isCopied(running, effect.at))) {
+        await copy(running, at(move.source), at(effect.at))
+        return false
+      }
       await enter(running, effect.at, (tx) => wakeQueues(tx, account))
       return setFence(running, effect.at, 'open')
     case 'direct':
@@ -104,6 +116,19 @@ export async function perform(running: RunningMove, effect: MoveEffect): Promise
     case 'end':
       return true
   }
+}
+
+/** The reason of a move that went back, since its source had lost that it was closed. */
+export const SOURCE_REOPENED = 'source_reopened'
+
+/** Whether the target has the last write of the copy. Otherwise the copy begins anew: rows that are there stay. */
+async function isCopied({ move, at }: RunningMove, place: Place): Promise<boolean> {
+  if ((await readFenceVersion(at(place), move.account)) >= move.version) return true
+  const { ordinal } = move.copied
+  const copied = ordinal === undefined ? {} : { ordinal }
+  if (!(await writeCopied(at(null), move, copied))) throw new MoveSupersededError()
+  move.copied = copied
+  return false
 }
 
 /** Runs `work` in a transaction of the move: its rows pass the fence, and a superseded runner is refused. */
@@ -140,17 +165,17 @@ function setFence(running: RunningMove, place: Place, state: FenceState): Promis
   const { account, version } = running.move
   return enterAlone(running, place, async (tx, present) => {
     // Closed for good: a hold that is done again must not let results in.
-    if (present !== state) await writeFence(tx, { account, version, state })
+    if (present !== state) await writeFence(tx, { account, version: state === 'open' ? version : 0, state })
     return true
   })
 }
 
 /** Judges once more behind the lock: who passed the fence has committed. */
 function close(running: RunningMove, place: Place): Promise<boolean> {
-  const { account, version } = running.move
+  const { account } = running.move
   return enterAlone(running, place, async (tx) => {
     if ((await hasUnrouted(tx, account)) || (await hasAttempts(tx, account))) return false
-    await writeFence(tx, { account, version, state: 'closed' })
+    await writeFence(tx, { account, version: 0, state: 'closed' })
     return true
   })
 }
@@ -220,7 +245,8 @@ async function copyState(running: RunningMove, from: Database, to: Database): Pr
   await inTransaction(from, async (source) => {
     await readOneSnapshot(source)
     await inTransaction(to, async (target) => {
-      if (!(await enterMove(target, move))) throw new MoveSupersededError()
+      const state = await enterMove(target, move)
+      if (!state) throw new MoveSupersededError()
       await nameMovedAccount(source, move.account)
       for await (const { table, rows, count } of readState(source)) {
         await insertRows(target, table, rows)
@@ -229,6 +255,8 @@ async function copyState(running: RunningMove, from: Database, to: Database): Pr
       }
       // What waits stays at rest until the account is open here.
       await restQueues(target, move.account)
+      // The last write of the copy.
+      await writeFence(target, { account: move.account, state, version: move.version })
     })
   })
 }

@@ -41,7 +41,11 @@ export type MoveEffect =
   /** Transactions that began before the fence was closed: they may have read what it was. */
   | { kind: 'await-transactions'; at: Place }
   | { kind: 'copy'; from: Place; to: Place }
-  /** Lets the copied rows be claimed, with the fence open. */
+  /** The target still has what was copied last; else a failover lost it, and it is copied again. */
+  | { kind: 'verify'; at: Place }
+  /** The fence is closed as the drain left it; else a failover opened it, and the move goes back. */
+  | { kind: 'keep-closed'; at: Place }
+  /** Lets the copied rows be claimed, with the fence open. In `switch` only what is verified is opened. */
   | { kind: 'open'; at: Place }
   /** The directory says where the account is. */
   | { kind: 'direct'; to: Place }
@@ -72,8 +76,8 @@ export function canGoBack(step: MoveStep): boolean {
 }
 
 /**
- * The effects of a step, in their order. Pure. The first of each are the fences of the step, so that a database that
- * lost the last of its writes in a failover is closed again by whoever goes on.
+ * The effects of a step, in their order. Pure. The first of each are the fences of the step: a database may have lost the
+ * last of its writes in a failover.
  */
 export function planStep(move: AccountMove): MoveEffect[] {
   const { source, target, step } = move
@@ -86,7 +90,13 @@ export function planStep(move: AccountMove): MoveEffect[] {
     case 'drain':
       return [{ kind: 'fence', at: source, state: 'held' }, ...untold, ...planDrain(move)]
     case 'copy':
-      return [{ kind: 'fence', at: source, state: 'closed' }, ...untold, { kind: 'copy', from: source, to: target }]
+      return [
+        { kind: 'keep-closed', at: source },
+        ...untold,
+        { kind: 'copy', from: source, to: target },
+        { kind: 'verify', at: target },
+        { kind: 'keep-closed', at: source },
+      ]
     case 'switch':
       // The source stays closed until the target has the account, so that no two of them are open.
       return [

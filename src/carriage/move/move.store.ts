@@ -192,17 +192,17 @@ export async function openFence(db: Database): Promise<void> {
   await open(db)
 }
 
-const claim = statement<{ state: FenceState }, RunnerKey & { version: number }>(`
+const claim = statement<{ state: FenceState }, RunnerKey>(`
   insert into account_fence as f (account, version, state, epoch)
-  select $account::uuid, $version::float8::bigint,
+  select $account::uuid, 0,
     case when exists (select from database_identity where cell is not null) then 'gone' else 'open' end,
     $epoch::float8::bigint
   on conflict (account) do update set epoch = excluded.epoch where f.epoch <= excluded.epoch
   returning f.state`)
 
 /** Tells a database of a runner: earlier ones change nothing there any more. False when a later one was there. */
-export async function claimFence(db: Database, given: RunnerKey & { version: number }): Promise<boolean> {
-  return (await claim(db, given)).length > 0
+export async function claimFence(db: Database, { account, epoch }: RunnerKey): Promise<boolean> {
+  return (await claim(db, { account, epoch })).length > 0
 }
 
 const lockFence = statement<{ state: FenceState }, RunnerKey>(
@@ -226,6 +226,15 @@ export async function enterMove(tx: Database, { account, epoch }: RunnerKey): Pr
   const [fence] = await lockFence(tx, { account, epoch })
   if (fence) await passAs(tx, { account })
   return fence?.state
+}
+
+const selectVersion = statement<{ version: number }, { account: AccountId }>(
+  'select version::float8 as version from account_fence where account = $account',
+)
+
+/** The version of a fence: the last write of a copy sets that of its move. */
+export async function readFenceVersion(db: Database, account: AccountId): Promise<number> {
+  return (await selectVersion(db, { account }))[0]?.version ?? 0
 }
 
 const lockAccount = statement<object, { account: AccountId; limit: string }>(`

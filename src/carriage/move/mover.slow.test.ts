@@ -208,6 +208,50 @@ async function listEffects(account: AccountId, target: Place): Promise<string[]>
   return effects
 }
 
+describe('a failover that loses the last writes', () => {
+  test.each(['verify', 'open'])(
+    'of the target, before %s, is noticed, and the account is copied again',
+    async (kind) => {
+      const account = await addAccount(ground)
+      const { webhooks } = await fillAccount(ground.at(null), account, 9)
+      const whole = await dumpAccount(ground.at(null), account)
+      await begin(account, 'c1')
+      let isLost = false
+      const beforeEffect = async (effect: MoveEffect) => {
+        if (effect.kind !== kind || isLost) return
+        isLost = true
+        const client = await ground.at('c1').pool.connect()
+        await client.query('begin')
+        await client.query(`select set_config('signalbox.moved_account', $1, true)`, [account])
+        await client.query('delete from webhook_dispatch_ended where webhook = any($1)', [webhooks])
+        await client.query('delete from webhook where document_id = any($1)', [webhooks])
+        await client.query('update account_fence set version = 0 where account = $1', [account])
+        await client.query('commit')
+        client.release()
+      }
+      expect(await runMove(deps({ beforeEffect }), account)).toMatchObject({ kind: 'moved' })
+      expect(isLost).toBe(true)
+      expect(await dumpAccount(ground.at('c1'), account)).toEqual(whole)
+    },
+  )
+
+  test('of the source, which is open again during the copy, ends the move, and keeps what it took', async () => {
+    const account = await addAccount(ground)
+    await fillAccount(ground.at(null), account, 9)
+    await begin(account, 'c1')
+    const beforeEffect = async (effect: MoveEffect) => {
+      if (effect.kind !== 'verify') return
+      await ground.at(null).pool.query(`update account_fence set state = 'open' where account = $1`, [account])
+      expect(await publish(null, account)).toBe('stored')
+    }
+    const end = { kind: 'back', reason: 'source_reopened' }
+    expect(await runMove(deps({ beforeEffect }), account)).toMatchObject(end)
+    expect((await dumpAccount(ground.at(null), account)).event_occurrence).toHaveLength(10)
+    expect((await dumpAccount(ground.at('c1'), account)).webhook).toEqual([])
+    expect(await publish(null, account)).toBe('stored')
+  })
+})
+
 test('a move that is interrupted between any two pages of its copy goes on, and counts no row twice', async () => {
   const account = await addAccount(ground)
   await fillAccount(ground.at(null), account, 20)

@@ -1,6 +1,6 @@
 import type { Place } from '../../../src/carriage/move/move-plan.ts'
 import type { Dice } from '../seed.ts'
-import { advance, countOpen, goBack, type MoveRow, type Runner, takeOver } from './mover.ts'
+import { advance, countOpen, goBack, loseCopy, type MoveRow, type Runner, takeOver } from './mover.ts'
 import {
   accountOf,
   type Begun,
@@ -73,6 +73,7 @@ class Play {
     else if (roll < 65) this.takeOver()
     else if (roll < 66) this.goBack()
     else if (roll < 67 && dice.chance(0.05)) this.loseLog()
+    else if (roll < 69 && this.rows.size > 0) loseCopy(dice.pick([...this.rows.values()]), world)
     else this.run()
     this.watch()
   }

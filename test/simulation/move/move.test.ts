@@ -23,6 +23,7 @@ const FAULTS: Readonly<Record<PlantedFault, true>> = {
   'ordinals not raised': true,
   'stalled runner goes on': true,
   'outbox not awaited': true,
+  'copy not verified': true,
 }
 
 const play = (seed: number, faults: readonly PlantedFault[]): Told => playHistory(buildDice(seed), faults, STEPS)

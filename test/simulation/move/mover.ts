@@ -131,11 +131,20 @@ function perform(effect: MoveEffect, move: AccountMove, world: World): boolean {
     }
     case 'await-transactions':
       return isFree(siteOf(world, effect.at))
+    case 'verify':
+      return faults.has('copy not verified') || siteOf(world, effect.at).copied.has(account)
+    case 'keep-closed':
+      return siteOf(world, effect.at).fence.get(account) === 'closed'
     case 'copy':
       copy(siteOf(world, effect.from), siteOf(world, effect.to), account, faults)
       return true
     case 'open': {
       const site = siteOf(world, effect.at)
+      const isVerified = faults.has('copy not verified') || site.copied.has(account)
+      if (move.step === 'switch' && !isVerified) {
+        copy(siteOf(world, move.source), site, account, faults)
+        return false
+      }
       site.resting.delete(account)
       site.fence.set(account, 'open')
       return true
@@ -166,6 +175,7 @@ function copy(from: Site, to: Site, account: string, faults: ReadonlySet<Planted
   for (const [event, stored] of from.events)
     if (stored.account === account && !to.events.has(event)) to.events.set(event, { ...stored })
   to.resting.add(account)
+  to.copied.add(account)
   if (!faults.has('ordinals not raised')) to.sequence = Math.max(to.sequence, from.sequence)
 }
 
@@ -179,6 +189,14 @@ function clear(site: Site, account: string): void {
   for (const [event, stored] of site.events)
     if (stored.account === account && !kept.has(event) && !site.queue.has(event)) site.events.delete(event)
   site.resting.delete(account)
+  site.copied.delete(account)
+}
+
+/** A failover of the target, before it is open, loses what was copied. */
+export function loseCopy({ move }: MoveRow, world: World): void {
+  const site = siteOf(world, move.target)
+  const isOpen = site.fence.get(move.account) === 'open'
+  if ((move.step === 'copy' || move.step === 'switch') && !isOpen) clear(site, move.account)
 }
 
 /** How many databases may begin something for an account. */

@@ -16,6 +16,7 @@ export type PlantedFault =
   | 'ordinals not raised'
   | 'stalled runner goes on'
   | 'outbox not awaited'
+  | 'copy not verified'
 
 export const GLOBAL = 'global'
 
@@ -51,6 +52,8 @@ export interface Site {
   webhooks: Map<string, { account: string; ordinal: number; isLinked: boolean }>
   rows: Map<string, Row>
   resting: Set<string>
+  /** Accounts whose copy this database has to its last write. */
+  copied: Set<string>
   outbox: string[]
   /** What the log confirmed last of this database. */
   relayed: { incarnation: number; sequence: number }
@@ -85,7 +88,7 @@ export const accountOf = (webhook: string) => webhook.slice(0, 1)
 function buildSite(name: Place): Site {
   return {
     ...{ name, fence: new Map(), epoch: new Map(), sequence: 0, events: new Map(), queue: new Set() },
-    ...{ webhooks: new Map(), rows: new Map(), resting: new Set(), outbox: [], begun: new Set() },
+    ...{ webhooks: new Map(), rows: new Map(), resting: new Set(), copied: new Set(), outbox: [], begun: new Set() },
     ...{ relayed: { incarnation: 1, sequence: 0 }, intake: { incarnation: 1, sequence: 0 } },
   }
 }
