@@ -66,13 +66,17 @@ export async function measureMove(rows: number): Promise<void> {
     const lines = [...steps].filter(([name]) => name !== '').map(([name, ms]) => [name, (ms / 1_000).toFixed(1)])
     const perRow = (ms: number, count: number) => ((ms * 1_000) / count).toFixed(1)
     console.log(formatTable(['step', 's'], lines))
-    console.log(`Copy: ${perRow(steps.get('copy') ?? 0, rows)} µs a row; an insert from a table beside: ${perRow(baseMs, rows / 2)}.`)
+    console.log(
+      `Copy: ${perRow(steps.get('copy') ?? 0, rows)} µs a row; an insert from a table beside: ${perRow(baseMs, rows / 2)}.`,
+    )
     console.log(`Memory: ${((most - before) / 1_048_576).toFixed(0)} MB more than before.`)
   })
 }
 
 async function fill({ pool }: DatabasePool, events: number): Promise<void> {
-  await pool.query(`insert into cell (name, database_url_encrypted, state, created_at, updated_at) values ('c1', '-', 'active', now(), now())`)
+  await pool.query(
+    `insert into cell (name, database_url_encrypted, state, created_at, updated_at) values ('c1', '-', 'active', now(), now())`,
+  )
   await pool.query(
     `insert into webhook (document_id, url, account, created_at, updated_at) values ($1, 'https://example.com/', $2, now(), now())`,
     [WEBHOOK, ACCOUNT],

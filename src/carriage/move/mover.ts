@@ -102,8 +102,8 @@ async function runSteps(
     const outcome = await runStep(deps, running, report)
     const { step, reason } = running.move
     if (outcome === 'ended') return { kind: step === 'back' ? 'back' : 'moved', rows, reason }
-    if (outcome === 'done') await goOn(home, running.move, findNextStep(step))
-    else if (outcome === 'back') await goOn(home, running.move, 'back', reason ?? DRAIN_LIMIT)
+    if (outcome === 'done') await goOn(home, running.move, { to: findNextStep(step) })
+    else if (outcome === 'back') await goOn(home, running.move, { to: 'back', reason: reason ?? DRAIN_LIMIT })
     else await deps.sleep(PAUSE_MS)
   }
 }
@@ -117,8 +117,7 @@ async function renew(home: Database, move: MoveRecord): Promise<MoveRecord> {
 async function goOn(
   home: Database,
   { account, epoch, step }: MoveRecord,
-  to: MoveStep | undefined,
-  reason?: string,
+  { to, reason }: { to: MoveStep | undefined; reason?: string },
 ): Promise<void> {
   if (!to) throw new Error(`the step ${step} has no next one`)
   const change = { account, epoch, from: step, to, ...(reason !== undefined && { reason }) }

@@ -3,8 +3,8 @@ import { buildDice, chooseSeed } from '../seed.ts'
 import { playHistory, type Told } from './history.ts'
 import type { PlantedFault } from './world.ts'
 
-/** MOVE_HISTORIES=20000 plays more. */
-const HISTORIES = Number(process.env.MOVE_HISTORIES ?? 300)
+/** SIMULATION_HISTORIES asks for more. */
+const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 300)
 const STEPS = 400
 
 /** Every planted fault, and the histories within which it has to be found. */
