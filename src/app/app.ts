@@ -132,7 +132,19 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await server.ready()
   return {
     ...workers,
-    ...{ server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter, equalEntries, realtimeServer, cells },
+    ...{
+      server,
+      ids,
+      catalogue,
+      keyring,
+      callbackRules,
+      workerId,
+      baseUrl,
+      limiter,
+      equalEntries,
+      realtimeServer,
+      cells,
+    },
     ...buildLifecycle(options, {
       ...{ server, workers, cells: watch, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing },
       checkEngine: api?.checkEngine,

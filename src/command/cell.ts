@@ -141,6 +141,8 @@ function readUrlFile(path: string): string {
   try {
     return postgresUrl(text)
   } catch {
-    throw new FatalError(`The file ${path} does not have a connection string like postgres://user:password@host:5432/name.`)
+    throw new FatalError(
+      `The file ${path} does not have a connection string like postgres://user:password@host:5432/name.`,
+    )
   }
 }

@@ -54,4 +54,3 @@ function partsOf(parts: WorkerParts, opened: OpenedCell): Omit<WorkerParts, 'tim
     connectionString: opened.connectionString,
   }
 }
-

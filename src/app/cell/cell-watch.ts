@@ -62,7 +62,10 @@ export function buildCellWatch(deps: CellWatchDeps): CellWatch {
   function tell(cell: string, err: unknown): void {
     if (away.has(cell)) return
     away.add(cell)
-    logger.error({ err, cell }, 'cell cannot be used, its accounts are not served: see docs/operations/cells.md, a cell that is away')
+    logger.error(
+      { err, cell },
+      'cell cannot be used, its accounts are not served: see docs/operations/cells.md, a cell that is away',
+    )
   }
 
   async function open(record: CellRecord, home: string): Promise<void> {

@@ -69,9 +69,7 @@ export function buildCellWorkers(
   })
   const relay = buildAppRelay(parts, metrics)
   const onQueued = () => void [notifier, relay].map((item) => item?.notify())
-  const intake = isDispatcher
-    ? buildAppIntake(parts, { eventLog, home, self: cell, counts, onQueued })
-    : undefined
+  const intake = isDispatcher ? buildAppIntake(parts, { eventLog, home, self: cell, counts, onQueued }) : undefined
   const replayWorker = buildReplayWorker({ db, clock, logger, workerId, isTrusted, onReplays: () => notifier.notify() })
   const counters = [buildOutcomeCounter({ db, clock, logger }), buildActivityCounter({ db, clock, logger })]
   const housekeeping = [buildAppMaintenance(parts, metrics), leaseEnder, ...counters]
@@ -98,7 +96,9 @@ export function buildCellWorkers(
       if (isWorker && !dispatchers.some((item) => item.mayLeak()))
         await lease
           .end()
-          .catch((err) => logger.warn({ err }, 'lease of a cell not ended: see docs/operations/cells.md, a cell that is away'))
+          .catch((err) =>
+            logger.warn({ err }, 'lease of a cell not ended: see docs/operations/cells.md, a cell that is away'),
+          )
     },
   }
 }

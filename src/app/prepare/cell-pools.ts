@@ -26,7 +26,11 @@ export function openCellPools(
 ): OpenedCell {
   let isClosing = false
   const onError = (error: Error) => {
-    if (!isClosing) logger.error({ err: error, cell: name }, 'connection to a cell lost: see docs/operations/cells.md, a cell that is away')
+    if (!isClosing)
+      logger.error(
+        { err: error, cell: name },
+        'connection to a cell lost: see docs/operations/cells.md, a cell that is away',
+      )
   }
   const settings = config.enableApiEventQueue ? '' : EVENT_QUEUE_OFF
   const shared = { connectionString, onError, siblings: new Set<never>() }

@@ -31,7 +31,10 @@ export function buildReencryption(keyring: Keyring, db: Database): Record<Secret
 
 /** The same as steps of the maintenance. */
 export function buildReencryptionSweeps(keyring: Keyring, db: Database): readonly Sweep[] {
-  const { webhook, provisioning_target, connection, totp_factor, oauth_signing_key, cell } = buildReencryption(keyring, db)
+  const { webhook, provisioning_target, connection, totp_factor, oauth_signing_key, cell } = buildReencryption(
+    keyring,
+    db,
+  )
   return [
     sweepOnce('reencryptedFactors', totp_factor),
     sweepOnce('reencrypted', async () => {

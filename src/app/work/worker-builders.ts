@@ -23,7 +23,11 @@ export function buildKeptLease(parts: WorkerParts, hasLock: () => boolean): Kept
 }
 
 /** Starts what publishes the realtime messages of a database. */
-export function startRealtime(realtime: RealtimeParts, dispatcher: Dispatcher | undefined, running: Promise<void>[]): void {
+export function startRealtime(
+  realtime: RealtimeParts,
+  dispatcher: Dispatcher | undefined,
+  running: Promise<void>[],
+): void {
   realtime.announce()
   if (dispatcher) running.push(dispatcher.run())
   if (realtime.watch) running.push(realtime.watch.run())

@@ -58,7 +58,8 @@ export async function readCellStatus(
     ...cells.map(({ status }) => status),
   ]
   const remedies = databases.flatMap((status, index) => findRemedies(status, cells[index - 1]))
-  if (!hasLog && records.length > 0) remedies.push('EVENT_LOG_URL is not set here: set it in every process, or cells get nothing.')
+  if (!hasLog && records.length > 0)
+    remedies.push('EVENT_LOG_URL is not set here: set it in every process, or cells get nothing.')
   return { databases, remedies }
 }
 

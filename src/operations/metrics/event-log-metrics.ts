@@ -39,7 +39,10 @@ export function buildIntakeMetrics(metrics: Instruments): IntakeCounts {
     'event_log_taken_total',
     'Events of other databases that this process took in from the event log.',
   )
-  const failures = metrics.counter('event_log_intake_failures_total', 'Attempts of this process to take in that failed.')
+  const failures = metrics.counter(
+    'event_log_intake_failures_total',
+    'Attempts of this process to take in that failed.',
+  )
   const faults = metrics.counter(
     'event_log_intake_faults_total',
     'Positions that this process could not read on from; it read the event log again from a time.',
