@@ -124,13 +124,20 @@ end $$;
 
 -- Makes a database a cell of this name: what fires for the rows that home replicates. Ordinary triggers do not.
 create function become_cell(of_home uuid, of_name text) returns void language plpgsql as $$
+declare
+  fired regprocedure;
 begin
   insert into database_identity (home, cell) values (of_home, of_name) on conflict (is_only) do nothing;
   if not exists (select from database_identity where home = of_home and cell = of_name) then
     raise exception 'this database belongs to another service or cell' using errcode = 'SB002';
   end if;
-  alter table event enable always trigger invalidate;
-  alter table account enable always trigger invalidate;
+  -- Replication fires triggers of rows alone.
+  create or replace trigger invalidate_row after insert or update or delete on event
+    for each row execute function invalidate_read_subscriptions();
+  create or replace trigger invalidate_row after update of deleted_at or delete on account
+    for each row execute function invalidate_all();
+  alter table event enable replica trigger invalidate_row;
+  alter table account enable replica trigger invalidate_row;
   alter table account_limit enable always trigger invalidate;
   create or replace trigger deactivate_webhooks after update of deleted_at on account
     for each row when (old.deleted_at is null and new.deleted_at is not null)
@@ -142,6 +149,11 @@ begin
     for each row execute function replace_reference_row('document_id');
   create or replace trigger replace_row before insert on account_limit
     for each row execute function replace_reference_row('account');
+  -- A worker of replication finds names of `pg_catalog` alone.
+  foreach fired in array array['replace_reference_row()', 'deactivate_webhooks_of_account()', 'invalidate_all()',
+    'invalidate_read_subscriptions()', 'invalidate_account_limit()', 'count_webhook_change()']::regprocedure[] loop
+    execute format('alter function %s set search_path = %I, pg_temp', fired, current_schema());
+  end loop;
   -- They fire for replicated rows alone.
   alter table event enable replica trigger replace_row;
   alter table account enable replica trigger replace_row;

@@ -79,12 +79,16 @@ describe('a cell', () => {
     const heard: string[] = []
     client.on('notification', ({ payload }) => heard.push(payload ?? ''))
     await client.query('listen signalbox_change')
-    await homeDb.pool.query(`update account set deleted_at = now(), updated_at = now() where document_id = $1`, [ACCOUNT])
+    await homeDb.pool.query(`update account set deleted_at = now(), updated_at = now() where document_id = $1`, [
+      ACCOUNT,
+    ])
     await waitFor('the change in the cell', async () => {
       const { rows } = await cell.pool.query('select is_actived, disabled_reason from webhook')
       return rows[0]?.is_actived === false && rows[0]?.disabled_reason === 'account-deleted'
     })
-    const { rows } = await cell.pool.query('select sum(active)::int as active, sum(inactive)::int as inactive from webhook_count')
+    const { rows } = await cell.pool.query(
+      'select sum(active)::int as active, sum(inactive)::int as inactive from webhook_count',
+    )
     expect(rows).toEqual([{ active: 0, inactive: 1 }])
     await waitFor('the invalidation', async () => heard.includes('*'))
     client.release()
@@ -110,13 +114,17 @@ describe('a cell', () => {
     const foreign = await cells.create('foreign_tables')
     await cells.open(foreign).pool.query('create table invoice (id int)')
     expect(await codeOf(cells.add({ name: 'two', url: foreign }))).toBe('cell_not_empty')
-    await cells.open(cells.cell).pool.query(
-      `insert into account (document_id, name, created_at, updated_at) values ($1, 'Other', now(), now())`,
-      [ACCOUNT],
-    )
+    await cells
+      .open(cells.cell)
+      .pool.query(
+        `insert into account (document_id, name, created_at, updated_at) values ($1, 'Other', now(), now())`,
+        [ACCOUNT],
+      )
     expect(await codeOf(cells.add({ name: 'two', url: cells.cell }))).toBe('cell_not_empty')
     expect(await codeOf(cells.add({ url: await cells.create('other_one') }))).toBe('name_taken')
-    expect(await codeOf(cells.add({ name: 'two', url: 'postgres://nobody:secret@127.0.0.1:1/none' }))).toBe('cell_unreachable')
+    expect(await codeOf(cells.add({ name: 'two', url: 'postgres://nobody:secret@127.0.0.1:1/none' }))).toBe(
+      'cell_unreachable',
+    )
     expect(await codeOf(cells.add({ name: 'Two; drop', url: foreign }))).toBe('unknown_cell')
     expect((await listCells(homeDb.db)).map(({ name }) => name)).toEqual(['one'])
   })
@@ -162,9 +170,13 @@ describe('a cell', () => {
     const { rows } = await cell.pool.query('select document_id, description from event')
     expect(rows).toEqual([{ document_id: TYPE, description: 'meanwhile' }])
     // A slot that home lost, as a promoted standby does.
-    await homeDb.pool.query(`select pg_terminate_backend(active_pid) from pg_replication_slots where slot_name = 'signalbox_lost'`)
+    await homeDb.pool.query(
+      `select pg_terminate_backend(active_pid) from pg_replication_slots where slot_name = 'signalbox_lost'`,
+    )
     await waitFor('the end of the slot', async () => {
-      await homeDb.pool.query(`select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = 'signalbox_lost' and not active`)
+      await homeDb.pool.query(
+        `select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = 'signalbox_lost' and not active`,
+      )
       return (await readSourceFacts(homeDb.db, 'lost')).isLost
     })
     await homeDb.pool.query(`update event set description = 'unseen', updated_at = now()`)

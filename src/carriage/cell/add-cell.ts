@@ -39,7 +39,15 @@ const COPY_LOOK_MS = 200
 const NAME = /^[a-z][a-z0-9-]{0,30}$/
 
 /** Steps after which a process may end; a repeated command goes on (crash tests). */
-export type AddStep = 'identified' | 'written' | 'migrated' | 'became' | 'logged' | 'published' | 'subscribed' | 'copied'
+export type AddStep =
+  | 'identified'
+  | 'written'
+  | 'migrated'
+  | 'became'
+  | 'logged'
+  | 'published'
+  | 'subscribed'
+  | 'copied'
 
 export interface AddCellDeps {
   home: Database
@@ -76,7 +84,10 @@ export async function addCell(deps: AddCellDeps, input: AddCellInput): Promise<v
   const { home, now, onStep = () => {} } = deps
   const { name, url } = input
   if (!NAME.test(name))
-    throw new CellError('unknown_cell', 'A cell is named by a letter, then letters, digits and hyphens: at most 31, small.')
+    throw new CellError(
+      'unknown_cell',
+      'A cell is named by a letter, then letters, digits and hyphens: at most 31, small.',
+    )
   const identity = await identifyHome(deps)
   onStep('identified')
   const cell = deps.open(url)
@@ -117,7 +128,10 @@ export async function addCell(deps: AddCellDeps, input: AddCellInput): Promise<v
 async function identifyHome({ home, newId }: AddCellDeps): Promise<DatabaseIdentity> {
   const facts = await readHomeFacts(home)
   if (!facts.hasLog)
-    throw new CellError('log_off', 'The event log is off, and cells get the events of home by it. Start a process with EVENT_LOG_URL first.')
+    throw new CellError(
+      'log_off',
+      'The event log is off, and cells get the events of home by it. Start a process with EVENT_LOG_URL first.',
+    )
   if (facts.walLevel !== 'logical')
     throw new CellError(
       'home_wal_level',
@@ -172,7 +186,10 @@ async function checkName({ home }: AddCellDeps, { name }: AddCellInput, candidat
 async function openSource({ home }: AddCellDeps, name: string): Promise<void> {
   await openReferenceSource(home, name).catch((error: Error & { code?: string }) => {
     if (error.code !== OUT_OF_SLOTS) throw error
-    throw new CellError('home_slots', 'The server of home has no replication slot left. Raise max_replication_slots there.')
+    throw new CellError(
+      'home_slots',
+      'The server of home has no replication slot left. Raise max_replication_slots there.',
+    )
   })
 }
 
@@ -196,7 +213,10 @@ async function awaitCopy({ monotonicMs, rest }: AddCellDeps, db: Database): Prom
     const { isSubscribed, copying } = await readReferenceFacts(db)
     if (isSubscribed && copying === 0) return
     if (monotonicMs() - startedMs >= COPY_LIMIT_MS)
-      throw new CellError('reference_slow', 'The first copy of the reference rows has not ended. Look at the log of the server of the cell, and run the command again.')
+      throw new CellError(
+        'reference_slow',
+        'The first copy of the reference rows has not ended. Look at the log of the server of the cell, and run the command again.',
+      )
     await rest(COPY_LOOK_MS)
   }
 }

@@ -51,7 +51,13 @@ async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
     const { home = HOME, origin = self === 'home' ? 'one' : 'home', reference = null, ...event } = over
     return buildEventMessage(
       {
-        ...{ id: randomUUID() as EventId, type: 'invoice.create', account: HERE, resource: 'invoice', action: 'create' },
+        ...{
+          id: randomUUID() as EventId,
+          type: 'invoice.create',
+          account: HERE,
+          resource: 'invoice',
+          action: 'create',
+        },
         ...{ resourceId: 'ä" 7', url: null, trace: null, isPurge: false, excludedWebhook: null },
         ...{ createdAt: new Date(clock.now()), carried: { home, origin, reference }, ...event },
       },
@@ -144,7 +150,11 @@ test('home takes in the events of cells that a global webhook subscribes to', as
     `insert into webhook_event (document_id, webhook, event, created_at, updated_at) values ($1, $2, $3, now(), now())`,
     [randomUUID(), webhook, type],
   )
-  const [id] = await append(message({ account: ELSEWHERE }), message({ type: 'invoice.update' }), message({ origin: 'home' }))
+  const [id] = await append(
+    message({ account: ELSEWHERE }),
+    message({ type: 'invoice.update' }),
+    message({ origin: 'home' }),
+  )
   await under.settle()
   expect(await under.events()).toEqual([id])
 })
@@ -160,7 +170,9 @@ test('messages with another seal, of another service or with a wrong form are no
     { ...good, headers: { [CARRIED_HEADER]: text } },
     { ...good, id: randomUUID() },
     under.message({ home: randomUUID() }),
-    ...['', '[]', '{}', 'null', text.replace(HERE, 'x'), text.replace('[1,', '[2,'), `${text} `.repeat(2)].map(resealed),
+    ...['', '[]', '{}', 'null', text.replace(HERE, 'x'), text.replace('[1,', '[2,'), `${text} `.repeat(2)].map(
+      resealed,
+    ),
     { ...good, headers: {} },
   )
   await under.settle()
@@ -200,7 +212,10 @@ test('after a loss of the log nothing is missing, and nothing is taken in twice'
   const later = message()
   await under.append(...lost.slice(5), later)
   await under.settle()
-  same(await under.events(), [...lost, later].map(({ id }) => id))
+  same(
+    await under.events(),
+    [...lost, later].map(({ id }) => id),
+  )
   expect(await under.queue()).toEqual([later.id])
 
   log.replace()

@@ -3,6 +3,14 @@ import { type Clock, readMonotonicMs, systemClock } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type EventLog, LogError, type LogPosition } from '../log/log.ts'
 import {
+  findReferencePosition,
+  type IntakeState,
+  leaseIntake,
+  noteFault,
+  releaseIntake,
+  takeIn,
+} from './intake.store.ts'
+import {
   decideIntake,
   decideReadSince,
   findFault,
@@ -11,14 +19,6 @@ import {
   type IntakePlace,
   numberOf,
 } from './intake-decision.ts'
-import {
-  findReferencePosition,
-  type IntakeState,
-  leaseIntake,
-  noteFault,
-  releaseIntake,
-  takeIn,
-} from './intake.store.ts'
 
 /** Messages of one read, and of one statement. */
 const BATCH_SIZE = 500
@@ -153,7 +153,9 @@ export function buildIntake(given: IntakeDeps): Intake {
     const oldest = new Date(deps.clock.now() - deps.retentionMs)
     const decision = decideIntake(entries, { ...deps, open: deps.unseal, oldest })
     if (!(await hasRows(decision))) return REFERENCE_POLL_MS
-    const to = last ? { incarnation: end?.incarnation ?? incarnationOf(seen), sequence: last.sequence } : (end as LogPosition)
+    const to = last
+      ? { incarnation: end?.incarnation ?? incarnationOf(seen), sequence: last.sequence }
+      : (end as LogPosition)
     const storedAt = last?.storedAt ?? null
     const isHome = deps.self === 'home'
     const taking = { isHome, events: decision.events, to, storedAt, seen, runner, leaseMs: LEASE_MS }
