@@ -1,5 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { AccountMove, FenceState, MoveStep, Place } from './move-plan.ts'
 
@@ -239,7 +240,7 @@ export async function readFenceVersion(db: Database, account: AccountId): Promis
 
 const lockAccount = statement<object, { account: AccountId; limit: string }>(`
   select set_config('lock_timeout', $limit, true),
-    pg_advisory_xact_lock(hashtextextended('signalbox account ' || $account::uuid::text, 0))`)
+    pg_advisory_xact_lock(hashtextextended('${ADVISORY_LOCKS.accountFence.key}' || $account::uuid::text, 0))`)
 
 /** How long a hold waits at once, in ms: who comes later waits behind it. */
 const HOLD_WAIT_MS = 1_000
