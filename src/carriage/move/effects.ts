@@ -119,7 +119,7 @@ export async function perform(running: RunningMove, effect: MoveEffect): Promise
 }
 
 /** The reason of a move that went back, since its source had lost that it was closed. */
-export const SOURCE_REOPENED = 'source_reopened'
+const SOURCE_REOPENED = 'source_reopened'
 
 /** Whether the target has the last write of the copy. Otherwise the copy begins anew: rows that are there stay. */
 async function isCopied({ move, at }: RunningMove, place: Place): Promise<boolean> {

@@ -51,7 +51,7 @@ export type MoveEnd =
   | { kind: 'taken' | 'none'; rows?: never; reason?: never }
 
 /** The reason of a move that went back by itself. */
-export const DRAIN_LIMIT = 'drain_limit'
+const DRAIN_LIMIT = 'drain_limit'
 
 /**
  * Runs the move of an account to its end, from the step that it has reached. Any process may go on with a move whose runner
