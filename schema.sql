@@ -30,8 +30,9 @@ create table "account_fence" (
   account uuid not null,
   version bigint not null,
   state text not null,
+  epoch bigint not null default 0,
   constraint account_fence_pkey PRIMARY KEY (account),
-  constraint account_fence_state_check CHECK ((state = ANY (ARRAY['open'::text, 'held'::text, 'gone'::text])))
+  constraint account_fence_state_check CHECK ((state = ANY (ARRAY['open'::text, 'held'::text, 'closed'::text, 'gone'::text])))
 );
 
 create table "account_invitation" (
@@ -106,10 +107,12 @@ create table "account_move" (
   target text,
   version bigint not null,
   step text not null,
-  copied jsonb,
+  copied jsonb not null default '{}'::jsonb,
   reason text,
   runner text,
   lease_until timestamp(3) with time zone,
+  epoch bigint not null default 0,
+  drain_until timestamp(3) with time zone not null,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   constraint account_move_check CHECK ((source IS DISTINCT FROM target)),
@@ -247,7 +250,7 @@ create table "catalogue_sync" (
 
 create table "cell" (
   name text not null,
-  database_url bytea not null,
+  database_url_encrypted text not null,
   state text not null,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
@@ -255,6 +258,7 @@ create table "cell" (
   constraint cell_pkey PRIMARY KEY (name),
   constraint cell_state_check CHECK ((state = ANY (ARRAY['joining'::text, 'active'::text, 'draining'::text])))
 );
+CREATE INDEX cell_key_idx ON public.cell USING btree (split_part(database_url_encrypted, '.'::text, 2)) WHERE (database_url_encrypted IS NOT NULL);
 
 create table "connection" (
   document_id uuid not null,
@@ -575,11 +579,17 @@ create table "kept_mail" (
 
 create table "log_intake" (
   name text not null,
-  incarnation text not null,
-  sequence bigint not null,
+  incarnation text,
+  sequence bigint not null default 0,
+  stored_at timestamp(3) with time zone,
+  read_since timestamp(3) with time zone,
   runner text,
   lease_until timestamp(3) with time zone,
   taken_at timestamp(3) with time zone not null,
+  fault text,
+  fault_at timestamp(3) with time zone,
+  missing_since timestamp(3) with time zone,
+  constraint log_intake_fault_check CHECK ((fault = ANY (ARRAY['replaced'::text, 'ahead'::text, 'expired'::text]))),
   constraint log_intake_name_check CHECK ((name = 'events'::text)),
   constraint log_intake_pkey PRIMARY KEY (name)
 );
@@ -1196,7 +1206,6 @@ create table "replay_job" (
   ended_at timestamp(3) with time zone,
   accounts uuid[],
   constraint replay_job_check CHECK ((((processed >= 0) AND (processed <= total)) AND ((replayed + skipped) = processed))),
-  constraint replay_job_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint replay_job_pkey PRIMARY KEY (document_id),
   constraint replay_job_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'cancelled'::text, 'failed'::text])))
 );
@@ -1401,9 +1410,7 @@ create table "webhook" (
   previous_public_key_until timestamp(3) with time zone,
   max_per_second integer,
   mode text not null default 'push'::text,
-  constraint webhook_account_fkey FOREIGN KEY (account) REFERENCES account(document_id),
   constraint webhook_contacts_number CHECK ((cardinality(contacts) <= 10)),
-  constraint webhook_created_by_fkey FOREIGN KEY (created_by) REFERENCES "user"(document_id),
   constraint webhook_description_length CHECK ((char_length(description) <= 500)),
   constraint webhook_headers_number CHECK ((cardinality(header_names) <= 10)),
   constraint webhook_headers_sealed CHECK (((headers_encrypted IS NULL) = (cardinality(header_names) = 0))),
@@ -1414,8 +1421,7 @@ create table "webhook" (
   constraint webhook_pull_without_url CHECK (((mode = 'push'::text) OR ((url = ''::text) AND (headers_encrypted IS NULL)))),
   constraint webhook_resource_ids_number CHECK (((cardinality(resource_ids) >= 1) AND (cardinality(resource_ids) <= 100))),
   constraint webhook_scope CHECK ((is_global OR (account IS NOT NULL))) NOT VALID,
-  constraint webhook_signing_key_sealed CHECK (((signing_key_encrypted IS NULL) = (public_key IS NULL))),
-  constraint webhook_updated_by_fkey FOREIGN KEY (updated_by) REFERENCES "user"(document_id)
+  constraint webhook_signing_key_sealed CHECK (((signing_key_encrypted IS NULL) = (public_key IS NULL)))
 );
 CREATE INDEX webhook_account_idx ON public.webhook USING btree (account, created_at) WHERE (account IS NOT NULL);
 CREATE INDEX webhook_auto_disabled_idx ON public.webhook USING btree (document_id) WHERE ((deleted_at IS NULL) AND (NOT is_actived) AND (disabled_reason = 'consecutive-failures'::text));

@@ -91,6 +91,15 @@ program
   })
 
 program
+  .command('move')
+  .description('the move of an account to a cell, beside a copy within one database')
+  .argument('[rows]', 'rows of its ledger', readCount, 1_000_000)
+  .action(async (rows: number) => {
+    const { measureMove } = await import('./move.ts')
+    await measureMove(rows)
+  })
+
+program
   .command('partitions')
   .description('inserts, look-ups and removal of ended rows, as they are and partitioned by day')
   .argument('[rounds]', 'rounds', readCount, 3)

@@ -7,7 +7,7 @@
 -- every changed row: for the transaction itself (signalbox.invalidations, read by its last statement) and for every
 -- process (NOTIFY, sent at commit). Keys: 's:<session>', 'k:<API key>', 'v:<portal session>', 'u:<user>',
 -- 'c:<OAuth client>', 'l:<account>' (its limits), 'r' (subscriptions of reads), 't' (provisioning targets), 'p' (a
--- change of a user is queued), '*' (drop all).
+-- change of a user is queued), 'a:<account>' (its cell), '*' (drop all).
 create function invalidate(key text) returns void language plpgsql as $$
 declare
   sent text := coalesce(current_setting('signalbox.invalidations', true), '');

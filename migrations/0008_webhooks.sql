@@ -7,7 +7,12 @@
 
 -- The length of `name` is the API's rule alone: a row from before the release may be longer, and must not stop the
 -- migration.
+-- Its account and its users may be in another database (docs/decisions/0062-cells.md): an account is checked when a
+-- webhook is made, behind the lock of its row.
 alter table webhook
+  drop constraint webhook_account_fkey,
+  drop constraint webhook_created_by_fkey,
+  drop constraint webhook_updated_by_fkey,
   -- squawk-ignore ban-drop-not-null
   alter column account drop not null,
   add column description text,
@@ -671,7 +676,8 @@ create table replay_job (
   -- Consecutive failed rounds; a few of them end the job as failed.
   failures integer not null default 0,
   last_error text,
-  created_by uuid references "user" (document_id),
+  -- A user of home.
+  created_by uuid,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   ended_at timestamptz(3),

@@ -23,9 +23,11 @@ import { readSiteBuild, SITE_FOLDER } from '../operations/site/site-build.ts'
 import type { CallbackRules } from '../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
 import { buildHttpSender } from '../outbound/send/http-sender.ts'
+import type { Cells } from '../postgres/cell/cells.ts'
 import type { Invalidation } from '../postgres/connection/invalidated-cache.ts'
 import type { ProviderApp } from '../realtime/provider/provider-settings.ts'
 import { openTracing } from '../tracing/tracing.ts'
+import { buildAppCells } from './cell/app-cells.ts'
 import { buildBaseUrl, buildSinkUrl, readPort } from './config/base-url.ts'
 import type { Config } from './config/config.ts'
 import { buildPipeline } from './feature/app-pipeline.ts'
@@ -56,6 +58,8 @@ export interface App extends Omit<Workers, 'start' | 'stop' | 'notify'>, Lifecyc
   /** The embedded realtime server, where the settings ask for one. */
   realtimeServer: MountedRealtime | undefined
   baseUrl(): string
+  /** The databases that hold accounts. */
+  cells: Cells
 }
 
 /** Builds and wires all parts. Nothing runs before `start`. */
@@ -82,11 +86,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const own = buildCaches(db, () => workers.isLive())
   const invalidate = (change: Invalidation) => {
     own.invalidate(change)
+    cells.invalidate(change)
     workers.realtime.guard?.invalidate(change)
   }
   const caches = { ...own, invalidate }
   const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
-  const workers: Workers = buildWorkers({
+  const workerParts = {
     ...options,
     database: options.workerDatabase ?? database,
     requestDatabase: database,
@@ -98,7 +103,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
     tracer,
     embeddedRealtime: embedded?.publishing,
     ...(isApi && { onChange: caches.invalidate }),
-  })
+  }
+  const workers: Workers = buildWorkers(workerParts)
+  const { cells, watch } = buildAppCells(workerParts, workers)
   const { metrics } = workers
   const announcement = buildStopAnnouncement(server)
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter, ...announcement }))
@@ -125,9 +132,21 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await server.ready()
   return {
     ...workers,
-    ...{ server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter, equalEntries, realtimeServer },
+    ...{
+      server,
+      ids,
+      catalogue,
+      keyring,
+      callbackRules,
+      workerId,
+      baseUrl,
+      limiter,
+      equalEntries,
+      realtimeServer,
+      cells,
+    },
     ...buildLifecycle(options, {
-      ...{ server, workers, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing },
+      ...{ server, workers, cells: watch, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing },
       checkEngine: api?.checkEngine,
       announceStop: announcement.announceStop,
     }),

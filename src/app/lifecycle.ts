@@ -8,6 +8,7 @@ import type { UpgradeRouter } from '../http/server/upgrade.ts'
 import type { Metrics } from '../operations/metrics/metrics.ts'
 import type { MetricsListener } from '../operations/metrics/metrics-listener.ts'
 import type { HttpSender } from '../outbound/send/http-sender.ts'
+import type { CellWatch } from './cell/cell-watch.ts'
 import type { MountedRealtime } from './feature/realtime-server.ts'
 import type { AppOptions } from './part/app-options.ts'
 import type { Workers } from './work/workers.ts'
@@ -25,6 +26,8 @@ const REQUEST_GRACE_MS = 6_000
 export interface RunningParts {
   server: FastifyInstance
   workers: Workers
+  /** The cells, where there may be some. */
+  cells: CellWatch | undefined
   limiter: RateLimiter
   equalEntries: EqualEntries
   realtimeServer: MountedRealtime | undefined
@@ -84,6 +87,7 @@ export function buildLifecycle(options: AppOptions, parts: RunningParts): Lifecy
       await realtimeServer?.start()
       metricsListener = await openMetricsPort(options, workers.metrics)
       workers.start()
+      if (parts.cells) running.push(parts.cells.run())
       if (config.roles.includes('api')) running.push(limiter.run(), equalEntries.run())
       void checkEngine?.()
     },
@@ -97,7 +101,7 @@ export function buildLifecycle(options: AppOptions, parts: RunningParts): Lifecy
         .then(feed.stop)
         .finally(() => upgrades.close())
       // Requests and POSTs in flight end in parallel, to stay within 10 s.
-      await Promise.all([closeServer(server), workers.stop(), drained])
+      await Promise.all([closeServer(server), workers.stop(), parts.cells?.stop(), drained])
       // No request is left that counts another one.
       await equalEntries.flush().catch(warnOfCounts(logger))
       // Last, when every span has ended.

@@ -3,6 +3,7 @@ import { describeFatal } from '../app/log/fatal.ts'
 import { VERSION } from '../base/version.ts'
 import { addAdminCommands } from './admin.ts'
 import { addCatalogueCommands } from './catalogue.ts'
+import { addCellCommands } from './cell.ts'
 import { addDoctorCommand } from './doctor.ts'
 import { addEventLogCommands } from './event-log.ts'
 import { addImportCommands } from './import/import.ts'
@@ -61,6 +62,7 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addOauthCommands(program)
   addSecretsCommands(program)
   addEventLogCommands(program)
+  addCellCommands(program)
   addListenCommand(program)
   addTriggerCommand(program)
   addVerifyCommand(program)

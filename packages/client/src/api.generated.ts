@@ -11376,7 +11376,7 @@ export interface components {
              * @description Stable; programs decide on it.
              * @enum {string}
              */
-            code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "connection_required" | "email_not_verified" | "form_refused" | "sign_in_by_mail_off" | "sign_up_closed" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "domain_unproven" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "read_too_expensive" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "overloaded" | "realtime_unavailable" | "sink_fails" | "dependency_unavailable";
+            code: "malformed_request" | "unauthenticated" | "login_failed" | "social_login_failed" | "second_factor_required" | "second_factor_failed" | "refresh_failed" | "sso_exchange_failed" | "oauth_exchange_failed" | "signature_invalid" | "permission_denied" | "fresh_factor_required" | "email_required" | "connection_required" | "email_not_verified" | "form_refused" | "sign_in_by_mail_off" | "sign_up_closed" | "provider_unknown" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "domain_unproven" | "identity_not_linked" | "duplicate_not_confirmed" | "webhook_inactive" | "target_inactive" | "delivery_superseded" | "limit_reached" | "idempotency_in_progress" | "link_invalid" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "validation_failed" | "redirect_url_not_allowed" | "read_too_expensive" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal_error" | "account_moving" | "overloaded" | "realtime_unavailable" | "sink_fails" | "dependency_unavailable";
             /** @description An explanation for the reader, with the correction. */
             detail: string;
             request_id: string;
@@ -13765,7 +13765,7 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description Service unavailable. Codes: `overloaded`, `realtime_unavailable`, `sink_fails`, `dependency_unavailable`. */
+        /** @description Service unavailable. Codes: `account_moving`, `overloaded`, `realtime_unavailable`, `sink_fails`, `dependency_unavailable`. */
         ServiceUnavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13778,7 +13778,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Service unavailable. Codes: `overloaded`, `realtime_unavailable`, `sink_fails`, `dependency_unavailable`. */
+        /** @description Service unavailable. Codes: `account_moving`, `overloaded`, `realtime_unavailable`, `sink_fails`, `dependency_unavailable`. */
         ServiceUnavailablePage: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];

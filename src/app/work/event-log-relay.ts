@@ -1,3 +1,4 @@
+import { buildCarriedSeal, CARRIED_PURPOSE } from '../../carriage/log/carried-event.ts'
 import { buildRelay, type Relay } from '../../carriage/relay/relay.ts'
 import type { Metrics } from '../../operations/metrics/metrics.ts'
 import { buildEnvelope } from '../../webhook/envelope/envelope.ts'
@@ -21,6 +22,7 @@ export function buildAppRelay(parts: WorkerParts, metrics: Pick<Metrics, 'relay'
       const { openNatsLog } = await import('../../carriage/nats/nats-log.ts')
       return openNatsLog(eventLog, { name: `signalbox ${workerId}` })
     },
+    seal: buildCarriedSeal(parts.keyring.deriveKeys(CARRIED_PURPOSE)).seal,
     // A consumer reads what a webhook gets first.
     buildBody: (event) => buildEnvelope({ event, attempt: 1 }),
   })

@@ -4,6 +4,7 @@ import { CONNECTION_SECRETS } from '../../identity/connection/stored-secrets.ts'
 import { TOTP_SECRETS } from '../../identity/sign-in/second-factor/totp-factor.ts'
 import { reencryptSigningKeys } from '../../oauth/signing-key/signing-key.ts'
 import type { SecretPlace } from '../../operations/stored-secret/stored-secret.store.ts'
+import { CELL_SECRETS } from '../../postgres/cell/cell.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type Sweep, sweepOnce } from '../../postgres/sweep.ts'
 import { TARGET_SECRETS } from '../../provisioning/target/stored-secrets.ts'
@@ -24,17 +25,21 @@ export function buildReencryption(keyring: Keyring, db: Database): Record<Secret
     connection: () => reencryptSecrets({ keyring }, db, CONNECTION_SECRETS),
     totp_factor: () => reencryptSecrets({ keyring }, db, TOTP_SECRETS),
     oauth_signing_key: () => reencryptSigningKeys(keyring, db),
+    cell: () => reencryptSecrets({ keyring }, db, CELL_SECRETS),
   }
 }
 
 /** The same as steps of the maintenance. */
 export function buildReencryptionSweeps(keyring: Keyring, db: Database): readonly Sweep[] {
-  const { webhook, provisioning_target, connection, totp_factor, oauth_signing_key } = buildReencryption(keyring, db)
+  const { webhook, provisioning_target, connection, totp_factor, oauth_signing_key, cell } = buildReencryption(
+    keyring,
+    db,
+  )
   return [
     sweepOnce('reencryptedFactors', totp_factor),
     sweepOnce('reencrypted', async () => {
       const ofReceivers = (await webhook()) + (await provisioning_target())
-      return ofReceivers + (await connection()) + (await oauth_signing_key())
+      return ofReceivers + (await connection()) + (await oauth_signing_key()) + (await cell())
     }),
   ]
 }

@@ -1,11 +1,9 @@
 import { systemClock } from '../../base/clock.ts'
-import { mayDelete } from '../../base/database-clock.ts'
 import type { Relay } from '../../carriage/relay/relay.ts'
 import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
 import type { JobRunner } from '../../delivery/job/job-runner.ts'
-import { type KeptLease, keepRenewed } from '../../delivery/lease-timer.ts'
+import type { KeptLease } from '../../delivery/lease-timer.ts'
 import { buildRouter, type Router } from '../../delivery/routing/router.ts'
-import { buildWorkerLease } from '../../delivery/worker-lease.ts'
 import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worker.ts'
 import { buildActivityCounter } from '../../operations/activity/activity-counter.ts'
 import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
@@ -28,14 +26,15 @@ import type { PullWaits } from '../../webhook/pull/pull-waits.ts'
 import { buildReplayWorker } from '../../webhook/replay/replay-job-worker.ts'
 import { ROLES } from '../config/config-variables.ts'
 import { buildMailTransport, decideMailWay, loadTemplates } from '../part/mail-transport.ts'
-import { buildRealtimeParts, type RealtimeParts } from '../part/realtime-parts.ts'
+import type { RealtimeParts } from '../part/realtime-parts.ts'
 import { buildAppAlertWorker } from './alerts.ts'
 import { buildClockWatch } from './clock-watch.ts'
 import { findDiskSource } from './disk-source.ts'
 import { buildAppRelay, hasRelay } from './event-log-relay.ts'
-import { buildMaintenance, type Maintenance } from './maintenance.ts'
+import type { Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
 import { buildAppDelivery } from './webhook-workers.ts'
+import { buildAppMaintenance, buildAppRealtime, buildKeptLease, startRealtime } from './worker-builders.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
 /** Background workers of a process. Each runs only with its role in SIGNALBOX_ROLES. */
@@ -184,13 +183,6 @@ function buildMailWorkers(
   }
 }
 
-function buildAppMaintenance(parts: WorkerParts, { countSwept }: Metrics): Maintenance {
-  const { config, clock, time, logger, keyring, workerId } = parts
-  const { db } = parts.maintenanceDatabase ?? parts.database
-  const sweeping = { isTrusted: () => mayDelete(time), onSwept: countSwept }
-  return buildMaintenance({ db, clock, logger, config, keyring, workerId, ...sweeping })
-}
-
 /** A trigger reports queued deliveries to targets; polling finds those that become due later. */
 function buildChangeListener(to: {
   latch: Pick<TargetLatch, 'invalidate'>
@@ -233,32 +225,5 @@ function buildAppMetrics(
     replica: replicaDatabase?.replica,
     countSwitches: () => findPrimaryChoice(connectionString)?.countSwitches() ?? 0,
     ...counts,
-  })
-}
-
-/** The lease has a connection of its own: its renewal must not wait behind the statements of the workers. */
-function buildKeptLease(parts: WorkerParts, hasLock: () => boolean): KeptLease {
-  const { clock, time, logger, workerId } = parts
-  const { db } = parts.leaseDatabase ?? parts.database
-  return keepRenewed(buildWorkerLease({ db, clock, time, workerId, hasLock }), { clock, logger })
-}
-
-function startRealtime(realtime: RealtimeParts, dispatcher: Dispatcher | undefined, running: Promise<void>[]): void {
-  realtime.announce()
-  if (dispatcher) running.push(dispatcher.run())
-  if (realtime.watch) running.push(realtime.watch.run())
-}
-
-function buildAppRealtime(parts: WorkerParts, metrics: Metrics, onRecovered: () => void): RealtimeParts {
-  const { config, database, clock, logger, workerId, onCrashPoint } = parts
-  return buildRealtimeParts({
-    ...{ config, clock, logger, workerId, onRecovered },
-    db: database.db,
-    requestDb: parts.requestDatabase.db,
-    metrics: metrics.realtime,
-    embedded: parts.embeddedRealtime,
-    ca: parts.ca,
-    onOwnFault: metrics.countOwnFault,
-    ...(onCrashPoint && { onPoint: () => onCrashPoint('after-publish') }),
   })
 }

@@ -1,4 +1,5 @@
 import type { EventRecord } from '../../event/occurrence/event.store.ts'
+import { CARRIED_HEADER, writeCarried } from './carried-event.ts'
 import type { LogMessage } from './log.ts'
 
 /** First token of the subjects of events. */
@@ -11,7 +12,18 @@ const NO_ACCOUNT = 'none'
 export type LoggedEvent = Pick<
   EventRecord,
   'id' | 'type' | 'account' | 'resource' | 'action' | 'resourceId' | 'url' | 'trace' | 'createdAt'
->
+> &
+  Pick<EventRecord, 'isPurge' | 'excludedWebhook'> & { carried: Carried | null }
+
+/** What databases of one service tell each other beside an event. */
+export interface Carried {
+  /** The service, by the id of its home. */
+  home: string
+  /** `home`, or the name of the cell that recorded the event. */
+  origin: string
+  /** The position of home's log of changes behind all that the event refers to; null of a cell's event. */
+  reference: string | null
+}
 
 /**
  * The subject of an event: `ev.<account>.<resource>.<action>` (docs/contract/event-log.md#subjects). Names of event types
@@ -32,9 +44,13 @@ function escapeToken(token: string): string {
 
 /**
  * The message of an event. Its body is the envelope of a first attempt, exactly as a webhook gets it; `traceparent` and
- * `tracestate` are headers (W3C Trace Context). Pure.
+ * `tracestate` are headers (W3C Trace Context). With cells, `seal` adds what other databases take in. Pure.
  */
-export function buildEventMessage(event: LoggedEvent, buildBody: (event: LoggedEvent) => string): LogMessage {
+export function buildEventMessage(
+  event: LoggedEvent,
+  buildBody: (event: LoggedEvent) => string,
+  seal?: (text: string) => string,
+): LogMessage {
   const [traceparent, ...tracestate] = event.trace?.split(' ') ?? []
   return {
     subject: buildSubject(event),
@@ -43,6 +59,7 @@ export function buildEventMessage(event: LoggedEvent, buildBody: (event: LoggedE
     headers: {
       ...(traceparent && { traceparent }),
       ...(tracestate.length > 0 && { tracestate: tracestate.join(' ') }),
+      ...(event.carried && seal && { [CARRIED_HEADER]: seal(writeCarried({ ...event, carried: event.carried })) }),
     },
     body: buildBody(event),
   }

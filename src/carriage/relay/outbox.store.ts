@@ -8,13 +8,22 @@ const event = defineRecord(
   'event_occurrence',
   [
     ...(['document_id', 'event', 'account', 'resource', 'action'] as const),
-    ...(['resource_id', 'url', 'trace_context', 'created_at'] as const),
+    ...(['resource_id', 'url', 'trace_context', 'created_at', 'is_purge', 'excluded_webhook'] as const),
   ],
   { event: 'type', trace_context: 'trace' },
 )
 
 /** An event to append. `position` is its place in the outbox, of a republished one its ordinal. */
 export type WaitingEvent = LoggedEvent & { position: string }
+
+/**
+ * The additions of a service with cells: the service, the database that recorded the event, and of home the position of its log of
+ * changes, behind all that the event refers to. Null without cells. One row, read once a statement.
+ */
+const CARRIED = `(
+  select json_build_object('home', d.home, 'origin', coalesce(d.cell, 'home'),
+    'reference', case when d.cell is null then pg_current_wal_insert_lsn()::text end)
+  from database_identity d where d.is_only) as carried`
 
 /** Events being published again: those after an instant and an ordinal, until an instant. */
 export interface Republication {
@@ -93,7 +102,7 @@ const take = statement<
   ), confirmed as (
     delete from event_outbox where position = any($positions::bigint[])
   )
-  select o.position::text as position, e.*
+  select o.position::text as position, e.*, ${CARRIED}
   from (
     select q.position, q.event_id from event_outbox q
     where q.position <> all($positions::bigint[]) order by q.position limit $limit
@@ -160,8 +169,8 @@ export async function noteLoss(
 }
 
 const readAgain = statement<WaitingEvent, Republication & { limit: number }>(`
-  select e.ordinal::text as position, ${event.members('e')} from event_occurrence e
-  where (e.created_at, e.ordinal) > ($after, $ordinal::bigint) and e.created_at <= $until
+  select e.ordinal::text as position, ${event.members('e')}, ${CARRIED} from event_occurrence e
+  where e.origin is null and (e.created_at, e.ordinal) > ($after, $ordinal::bigint) and e.created_at <= $until
   order by e.created_at, e.ordinal limit $limit`)
 
 /** The next events to republish, in the order of their recording. */

@@ -52,6 +52,8 @@ export interface RelayDeps extends RelayCounts {
   open: () => Promise<EventLog>
   /** The body of a message. */
   buildBody: (event: LoggedEvent) => string
+  /** Seals the messages between databases of this service. */
+  seal?: (text: string) => string
   /** Retention of a message in the log. */
   maxAgeMs: number
   /** Monotonic milliseconds. */
@@ -192,7 +194,7 @@ async function append(
   log: EventLog,
   { events, after }: { events: readonly WaitingEvent[]; after: LogPosition },
 ): Promise<LogPosition> {
-  const messages = events.map((event) => buildEventMessage(event, deps.buildBody))
+  const messages = events.map((event) => buildEventMessage(event, deps.buildBody, deps.seal))
   const end = await log.append(messages, after)
   deps.onAppended(events.length)
   return end

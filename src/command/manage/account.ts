@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { print, printJson } from '../print/print.ts'
 import { parseIdOption } from '../receiver/client-options.ts'
+import { addAccountMoveCommand } from './account-move.ts'
 import { addListOptions, buildListQuery, type ListOptions } from './list-options.ts'
 import {
   addJsonOption,
@@ -59,4 +60,5 @@ export function addAccountCommands(program: Command, fixture: CommandFixture): v
       printRows(rows, options, ({ user, email, name }) => [user, email, name])
     }),
   )
+  addAccountMoveCommand(account, fixture)
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
+import { isAccountRefused } from '../../postgres/cell/account-fence.ts'
 import { type Database, inTransaction, isDatabaseUnavailable, isGivenUp } from '../../postgres/statement/database.ts'
 
 /** Sleep of the runner when no job is running. */
@@ -74,6 +75,8 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
       if (moved.job.status === 'done') logger.info(deps.describe(moved.job), `${name} done`)
       return true
     } catch (error) {
+      // It goes on when its account has moved, here or there.
+      if (isAccountRefused(error)) return false
       // Not a fault of the job: it continues when the database answers again, or when the locks are released.
       if (isDatabaseUnavailable(error) || isGivenUp(error)) throw error
       const job = await inTransaction(db, (tx) => deps.fail(tx, id, now))

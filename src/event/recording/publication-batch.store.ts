@@ -51,7 +51,7 @@ const HEAD = `
         and (t.account_scope = 'none' or (a.document_id is null and x.event not like '%.purge')))
   ),
   routed as materialized (
-    select ${EVENT_NAMES}, nextval('recorded_ordinal') as ordinal
+    select ${EVENT_NAMES}, nextval('recorded_ordinal') as ordinal, null::text as origin
     from unnest($eventItems::int[], ${listArrays(COLUMNS)}) as x (item, ${EVENT_NAMES})
     where x.item <> all(array(select item from broken))
   ),

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import type { InlineRouting } from '../../delivery/routing/inline-routing.ts'
 import type { RoutedRows } from '../../delivery/routing/routing.store.ts'
+import { readRefusedAccounts } from '../../postgres/cell/account-fence.ts'
 import { type Database, isDataRefused } from '../../postgres/statement/database.ts'
 import { type Publications, recordAndRoute, recordPublicationBatch } from './publication-batch.store.ts'
 
@@ -128,7 +129,7 @@ async function attend({ logger }: PublicationBatchDeps, step: () => unknown): Pr
 
 /**
  * Settles every promise of a batch, and never throws. Durable publications are answered as such, whatever fails
- * afterwards. Data that the database refuses must not fail other requests.
+ * afterwards. Data that the database refuses must not fail other requests, and neither must an account that moves.
  */
 async function recordAll(
   batch: readonly Waiting[],
@@ -139,7 +140,12 @@ async function recordAll(
   try {
     recorded = await record(batch, routing, deps)
   } catch (error) {
-    if (batch.length > 1 && isDataRefused(error)) {
+    const moving = new Set<string | null>(readRefusedAccounts(error))
+    const others = batch.filter(({ publications }) => !publications.events.some((event) => moving.has(event.account)))
+    if (moving.size > 0 && others.length < batch.length) {
+      for (const request of batch) if (!others.includes(request)) request.reject(error)
+      if (others.length > 0) await recordAll(others, undefined, deps)
+    } else if (batch.length > 1 && isDataRefused(error)) {
       for (const request of batch) await recordAll([request], undefined, deps)
     } else {
       for (const request of batch) request.reject(error)

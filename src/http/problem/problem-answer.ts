@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { isAccountRefused, MOVING_RETRY_SECONDS } from '../../postgres/cell/account-fence.ts'
 import { isDatabaseUnavailable, isGivenUp, isStatementTimeout } from '../../postgres/statement/database.ts'
 import { buildProblemBody, formatBytes, Problem } from './problem.ts'
 
@@ -47,6 +48,10 @@ export function toProblem(error: unknown, request: FastifyRequest): Problem {
       },
     )
   }
+  if (isAccountRefused(error))
+    return new Problem('account_moving', 'The account is moving to another database. Nothing was changed; try again.', {
+      headers: { 'retry-after': `${MOVING_RETRY_SECONDS}` },
+    })
   if (isStatementTimeout(error)) {
     request.log.error({ err: error }, 'statement took too long: see docs/operations.md, database')
     return new Problem(

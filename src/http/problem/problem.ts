@@ -45,6 +45,7 @@ export const PROBLEMS = {
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'Request headers too large' },
   internal_error: { status: 500, title: 'Internal error' },
+  account_moving: { status: 503, title: 'Account moving' },
   overloaded: { status: 503, title: 'Overloaded' },
   realtime_unavailable: { status: 503, title: 'Realtime not available' },
   sink_fails: { status: 503, title: 'Sink fails on request' },

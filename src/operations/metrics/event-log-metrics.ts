@@ -1,3 +1,4 @@
+import type { IntakeCounts } from '../../carriage/intake/intake.ts'
 import type { EventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { RelayCounts } from '../../carriage/relay/relay-turn.ts'
 import type { Instruments } from './instruments.ts'
@@ -29,6 +30,31 @@ export function buildRelayMetrics({ isConnected }: EventLogMetricsDeps, metrics:
     onAppended: (count) => events.inc(count),
     onFailed: () => failures.inc(),
     onLoss: (loss) => losses.inc({ loss }),
+  }
+}
+
+/** The metrics of what this process takes in from the event log, of home and all cells. */
+export function buildIntakeMetrics(metrics: Instruments): IntakeCounts {
+  const events = metrics.counter(
+    'event_log_taken_total',
+    'Events of other databases that this process took in from the event log.',
+  )
+  const failures = metrics.counter(
+    'event_log_intake_failures_total',
+    'Attempts of this process to take in that failed.',
+  )
+  const faults = metrics.counter(
+    'event_log_intake_faults_total',
+    'Positions that this process could not read on from; it read the event log again from a time.',
+    ['fault'],
+  )
+  events.inc(0)
+  failures.inc(0)
+  for (const fault of ['replaced', 'ahead', 'expired'] as const) faults.inc({ fault }, 0)
+  return {
+    onTaken: (count) => events.inc(count),
+    onFailed: () => failures.inc(),
+    onFault: (fault) => faults.inc({ fault }),
   }
 }
 

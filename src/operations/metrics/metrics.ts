@@ -2,6 +2,7 @@ import { Registry } from '@prometheus-io/client'
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
 import { VERSION } from '../../base/version.ts'
+import type { IntakeCounts } from '../../carriage/intake/intake.ts'
 import type { RelayCounts } from '../../carriage/relay/relay-turn.ts'
 import { ERROR_CLASSES, isOwnAttempt } from '../../delivery/post/attempt-result.ts'
 import { OWN_FAULT_CODES, type OwnFault } from '../../outbound/own-fault/own-fault.ts'
@@ -10,7 +11,7 @@ import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
 import type { RecordedAttempt, WebhookNotice } from '../../webhook/delivery/outcome.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
-import { buildRelayMetrics, type EventLogMetricsDeps } from './event-log-metrics.ts'
+import { buildIntakeMetrics, buildRelayMetrics, type EventLogMetricsDeps } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
 import { buildProcessMetrics, type ProcessMetrics, type ProcessMetricsDeps } from './process-metrics.ts'
 import { buildRealtimeMetrics, type RealtimeMetrics } from './realtime-metrics.ts'
@@ -40,6 +41,8 @@ export interface Metrics extends ProcessMetrics {
   realtime: RealtimeMetrics
   /** Counts of the relay of the event log; undefined without one in this process. */
   relay: RelayCounts | undefined
+  /** Counts of what is taken in from the event log; undefined without one. */
+  intake: IntakeCounts | undefined
 }
 
 export interface MetricsDeps extends ProcessMetricsDeps, DatabaseMetricsDeps {
@@ -131,6 +134,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
     },
     ...{ realtime: buildRealtimeMetrics(metrics), ...buildProcessMetrics(deps, metrics) },
     relay: deps.relay && buildRelayMetrics(deps.relay, metrics),
+    intake: deps.hasEventLog ? buildIntakeMetrics(metrics) : undefined,
   }
 }
 

@@ -10,6 +10,7 @@ const LASTING = [
   ['totp_factor', 'secret_encrypted'],
   ['connection', 'secret_encrypted'],
   ['oauth_signing_key', 'private_key'],
+  ['cell', 'database_url_encrypted'],
 ] as const
 
 /** A table that keeps secrets. */

@@ -3,9 +3,9 @@ import { buildCache } from '../../base/cache.ts'
 /**
  * Change that makes cached values stale, as the trigger of the changed row reports it (`invalidate` in the migrations): a session
  * (`s`), an API key (`k`), a portal session (`v`), a user (`u`), an OAuth client (`c`), the limits of an account (`l`), the subscriptions to reads
- * (`r`), the provisioning targets (`t`), what is queued for them (`p`), a row that a webhook may pull (`w`), or everything.
+ * (`r`), the provisioning targets (`t`), what is queued for them (`p`), a row that a webhook may pull (`w`), the cell of an account (`a`), or everything.
  */
-export type Invalidation = '*' | 'r' | 't' | 'p' | `${'s' | 'k' | 'v' | 'u' | 'c' | 'l' | 'w'}:${string}`
+export type Invalidation = '*' | 'r' | 't' | 'p' | `${'s' | 'k' | 'v' | 'u' | 'c' | 'l' | 'w' | 'a'}:${string}`
 
 /** Parses the report of triggers: names of changes, comma-separated; the empty text for none. */
 export function readInvalidations(text: string): Invalidation[] {

@@ -35,6 +35,10 @@ export const ADVISORY_LOCKS = {
     key: 'signalbox address proof ',
     serializes: 'proofs that strangers ask for, of an address or from a network, which are counted',
   },
+  accountFence: {
+    key: 'signalbox account ',
+    serializes: 'writes for an account, which share it, with the steps of its move (decision 62)',
+  },
   realtimeProcess: { key: 'realtime ', serializes: 'nothing: a process holds it while its connection lives' },
   sample: { key: 'signalbox sample', serializes: 'fills of sample data in development' },
   worker: { key: '', serializes: 'nothing: a worker holds its id while its listening connection lives' },
@@ -46,6 +50,10 @@ export const ADVISORY_LOCKS = {
  * of their ids. An unlisted table comes last. (`docs/decisions/0030-locks.md`, `lock-order.test.ts`)
  */
 export const LOCK_ORDER = [
+  // Of moves alone.
+  'account_move',
+  'account_cell',
+  'account_fence',
   'addressProofs',
   'account',
   'connection',
@@ -94,6 +102,8 @@ export const LOCK_ORDER = [
   'login_flow',
   'strangers',
   'login_throttle',
+  // Taken by triggers, after what their statement locks. Who holds it alone waits for no other lock.
+  'accountFence',
 ] as const
 
 /** Rows that change only behind the lock of their user, so they need no order of their own. */

@@ -50,6 +50,7 @@ export interface AccountCell {
 
 export interface AccountFence {
   account: string;
+  epoch: Generated<number>;
   state: string;
   version: number;
 }
@@ -97,8 +98,10 @@ export interface AccountMemberRole {
 
 export interface AccountMove {
   account: string;
-  copied: Json | null;
+  copied: Generated<Json>;
   created_at: Timestamp;
+  drain_until: Timestamp;
+  epoch: Generated<number>;
   lease_until: Timestamp | null;
   reason: string | null;
   runner: string | null;
@@ -236,7 +239,7 @@ export interface CatalogueSync {
 
 export interface Cell {
   created_at: Timestamp;
-  database_url: Buffer;
+  database_url_encrypted: string;
   name: string;
   state: string;
   updated_at: Timestamp;
@@ -505,11 +508,16 @@ export interface LoginFlow {
 }
 
 export interface LogIntake {
-  incarnation: string;
+  fault: string | null;
+  fault_at: Timestamp | null;
+  incarnation: string | null;
   lease_until: Timestamp | null;
+  missing_since: Timestamp | null;
   name: string;
+  read_since: Timestamp | null;
   runner: string | null;
-  sequence: number;
+  sequence: Generated<number>;
+  stored_at: Timestamp | null;
   taken_at: Timestamp;
 }
 
@@ -1449,7 +1457,7 @@ export interface Narrowed {
     updated_by: Id<"user">;
   };
   account_fence: {
-    state: "open" | "held" | "gone";
+    state: "open" | "held" | "closed" | "gone";
   };
   account_invitation: {
     accepted_by: Id<"user">;
@@ -1555,6 +1563,9 @@ export interface Narrowed {
   kept_mail: {
     document_id: Id<"kept mail">;
   };
+  log_intake: {
+    fault: "replaced" | "ahead" | "expired";
+  };
   login_code: {
     connection: Id<"connection">;
     purpose: "sign-in" | "link";
@@ -1657,7 +1668,6 @@ export interface Narrowed {
     user: Id<"user">;
   };
   replay_job: {
-    created_by: Id<"user">;
     document_id: Id<"replay job">;
     status: "running" | "paused" | "done" | "cancelled" | "failed";
   };
@@ -1697,11 +1707,8 @@ export interface Narrowed {
     user: Id<"user">;
   };
   webhook: {
-    account: Id<"account">;
-    created_by: Id<"user">;
     document_id: Id<"webhook">;
     mode: "push" | "pull";
-    updated_by: Id<"user">;
   };
   webhook_breakdown: {
     width: "five_minutes" | "hour" | "day";

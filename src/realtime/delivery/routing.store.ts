@@ -6,7 +6,8 @@ import { countInFlight, inFlightOf, isTaken } from './claimed-message.ts'
 const IS_ROW_ID = `e.resource_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`
 
 /**
- * The events that have an owner (docs/contract/realtime.md#published-events). `contract` is the one that the event is
+ * The events that have an owner (docs/contract/realtime.md#published-events) and were recorded in this database: those of
+ * another one are published there. `contract` is the one that the event is
  * about, if the account of the event owns it: a publisher for one account must not reach the channel of another
  * account's contract.
  */
@@ -15,7 +16,7 @@ const MATCHED = `
       (select c.document_id from contract c
         where c.document_id = case when e.resource = 'contract' and ${IS_ROW_ID} then e.resource_id::uuid end
           and c.account = e.account) as contract
-    from routed e where e.account is not null`
+    from routed e where e.account is not null and e.origin is null`
 
 /**
  * The messages that this worker claims as they are written: up to its free slots, unless earlier ones of their account

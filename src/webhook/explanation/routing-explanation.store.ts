@@ -33,7 +33,7 @@ const webhook = defineRecord('webhook', [
   'disabled_reason',
   'created_at',
   'deleted_at',
-]).typed<{ resourceIds: readonly string[] | null }>()
+]).typed<{ account: AccountId | null; resourceIds: readonly string[] | null }>()
 const link = defineRecord('webhook_event', ['created_at', 'updated_at', 'deleted_at'], {
   created_at: 'linkedAt',
   updated_at: 'linkUpdatedAt',

@@ -57,7 +57,7 @@ const cancelOrphaned = statement<{ cancelled: number }, CancelParams & { limit: 
   cross join lateral (
     select d.document_id from webhook_dispatch_open d
     where d.webhook = q.webhook and d.next_attempt_at is not null limit $limit for update skip locked) d
-  where (select w.deleted_at is not null from webhook w where w.document_id = q.webhook)
+  where (select w.deleted_at is not null and not is_resting(w.account) from webhook w where w.document_id = q.webhook)
   limit $limit`)} select count(*)::int as cancelled from cancelled`,
 )
 
@@ -76,8 +76,10 @@ export async function cancelOrphanedDispatches(
 
 const cancelKept = statement<{ cancelled: number }, CancelParams & { limit: number }>(
   `with ${cancel(`
-  select document_id from webhook_dispatch_open
-  where kept_until <= $now and next_attempt_at is not null order by kept_until limit $limit for update skip locked`)}
+  select d.document_id from (
+    select document_id, webhook from webhook_dispatch_open
+    where kept_until <= $now and next_attempt_at is not null order by kept_until limit $limit for update skip locked) d
+  where (select is_resting(w.account) from webhook w where w.document_id = d.webhook) is not true`)}
   select count(*)::int as cancelled from cancelled`,
 )
 

@@ -63,7 +63,8 @@ interface MailTurn {
 
 const takeTurn = statement<MailTurn, { now: Date }>(`
   with turn as (
-    select account from webhook_mail_turn where due_at <= $now order by due_at limit 1 for update skip locked
+    select account from webhook_mail_turn where due_at <= $now and not is_resting(account)
+    order by due_at limit 1 for update skip locked
   )
   select t.account, coalesce((select a.name from account a where a.document_id = t.account), '') as "accountName" from turn t`)
 

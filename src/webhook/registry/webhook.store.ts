@@ -11,6 +11,7 @@ import { type DisabledReason, type WebhookMode, WebhookRow } from './webhook.sch
 
 /** A webhook: every column that the API shows, so that no read can leak its secret. */
 export const webhook = defineRecord('webhook', columnsOf(WebhookRow)).typed<{
+  account: AccountId | null
   mode: WebhookMode
   disabledReason: DisabledReason | null
   contacts: string[]

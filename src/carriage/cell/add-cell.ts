@@ -1,0 +1,269 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Keyring } from '../../base/keyring.ts'
+import {
+  type CellRecord,
+  cellContextOf,
+  changeCellState,
+  type DatabaseIdentity,
+  ensureHome,
+  findCell,
+  findIdentity,
+  removeCell,
+  writeCell,
+} from '../../postgres/cell/cell.store.ts'
+import { type Database, type DatabasePool, inTransaction } from '../../postgres/statement/database.ts'
+import { openOutbox } from '../relay/outbox.store.ts'
+import { CellError } from './cell-error.ts'
+import {
+  ANOTHER_IDENTITY,
+  becomeCell,
+  beginIntake,
+  closeReferenceSource,
+  hasRows,
+  joinReference,
+  leaveReference,
+  openReferenceSource,
+  readCandidateFacts,
+  readHomeFacts,
+  readReferenceFacts,
+  readSourceFacts,
+} from './reference.store.ts'
+
+/** PostgreSQL that can be a cell: its user need not be a superuser from 16 on. */
+const OLDEST_VERSION = 150_000
+
+/** Wait for the first copy of the reference rows, and pause between two looks. */
+const COPY_LIMIT_MS = 600_000
+const COPY_LOOK_MS = 200
+
+const NAME = /^[a-z][a-z0-9-]{0,30}$/
+
+/** Steps after which a process may end; a repeated command goes on (crash tests). */
+export type AddStep =
+  | 'identified'
+  | 'written'
+  | 'migrated'
+  | 'became'
+  | 'logged'
+  | 'published'
+  | 'subscribed'
+  | 'copied'
+
+export interface AddCellDeps {
+  home: Database
+  keyring: Keyring
+  /** Opens a pool on the database of a connection string. */
+  open: (url: string) => DatabasePool
+  /** Runs the migrations there. */
+  migrate: (url: string) => Promise<unknown>
+  newId: () => string
+  now: () => Date
+  /** Monotonic milliseconds, and a pause in real time: they bound the wait for a server. */
+  monotonicMs: () => number
+  rest: Clock['sleep']
+  /** Writes the audit entry, in the transaction of the change. */
+  record: (tx: Database, detail: Record<string, unknown>) => Promise<void>
+  onStep?: (step: AddStep) => void
+}
+
+export interface AddCellInput {
+  name: string
+  /** The connection string of the cell, for the processes of the service. */
+  url: string
+  /** The connection string of home, for the server of the cell. */
+  source: string
+  /** Copies the reference rows again: after the cell was restored from a backup. */
+  copiesAgain?: boolean
+}
+
+/**
+ * Makes a database a cell: checks both, migrates it, and lets it have the reference rows. Each step may be repeated, so a
+ * command that was killed is run again. Throws a `CellError`.
+ */
+export async function addCell(deps: AddCellDeps, input: AddCellInput): Promise<void> {
+  const { home, now, onStep = () => {} } = deps
+  const { name, url } = input
+  if (!NAME.test(name))
+    throw new CellError(
+      'unknown_cell',
+      'A cell is named by a letter, then letters, digits and hyphens: at most 31, small.',
+    )
+  const identity = await identifyHome(deps)
+  onStep('identified')
+  const cell = deps.open(url)
+  try {
+    await checkCandidate(cell.db, { home: identity.home, name })
+    await checkName(deps, input, cell.db)
+    await writeCell(home, { name, url: deps.keyring.seal(url, cellContextOf(name)), now: now() })
+    onStep('written')
+    await deps.migrate(url)
+    onStep('migrated')
+    await becomeCell(cell.db, { home: identity.home, name }).catch((error: { code?: string }) => {
+      if (error.code !== ANOTHER_IDENTITY) throw error
+      throw new CellError('cell_of_another_service', 'Another command made this database a cell of something else.')
+    })
+    onStep('became')
+    await openOutbox(cell.db)
+    for (const db of [home, cell.db]) await beginIntake(db, now())
+    onStep('logged')
+    // Without its slot, a subscription has lost changes: all rows are copied again.
+    if (input.copiesAgain) await leaveReference(cell.db)
+    if (input.copiesAgain) await closeReferenceSource(home, name)
+    if ((await readSourceFacts(home, name)).isLost) await leaveReference(cell.db)
+    await openSource(deps, name)
+    onStep('published')
+    await subscribe(cell.db, input)
+    onStep('subscribed')
+    await awaitCopy(deps, cell.db)
+    onStep('copied')
+    await inTransaction(home, async (tx) => {
+      const isNew = await changeCellState(tx, { name, state: 'active', from: ['joining'], now: now() })
+      if (isNew) await deps.record(tx, { command: 'cell add', cell: name })
+    })
+  } finally {
+    await cell.close()
+  }
+}
+
+async function identifyHome({ home, newId }: AddCellDeps): Promise<DatabaseIdentity> {
+  const facts = await readHomeFacts(home)
+  if (!facts.hasLog)
+    throw new CellError(
+      'log_off',
+      'The event log is off, and cells get the events of home by it. Start a process with EVENT_LOG_URL first.',
+    )
+  if (facts.walLevel !== 'logical')
+    throw new CellError(
+      'home_wal_level',
+      `The server of DATABASE_URL has wal_level = ${facts.walLevel}. Set wal_level = logical there, and start it again.`,
+    )
+  if (!facts.mayReplicate || !facts.mayPublish)
+    throw new CellError(
+      'home_rights',
+      'The user of DATABASE_URL may not replicate. Run there: alter role <user> replication; grant create on database <name> to <user>.',
+    )
+  const identity = await ensureHome(home, newId())
+  if (identity.cell !== null)
+    throw new CellError('home_is_cell', `The database of DATABASE_URL is the cell ${identity.cell}. Set it to home.`)
+  return identity
+}
+
+/** Refuses a database that is not empty, is home, or belongs to something else. */
+async function checkCandidate(db: Database, wanted: { home: string; name: string }): Promise<void> {
+  const facts = await readCandidateFacts(db).catch((error: Error & { code?: string }) => {
+    throw new CellError('cell_unreachable', `The database of the cell cannot be used: ${error.message}.`)
+  })
+  if (facts.version < OLDEST_VERSION) throw new CellError('cell_version', 'A cell needs PostgreSQL 15 or newer.')
+  if (!facts.mayCreate || !facts.maySubscribe)
+    throw new CellError(
+      'cell_rights',
+      'The user of the cell may not subscribe. Run there: grant pg_create_subscription to <user>; grant create on database <name> to <user>. Before PostgreSQL 16 it must be a superuser.',
+    )
+  const identity = facts.hasIdentity ? await findIdentity(db) : undefined
+  if (identity) {
+    const { home, cell } = identity
+    if (home !== wanted.home)
+      throw new CellError('cell_of_another_service', 'This database belongs to another service. Give an empty one.')
+    if (cell === null) throw new CellError('cell_is_home', 'This database is home itself. Give an empty one.')
+    if (cell !== wanted.name)
+      throw new CellError('cell_of_another_name', `This database is the cell ${cell}. Use that name, or an empty one.`)
+    return
+  }
+  const isForeign = facts.tables > 0 && !facts.hasMigrations
+  if (isForeign || (await hasRows(db, facts.present)))
+    throw new CellError('cell_not_empty', 'This database has rows or tables. Give an empty one.')
+}
+
+/** Another database may not take the name of a cell that is there. */
+async function checkName({ home }: AddCellDeps, { name }: AddCellInput, candidate: Database): Promise<void> {
+  const known = await findCell(home, name)
+  if (!known || known.state === 'joining') return
+  const { hasIdentity } = await readCandidateFacts(candidate)
+  if (hasIdentity && (await findIdentity(candidate))?.cell === name) return
+  throw new CellError('name_taken', `There is a cell ${name}, in another database. Choose another name.`)
+}
+
+async function openSource({ home }: AddCellDeps, name: string): Promise<void> {
+  await openReferenceSource(home, name).catch((error: Error & { code?: string }) => {
+    if (error.code !== OUT_OF_SLOTS) throw error
+    throw new CellError(
+      'home_slots',
+      'The server of home has no replication slot left. Raise max_replication_slots there.',
+    )
+  })
+}
+
+/** SQLSTATE of PostgreSQL: configuration limit exceeded. */
+const OUT_OF_SLOTS = '53400'
+
+async function subscribe(db: Database, { source, name }: AddCellInput): Promise<void> {
+  await joinReference(db, { source, cell: name }).catch((error: Error & { code?: string }) => {
+    // The text may name the host; the statement, with the password, is not in it.
+    throw new CellError(
+      'home_unreachable_from_cell',
+      'The server of the cell cannot subscribe to home. Give the connection string that it reaches home by, with a user and a password: --home-url-file.',
+      { cause: new Error(error.code ?? 'no SQLSTATE') },
+    )
+  })
+}
+
+async function awaitCopy({ monotonicMs, rest }: AddCellDeps, db: Database): Promise<void> {
+  const startedMs = monotonicMs()
+  for (;;) {
+    const { isSubscribed, copying } = await readReferenceFacts(db)
+    if (isSubscribed && copying === 0) return
+    if (monotonicMs() - startedMs >= COPY_LIMIT_MS)
+      throw new CellError(
+        'reference_slow',
+        'The first copy of the reference rows has not ended. Look at the log of the server of the cell, and run the command again.',
+      )
+    await rest(COPY_LOOK_MS)
+  }
+}
+
+/** Lets no more account move to a cell. Throws a `CellError`. */
+export async function drainCell(
+  { home, now, record }: Pick<AddCellDeps, 'home' | 'now' | 'record'>,
+  name: string,
+): Promise<void> {
+  await inTransaction(home, async (tx) => {
+    const { state } = await loadCell(tx, name)
+    if (state === 'draining') return
+    if (!(await changeCellState(tx, { name, state: 'draining', from: ['active'], now: now() })))
+      throw new CellError('cell_state', `The cell ${name} is ${state}: only an active cell is drained.`)
+    await record(tx, { command: 'cell drain', cell: name })
+  })
+}
+
+/**
+ * Removes a cell that has no account: home keeps nothing for it any more. What it has stays in its database. Throws a
+ * `CellError`.
+ */
+export async function dropCell(
+  { home, keyring, open, record }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'record'>,
+  name: string,
+): Promise<{ isLeft: boolean }> {
+  const cell = await loadCell(home, name)
+  await inTransaction(home, async (tx) => {
+    if (!(await removeCell(tx, name)))
+      throw new CellError('cell_has_accounts', `The cell ${name} has accounts, or a move. Move them away first.`)
+    await record(tx, { command: 'cell remove', cell: name })
+  })
+  const pool = open(keyring.open(cell.databaseUrlEncrypted, cellContextOf(name)))
+  try {
+    const isLeft = await leaveReference(pool.db).then(
+      () => true,
+      () => false,
+    )
+    await closeReferenceSource(home, name)
+    return { isLeft }
+  } finally {
+    await pool.close()
+  }
+}
+
+async function loadCell(db: Database, name: string): Promise<CellRecord> {
+  const cell = await findCell(db, name)
+  if (!cell) throw new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)
+  return cell
+}

@@ -1,0 +1,159 @@
+import { type CellRecord, cellContextOf, countAccountsByCell, listCells } from '../../postgres/cell/cell.store.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { findIntakeFacts, forgetFault, type IntakeFacts } from '../intake/intake.store.ts'
+import { type EventLogFacts, readEventLogFacts } from '../relay/log-facts.ts'
+import type { AddCellDeps } from './add-cell.ts'
+import { CellError } from './cell-error.ts'
+import { type ReferenceFacts, readReferenceFacts, readSourceFacts, type SourceFacts } from './reference.store.ts'
+
+/** Age of an intake's last look at which it counts as stopped; it renews its lease each 5 s. */
+const STOPPED_MS = 60_000
+
+/** Bytes of home's log of changes that a cell may not have confirmed. */
+const LAG_BYTES = 256 * 1024 * 1024
+
+/** What is known of one database. */
+export interface DatabaseStatus {
+  name: string
+  state: CellRecord['state'] | 'home'
+  accounts: number | null
+  is_reachable: boolean
+  /** Of a cell: the rows that it has of home. */
+  reference: { is_running: boolean; copying: number; lag_bytes: number | null } | null
+  /** What waits in its outbox. */
+  outbox: Pick<EventLogFacts, 'waiting' | 'oldest_waiting_s' | 'has_relay'> | null
+  intake: {
+    sequence: number
+    has_runner: boolean
+    read_since: string | null
+    fault: string | null
+    missing_since: string | null
+  } | null
+}
+
+/** The cells with what is to be done. */
+export interface CellStatus {
+  databases: DatabaseStatus[]
+  /** Sentences; empty while nothing is to be done. */
+  remedies: string[]
+}
+
+/** Reads home and every cell, all at once: one that is away is shown as such. */
+export async function readCellStatus(
+  { home, keyring, open, now }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'now'>,
+  { hasLog }: { hasLog: boolean },
+): Promise<CellStatus> {
+  const [records, accounts] = [await listCells(home), await countAccountsByCell(home)]
+  const ofHome = await readOne(home, now())
+  const cells = await Promise.all(
+    records.map(async (record) => {
+      const { name, state } = record
+      const source = await readSourceFacts(home, name)
+      const found = await readCell(record, { keyring, open, now: now() }).catch(() => undefined)
+      return { status: describe({ name, state, accounts: accounts.get(name) ?? 0, found, source }), found, source }
+    }),
+  )
+  const databases = [
+    describe({ name: 'home', state: 'home', accounts: null, found: ofHome, source: undefined }),
+    ...cells.map(({ status }) => status),
+  ]
+  const remedies = databases.flatMap((status, index) => findRemedies(status, cells[index - 1]))
+  if (!hasLog && records.length > 0)
+    remedies.push('EVENT_LOG_URL is not set here: set it in every process, or cells get nothing.')
+  return { databases, remedies }
+}
+
+interface Found {
+  outbox: EventLogFacts
+  intake: IntakeFacts | undefined
+  reference: ReferenceFacts | undefined
+}
+
+async function readOne(db: Database, now: Date): Promise<Found> {
+  return { outbox: await readEventLogFacts(db, now), intake: await findIntakeFacts(db), reference: undefined }
+}
+
+async function readCell(
+  { name, databaseUrlEncrypted }: CellRecord,
+  { keyring, open, now }: Pick<AddCellDeps, 'keyring' | 'open'> & { now: Date },
+): Promise<Found> {
+  const pool = open(keyring.open(databaseUrlEncrypted, cellContextOf(name)))
+  try {
+    return { ...(await readOne(pool.db, now)), reference: await readReferenceFacts(pool.db) }
+  } finally {
+    await pool.close()
+  }
+}
+
+function describe(given: {
+  name: string
+  state: DatabaseStatus['state']
+  accounts: number | null
+  found: Found | undefined
+  source: SourceFacts | undefined
+}): DatabaseStatus {
+  const { name, state, accounts, found, source } = given
+  const { outbox, intake, reference } = found ?? {}
+  return {
+    ...{ name, state, accounts, is_reachable: found !== undefined },
+    reference: reference
+      ? { is_running: reference.isRunning, copying: reference.copying, lag_bytes: source?.lagBytes ?? null }
+      : null,
+    outbox: outbox
+      ? { waiting: outbox.waiting, oldest_waiting_s: outbox.oldest_waiting_s, has_relay: outbox.has_relay }
+      : null,
+    intake: intake
+      ? {
+          sequence: intake.sequence,
+          has_runner: intake.runner !== null,
+          read_since: intake.readSince?.toISOString() ?? null,
+          fault: intake.fault,
+          missing_since: intake.missingSince?.toISOString() ?? null,
+        }
+      : null,
+  }
+}
+
+/** What to do about one database. Pure. */
+function findRemedies(
+  { name, state, is_reachable: isReachable, reference, outbox, intake }: DatabaseStatus,
+  cell: { source: SourceFacts } | undefined,
+): string[] {
+  if (!isReachable) return [`${name} cannot be reached: see docs/operations/cells.md, a cell that is away.`]
+  const remedies: string[] = []
+  if (state === 'joining') remedies.push(`${name} is joining: run signalbox cell add ${name} again.`)
+  if (cell?.source.isLost)
+    remedies.push(`${name} has lost changes of home, as after a failover: run signalbox cell add ${name} again.`)
+  else if (reference && !reference.is_running)
+    remedies.push(`${name} gets no reference rows: look at the log of its server, and of home's.`)
+  else if ((reference?.lag_bytes ?? 0) > LAG_BYTES)
+    remedies.push(`${name} is far behind the reference rows of home: look at the log of its server.`)
+  if (outbox && outbox.oldest_waiting_s * 1_000 >= STOPPED_MS)
+    remedies.push(`Events of ${name} wait for the event log: see docs/operations/event-log.md, backlog.`)
+  if (intake && !intake.has_runner)
+    remedies.push(`No process takes in events for ${name}: look at the log lines of the role dispatcher.`)
+  if (intake?.missing_since)
+    remedies.push(
+      `${name} missed events that the log had removed: run signalbox log republish --since ${intake.missing_since}, then signalbox cell acknowledge ${name}.`,
+    )
+  return remedies
+}
+
+/** Ends the alarm of a fault in the intake of a database. Throws a `CellError`. */
+export async function acknowledgeFault(
+  { home, keyring, open, record }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'record'>,
+  name: string,
+): Promise<void> {
+  if (name === 'home') await forgetFault(home)
+  else {
+    const cell = (await listCells(home)).find((each) => each.name === name)
+    if (!cell) throw new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)
+    const pool = open(keyring.open(cell.databaseUrlEncrypted, cellContextOf(name)))
+    try {
+      await forgetFault(pool.db)
+    } finally {
+      await pool.close()
+    }
+  }
+  await record(home, { command: 'cell acknowledge', cell: name })
+}

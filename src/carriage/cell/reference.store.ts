@@ -1,0 +1,173 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+
+/** What home must let its user do. */
+export interface HomeFacts {
+  walLevel: string
+  /** Whether the user may open a replication slot and publish tables. */
+  mayReplicate: boolean
+  mayPublish: boolean
+  hasLog: boolean
+}
+
+const selectHome = statement<HomeFacts>(`
+  select current_setting('wal_level') as "walLevel",
+    exists (select from pg_roles where rolname = current_user and (rolsuper or rolreplication)) as "mayReplicate",
+    has_database_privilege(current_database(), 'create') as "mayPublish",
+    exists (select from event_log) as "hasLog"`)
+
+/** Reads what home has. */
+export async function readHomeFacts(db: Database): Promise<HomeFacts> {
+  const [facts] = await selectHome(db)
+  return facts as HomeFacts
+}
+
+/** What a database has that is to be a cell. */
+export interface CandidateFacts {
+  version: number
+  /** Whether its user may subscribe to another database and create tables. */
+  maySubscribe: boolean
+  mayCreate: boolean
+  /** Tables of the schema; and of ours, the record of migrations and the identity. */
+  tables: number
+  hasMigrations: boolean
+  hasIdentity: boolean
+  /** Those of `LEDGER` that exist. */
+  present: string[]
+}
+
+/** The tables that have a row wherever the service ran. */
+const LEDGER = ['user', 'account', 'event', 'webhook', 'event_occurrence'] as const
+
+const selectCandidate = statement<CandidateFacts, { names: readonly string[] }>(`
+  with own as (
+    select c.relname from pg_class c where c.relkind in ('r', 'p') and c.relnamespace = current_schema()::regnamespace
+  )
+  select current_setting('server_version_num')::int as version,
+    exists (select from pg_roles r where r.rolname = current_user and (r.rolsuper
+      or exists (select from pg_roles g where g.rolname = 'pg_create_subscription'
+        and pg_has_role(current_user, g.oid, 'usage')))) as "maySubscribe",
+    has_database_privilege(current_database(), 'create')
+      and has_schema_privilege(current_schema(), 'create') as "mayCreate",
+    (select count(*)::int from own) as tables,
+    exists (select from own where relname = 'schema_migration') as "hasMigrations",
+    exists (select from own where relname = 'database_identity') as "hasIdentity",
+    array(select relname::text from own where relname = any($names::text[])) as present`)
+
+/** Reads what a database has. */
+export async function readCandidateFacts(db: Database): Promise<CandidateFacts> {
+  const [facts] = await selectCandidate(db, { names: LEDGER })
+  return facts as CandidateFacts
+}
+
+type Has = { has: boolean }
+const HAS_ROWS: Readonly<Record<(typeof LEDGER)[number], (db: Database) => Promise<Has[]>>> = {
+  user: statement<Has>('select exists (select from "user") as has'),
+  account: statement<Has>('select exists (select from account) as has'),
+  event: statement<Has>('select exists (select from event) as has'),
+  webhook: statement<Has>('select exists (select from webhook) as has'),
+  event_occurrence: statement<Has>('select exists (select from event_occurrence) as has'),
+}
+
+/** Whether one of these tables of ours has a row. */
+export async function hasRows(db: Database, present: readonly string[]): Promise<boolean> {
+  for (const name of LEDGER) {
+    if (!present.includes(name)) continue
+    const [row] = await HAS_ROWS[name](db)
+    if (row?.has) return true
+  }
+  return false
+}
+
+const become = statement<object, { home: string; name: string }>('select become_cell($home::uuid, $name)')
+const publish = statement('select publish_reference()')
+const openSlot = statement<object, { slot: string }>('select open_reference_slot($slot)')
+const closeSlot = statement<object, { slot: string }>('select close_reference_slot($slot)')
+const subscribe = statement<object, { source: string; slot: string }>('select subscribe_reference($source, $slot)')
+const unsubscribe = statement('select unsubscribe_reference()')
+
+/** Writes the identity of a cell, and lets its triggers fire for what is replicated. Throws SQLSTATE SB002. */
+export async function becomeCell(db: Database, identity: { home: string; name: string }): Promise<void> {
+  await become(db, identity)
+}
+
+/** SQLSTATE of a database that belongs to another service or cell. */
+export const ANOTHER_IDENTITY = 'SB002'
+
+/** The name of the replication slot of a cell, in home. */
+export const slotOf = (cell: string): string => `signalbox_${cell.replaceAll('-', '_')}`
+
+/** Publishes the reference rows, and keeps their changes for a cell from now on. Idempotent. */
+export async function openReferenceSource(db: Database, cell: string): Promise<void> {
+  await publish(db)
+  // A slot that is opened in a transaction that has written waits for nothing, and fails: it is one of its own.
+  await openSlot(db, { slot: slotOf(cell) })
+}
+
+/** Home keeps no changes for this cell any more. */
+export async function closeReferenceSource(db: Database, cell: string): Promise<void> {
+  await closeSlot(db, { slot: slotOf(cell) })
+}
+
+/** Subscribes a cell to the reference rows at `source`, the connection string of home. Idempotent. */
+export async function joinReference(db: Database, given: { source: string; cell: string }): Promise<void> {
+  await subscribe(db, { source: given.source, slot: slotOf(given.cell) })
+}
+
+/** Ends the subscription. Idempotent. */
+export async function leaveReference(db: Database): Promise<void> {
+  await unsubscribe(db)
+}
+
+/** The standing of the reference rows in a cell. */
+export interface ReferenceFacts {
+  /** Whether there is a subscription, and its worker has a connection. */
+  isSubscribed: boolean
+  isRunning: boolean
+  /** Tables whose first copy has not ended. */
+  copying: number
+  /** The position of home's log of changes that the cell has; null before the first answer. */
+  position: string | null
+}
+
+const selectReference = statement<ReferenceFacts>(`
+  select s.oid is not null as "isSubscribed", coalesce(s.subenabled, false) and p.pid is not null as "isRunning",
+    (select count(*)::int from pg_subscription_rel r where r.srsubid = s.oid and r.srsubstate <> 'r') as copying,
+    reference_position()::text as position
+  from (values (1)) one (n)
+  left join (select s.oid, s.subenabled from pg_subscription s join pg_database d on d.oid = s.subdbid
+    where d.datname = current_database() and s.subname = 'signalbox_reference') s on true
+  left join pg_stat_subscription p on p.subid = s.oid and p.relid is null`)
+
+/** Reads the standing of the reference rows. */
+export async function readReferenceFacts(db: Database): Promise<ReferenceFacts> {
+  const [facts] = await selectReference(db)
+  return facts as ReferenceFacts
+}
+
+/** What home keeps for a cell. */
+export interface SourceFacts {
+  /** Bytes of home's log of changes that the cell has not confirmed; null without a slot. */
+  lagBytes: number | null
+  /** Whether the server gave the slot up, or it is not there. */
+  isLost: boolean
+}
+
+const selectSource = statement<SourceFacts, { slot: string }>(`
+  select pg_wal_lsn_diff(pg_current_wal_lsn(), s.confirmed_flush_lsn)::float8 as "lagBytes",
+    s.slot_name is null or coalesce(s.wal_status = 'lost', false) as "isLost"
+  from (values (1)) one (n) left join pg_replication_slots s on s.slot_name = $slot`)
+
+/** Reads what home keeps for a cell. */
+export async function readSourceFacts(db: Database, cell: string): Promise<SourceFacts> {
+  const [facts] = await selectSource(db, { slot: slotOf(cell) })
+  return facts as SourceFacts
+}
+
+const begin = changeStatement<{ now: Date }>(`
+  insert into log_intake (name, read_since, taken_at) values ('events', $now, $now) on conflict (name) do nothing`)
+
+/** From now on this database takes in events of the log. Idempotent. */
+export async function beginIntake(db: Database, now: Date): Promise<void> {
+  await begin(db, { now })
+}

@@ -1,0 +1,292 @@
+import { randomUUID } from 'node:crypto'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { buildMemoryLog } from '../../../test/harness/carriage/memory-log.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import type { AccountId, EventId } from '../../base/id.ts'
+import { beginIntake } from '../cell/reference.store.ts'
+import { buildCarriedSeal, CARRIED_HEADER } from '../log/carried-event.ts'
+import { buildEventMessage, type Carried } from '../log/event-message.ts'
+import type { EventLog, LogMessage } from '../log/log.ts'
+import { findIntakeFacts, readAgain } from './intake.store.ts'
+import { buildIntake } from './intake.ts'
+
+const HOME = '0190a5c0-0000-7000-8000-0000000000f0'
+const HERE = '0190a5c0-0000-7000-8000-00000000000a' as AccountId
+const ELSEWHERE = '0190a5c0-0000-7000-8000-00000000000b' as AccountId
+const RETENTION_MS = 7 * 86_400_000
+const seals = buildCarriedSeal([Buffer.alloc(32, 1), Buffer.alloc(32, 2)])
+
+/** A database that takes in from a log in memory: the cell `one`, or home. */
+async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
+  const database = await createTestDatabase({ isOwn: true })
+  const { db, pool } = database
+  const clock = buildManualClock()
+  const log = buildMemoryLog(() => new Date(clock.now()))
+  await pool.query('insert into database_identity (home, cell) values ($1, $2)', [HOME, self === 'home' ? null : self])
+  await pool.query(`insert into account_fence (account, version, state) values ($1, 1, 'open')`, [HERE])
+  await beginIntake(db, new Date(clock.now()))
+  let monotonicMs = 0
+  const told = { taken: 0, failed: 0, faults: [] as string[], lines: [] as string[], queued: 0 }
+  const logger = pino({ level: 'info' }, { write: (line) => void told.lines.push(JSON.parse(line).msg) })
+  const build = (runnerId: string, to: EventLog = log) =>
+    buildIntake({
+      ...{ db, clock, logger, runnerId, home: HOME, self, retentionMs: RETENTION_MS, monotonicMs: () => monotonicMs },
+      ...{ open: async () => to, unseal: seals.open, isPassedOver: (type) => type === 'webhook.test' },
+      onTaken: (count) => {
+        told.taken += count
+      },
+      onFailed: () => {
+        told.failed += 1
+      },
+      onFault: (fault) => told.faults.push(fault),
+      onQueued: () => {
+        told.queued += 1
+      },
+    })
+  const intake = build('intake-1')
+
+  function message(over: Partial<Parameters<typeof buildEventMessage>[0]> & Partial<Carried> = {}): LogMessage {
+    const { home = HOME, origin = self === 'home' ? 'one' : 'home', reference = null, ...event } = over
+    return buildEventMessage(
+      {
+        ...{
+          id: randomUUID() as EventId,
+          type: 'invoice.create',
+          account: HERE,
+          resource: 'invoice',
+          action: 'create',
+        },
+        ...{ resourceId: 'ä" 7', url: null, trace: null, isPurge: false, excludedWebhook: null },
+        ...{ createdAt: new Date(clock.now()), carried: { home, origin, reference }, ...event },
+      },
+      ({ id }) => JSON.stringify({ id }),
+      seals.seal,
+    )
+  }
+  const append = async (...messages: LogMessage[]) => {
+    await log.append(messages, await log.readState())
+    return messages.map(({ id }) => id)
+  }
+  return {
+    ...{ db, pool, clock, log, told, intake, build, message, append },
+    passMs: (ms: number) => {
+      monotonicMs += ms
+      clock.advance(ms)
+    },
+    settle: async (of = intake) => {
+      for (let rounds = 0; rounds < 1_000; rounds += 1) {
+        const pause = await of.round()
+        if (pause > 0) return pause
+      }
+      throw new Error('the intake does not rest')
+    },
+    events: async () =>
+      (await pool.query('select document_id from event_occurrence order by created_at, document_id')).rows.map(
+        ({ document_id }) => document_id as string,
+      ),
+    queue: async () =>
+      (await pool.query('select event_id from event_queue')).rows.map(({ event_id }) => event_id as string),
+    facts: () => findIntakeFacts(db),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+const same = (one: readonly string[], two: readonly string[]) => expect(one.toSorted()).toEqual(two.toSorted())
+
+test('a cell takes in the events of home for its accounts, each once, and queues them', async () => {
+  await using under = await buildIntakeUnderTest()
+  const { message, append } = under
+  const [id] = await append(
+    message(),
+    message({ account: ELSEWHERE }),
+    message({ account: null }),
+    message({ origin: 'two' }),
+    message({ origin: 'one' }),
+    message({ type: 'webhook.test' }),
+  )
+  await under.settle()
+  expect(await under.events()).toEqual([id])
+  expect(await under.queue()).toEqual([id])
+  const { rows } = await under.pool.query('select * from event_occurrence')
+  expect(rows[0]).toMatchObject({ event: 'invoice.create', account: HERE, resource_id: 'ä" 7', origin: 'home' })
+  expect(rows[0]).toMatchObject({ ordinal: null, routed_at: null, created_at: new Date(under.clock.now()) })
+  expect(await under.facts()).toMatchObject({ sequence: 6, readSince: null, runner: 'intake-1', fault: null })
+  expect(under.told).toMatchObject({ taken: 1, failed: 0, queued: 1, lines: [] })
+})
+
+test('an event that is there already is not queued again', async () => {
+  await using under = await buildIntakeUnderTest()
+  const first = under.message()
+  await under.append(first)
+  await under.settle()
+  await under.pool.query('delete from event_queue')
+  await under.append(first, first)
+  await under.settle()
+  expect(await under.events()).toEqual([first.id])
+  expect(await under.queue()).toEqual([])
+})
+
+test('home takes in the events of cells that a global webhook subscribes to', async () => {
+  await using under = await buildIntakeUnderTest('home')
+  const { pool, message, append } = under
+  const [type, other, webhook] = [randomUUID(), randomUUID(), randomUUID()]
+  for (const [id, name] of [
+    [type, 'invoice.create'],
+    [other, 'invoice.update'],
+  ])
+    await pool.query(
+      `insert into event (document_id, internal, account_scope, created_at, updated_at)
+       values ($1, $2, 'account', now(), now())`,
+      [id, name],
+    )
+  await pool.query(
+    `insert into webhook (document_id, url, is_global, created_at, updated_at)
+     values ($1, 'https://example.com/', true, now(), now())`,
+    [webhook],
+  )
+  await pool.query(
+    `insert into webhook_event (document_id, webhook, event, created_at, updated_at) values ($1, $2, $3, now(), now())`,
+    [randomUUID(), webhook, type],
+  )
+  const [id] = await append(
+    message({ account: ELSEWHERE }),
+    message({ type: 'invoice.update' }),
+    message({ origin: 'home' }),
+  )
+  await under.settle()
+  expect(await under.events()).toEqual([id])
+})
+
+test('messages with another seal, of another service or with a wrong form are not taken in', async () => {
+  await using under = await buildIntakeUnderTest()
+  const good = under.message()
+  const text = seals.open(good.headers[CARRIED_HEADER] as string) as string
+  const resealed = (value: string) => ({ ...good, headers: { [CARRIED_HEADER]: seals.seal(value) } })
+  const forged = buildCarriedSeal([Buffer.alloc(32, 9)])
+  await under.append(
+    { ...good, headers: { [CARRIED_HEADER]: forged.seal(text) } },
+    { ...good, headers: { [CARRIED_HEADER]: text } },
+    { ...good, id: randomUUID() },
+    under.message({ home: randomUUID() }),
+    ...['', '[]', '{}', 'null', text.replace(HERE, 'x'), text.replace('[1,', '[2,'), `${text} `.repeat(2)].map(
+      resealed,
+    ),
+    { ...good, headers: {} },
+  )
+  await under.settle()
+  expect(await under.events()).toEqual([])
+  expect(under.told.lines).toEqual([
+    'messages of the event log have another seal, and were not taken in: see docs/operations/cells.md, foreign messages',
+  ])
+  const old = buildCarriedSeal([Buffer.alloc(32, 2)])
+  await under.append({ ...good, headers: { [CARRIED_HEADER]: old.seal(text) } })
+  await under.settle()
+  expect(await under.events()).toEqual([good.id])
+})
+
+test('events that are older than the ledger is kept are passed over', async () => {
+  await using under = await buildIntakeUnderTest()
+  const old = under.message({ createdAt: new Date(under.clock.now() - RETENTION_MS - 1) })
+  const young = under.message({ createdAt: new Date(under.clock.now() - RETENTION_MS) })
+  await under.append(old, young)
+  await under.settle()
+  expect(await under.events()).toEqual([young.id])
+  expect(under.told.lines).toHaveLength(1)
+})
+
+test('after a loss of the log nothing is missing, and nothing is taken in twice', async () => {
+  await using under = await buildIntakeUnderTest()
+  const { log, message } = under
+  const lost = Array.from({ length: 10 }, () => message())
+  await under.append(...lost)
+  await under.settle()
+  await under.pool.query('delete from event_queue')
+
+  // The log lost its end, and the relay appends again.
+  log.lose(5)
+  under.passMs(1_000)
+  await under.settle()
+  expect(under.told.faults).toEqual(['ahead'])
+  const later = message()
+  await under.append(...lost.slice(5), later)
+  await under.settle()
+  same(
+    await under.events(),
+    [...lost, later].map(({ id }) => id),
+  )
+  expect(await under.queue()).toEqual([later.id])
+
+  log.replace()
+  under.passMs(1_000)
+  await under.settle()
+  expect(under.told.faults).toEqual(['ahead', 'replaced'])
+  const last = message()
+  await under.append(...lost, later, last)
+  await under.settle()
+  expect((await under.queue()).toSorted()).toEqual([later.id, last.id].toSorted())
+  expect(await under.facts()).toMatchObject({ fault: 'replaced', missingSince: null, sequence: 12 })
+})
+
+test('messages that the log removed before they were read are an alarm that stays', async () => {
+  await using under = await buildIntakeUnderTest()
+  await under.append(under.message())
+  await under.settle()
+  const at = new Date(under.clock.now())
+  under.passMs(60_000)
+  const [, , kept] = await under.append(under.message(), under.message(), under.message())
+  under.log.expire(3)
+  await under.settle()
+  expect(under.told.faults).toEqual(['expired'])
+  expect(await under.events()).toContain(kept)
+  expect(await under.facts()).toMatchObject({ fault: 'expired', missingSince: at, readSince: null })
+})
+
+test('a process at a time takes in; another goes on when its lease has ended, and a late one changes nothing', async () => {
+  await using under = await buildIntakeUnderTest()
+  const second = under.build('intake-2')
+  await under.append(under.message())
+  await under.settle()
+  expect(await second.round()).toBe(1_000)
+  await under.pool.query(`update log_intake set lease_until = now() - interval '1 second'`)
+  const [id] = await under.append(under.message())
+  await under.settle(second)
+  expect(await under.events()).toContain(id)
+  expect(await under.facts()).toMatchObject({ runner: 'intake-2', sequence: 2 })
+  // The first one has an old position.
+  await under.append(under.message())
+  await under.intake.round()
+  expect(await under.facts()).toMatchObject({ runner: 'intake-2', sequence: 2 })
+  await under.settle(second)
+  expect(await under.events()).toHaveLength(3)
+})
+
+test('what was passed over is taken in when the log is read again for a move, also under load', async () => {
+  await using under = await buildIntakeUnderTest()
+  const since = new Date(under.clock.now())
+  const [moved] = await under.append(under.message({ account: ELSEWHERE }))
+  await under.settle()
+  expect(await under.events()).toEqual([])
+  await under.pool.query(`insert into account_fence (account, version, state) values ($1, 2, 'open')`, [ELSEWHERE])
+  await readAgain(under.db, since)
+  // Without a pause in between.
+  const [next] = await under.append(under.message())
+  await under.settle()
+  same(await under.events(), [moved as string, next as string])
+  expect(await under.facts()).toMatchObject({ readSince: null })
+})
+
+test('a log that is away is waited for, and the failure is told once', async () => {
+  await using under = await buildIntakeUnderTest()
+  under.log.break()
+  expect(await under.settle()).toBe(1_000)
+  expect(await under.settle()).toBe(1_000)
+  expect(under.told).toMatchObject({ failed: 2, lines: [expect.stringContaining('not taken in')] })
+  expect(await under.facts()).toMatchObject({ runner: null })
+  under.log.mend()
+  const [id] = await under.append(under.message())
+  await under.settle()
+  expect(await under.events()).toEqual([id])
+  expect(under.told.lines.at(-1)).toBe('events of other databases are taken in again')
+})

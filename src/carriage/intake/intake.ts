@@ -1,0 +1,229 @@
+import type { Logger } from 'pino'
+import { type Clock, readMonotonicMs, systemClock } from '../../base/clock.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { type EventLog, LogError, type LogPosition } from '../log/log.ts'
+import {
+  findReferencePosition,
+  type IntakeState,
+  leaseIntake,
+  noteFault,
+  releaseIntake,
+  takeIn,
+} from './intake.store.ts'
+import {
+  decideIntake,
+  decideReadSince,
+  findFault,
+  type IntakeDecision,
+  type IntakeFault,
+  type IntakePlace,
+  numberOf,
+} from './intake-decision.ts'
+
+/** Messages of one read, and of one statement. */
+const BATCH_SIZE = 500
+
+/** Longer than the log may take to answer. */
+const LEASE_MS = 20_000
+
+/** Wait for new messages, for the lease of another process, for reference rows, and after a failure. */
+const POLL_MS = 100
+const LEASE_POLL_MS = 1_000
+const REFERENCE_POLL_MS = 50
+const RETRY_MS = 1_000
+
+/** Interval at which an idle intake renews its lease. */
+const RENEW_EVERY_MS = 5_000
+
+/** What an intake counts. */
+export interface IntakeCounts {
+  onTaken: (count: number) => void
+  onFailed: () => void
+  onFault: (fault: IntakeFault) => void
+}
+
+export interface IntakeDeps extends IntakePlace, IntakeCounts {
+  /** The database that takes in. */
+  db: Database
+  clock: Clock
+  logger: Logger
+  /** The process. */
+  runnerId: string
+  /** Connects to the log; called again after it failed. Throws a `LogError`. */
+  open: () => Promise<EventLog>
+  /** The text of a sealed header; undefined for another seal. */
+  unseal: (sealed: string) => string | undefined
+  /** Types whose events their database has dealt with. */
+  isPassedOver: (type: string) => boolean
+  /** How long events are kept: older ones are not taken in. */
+  retentionMs: number
+  /** Runs when events wait for the router. */
+  onQueued: () => void
+  /** Monotonic milliseconds. */
+  monotonicMs?: () => number
+  /** Pauses in real time. */
+  rest?: Clock['sleep']
+}
+
+/**
+ * Takes in from the log what other databases recorded and this one delivers, at least once, from a position of its own
+ * (docs/decisions/0062-cells.md). One process at a time does so, by a lease.
+ */
+export interface Intake {
+  /** One round: the pause until the next one, in ms. Never throws. */
+  round(): Promise<number>
+  run(): Promise<void>
+  stop(): void
+}
+
+/** Builds the intake of a database in this process. */
+export function buildIntake(given: IntakeDeps): Intake {
+  const deps = { monotonicMs: readMonotonicMs, ...given }
+  const { db, logger, runnerId: runner, rest = systemClock.sleep } = deps
+  const stopping = new AbortController()
+  let log: EventLog | undefined
+  /** What the database said last; undefined until the lease is taken, and after each failure. */
+  let state: IntakeState | undefined
+  let renewedAtMs = 0
+  let hasReference = 0n
+  let isFailing = false
+
+  async function closeLog(): Promise<void> {
+    const closing = log
+    log = undefined
+    await closing?.close()
+  }
+
+  async function fail(error: unknown): Promise<number> {
+    const seen = state
+    state = undefined
+    const code = error instanceof LogError ? error.code : undefined
+    const fault = findFault(code)
+    if (fault && seen) {
+      const since = decideReadSince(fault, seen.storedAt)
+      await noteFault(db, { runner, fault, since, now: new Date(deps.clock.now()) })
+      deps.onFault(fault)
+      logger.error(
+        { fault, position: seen.sequence, read_since: since.toISOString() },
+        'event log cannot be read on, it is read again from a time: see docs/operations/cells.md, faults of the log',
+      )
+      return 0
+    }
+    deps.onFailed()
+    if (!isFailing)
+      logger.warn(
+        { err: error, ...(code && { log_error: code }) },
+        'events of other databases are not taken in, they wait in the event log: see docs/operations/cells.md, intake',
+      )
+    isFailing = true
+    await releaseIntake(db, runner).catch(() => {})
+    if (code !== undefined && code !== 'unreachable') await closeLog()
+    return RETRY_MS
+  }
+
+  /** Whether this cell has the reference rows that the events need. */
+  async function hasRows({ reference }: IntakeDecision): Promise<boolean> {
+    if (reference === undefined || deps.self === 'home') return true
+    if (numberOf(reference) <= hasReference) return true
+    const position = await findReferencePosition(db)
+    if (position !== undefined) hasReference = numberOf(position)
+    return numberOf(reference) <= hasReference
+  }
+
+  async function idle(from: IntakeState): Promise<number> {
+    if (deps.monotonicMs() - renewedAtMs < RENEW_EVERY_MS) return POLL_MS
+    // A move, or a command, may have asked for an earlier instant.
+    state = await leaseIntake(db, { runner, leaseMs: LEASE_MS })
+    renewedAtMs = deps.monotonicMs()
+    const isSame = state?.readSince?.getTime() === from.readSince?.getTime()
+    return state && isSame ? POLL_MS : 0
+  }
+
+  async function turn(): Promise<number> {
+    if (!state) {
+      state = await leaseIntake(db, { runner, leaseMs: LEASE_MS })
+      renewedAtMs = deps.monotonicMs()
+      if (!state) return LEASE_POLL_MS
+    }
+    const seen = state
+    log ??= await deps.open()
+    const { entries, end } = await readOn(log, seen)
+    const last = entries.at(-1)
+    if (!last && !end) return idle(seen)
+    const oldest = new Date(deps.clock.now() - deps.retentionMs)
+    const decision = decideIntake(entries, { ...deps, open: deps.unseal, oldest })
+    if (!(await hasRows(decision))) return REFERENCE_POLL_MS
+    const to = last
+      ? { incarnation: end?.incarnation ?? incarnationOf(seen), sequence: last.sequence }
+      : (end as LogPosition)
+    const storedAt = last?.storedAt ?? null
+    const isHome = deps.self === 'home'
+    const taking = { isHome, events: decision.events, to, storedAt, seen, runner, leaseMs: LEASE_MS }
+    const { isLeased, taken, readSince } = await takeIn(db, taking)
+    state = isLeased ? { ...to, storedAt: storedAt ?? seen.storedAt, readSince } : undefined
+    renewedAtMs = deps.monotonicMs()
+    report(decision)
+    if (taken > 0) deps.onTaken(taken)
+    if (taken > 0) deps.onQueued()
+    return 0
+  }
+
+  function report({ tooOld, foreign }: IntakeDecision): void {
+    if (tooOld > 0)
+      logger.warn(
+        { events: tooOld },
+        'events of the log are older than the ledger is kept, and were not taken in: see docs/operations/cells.md, old events',
+      )
+    if (foreign > 0)
+      logger.error(
+        { messages: foreign },
+        'messages of the event log have another seal, and were not taken in: see docs/operations/cells.md, foreign messages',
+      )
+  }
+
+  async function round(): Promise<number> {
+    try {
+      const wait = await turn()
+      if (isFailing && state && wait <= POLL_MS) {
+        isFailing = false
+        logger.info('events of other databases are taken in again')
+      }
+      return wait
+    } catch (error) {
+      return fail(error).catch(() => RETRY_MS)
+    }
+  }
+
+  return {
+    round,
+    run: async () => {
+      while (!stopping.signal.aborted) {
+        const wait = await round()
+        if (wait > 0) await rest(wait, stopping.signal)
+      }
+      await releaseIntake(db, runner).catch(() => {})
+      await closeLog()
+    },
+    stop: () => {
+      stopping.abort()
+      // What waits for an answer of the log ends with its connection.
+      void closeLog()
+    },
+  }
+}
+
+const incarnationOf = ({ incarnation }: IntakeState): string => incarnation as string
+
+/**
+ * The next messages. Read from an instant, `end` is the log before that read: its incarnation belongs to them, and without
+ * messages its end is the position.
+ */
+async function readOn(log: EventLog, { incarnation, sequence, readSince }: IntakeState) {
+  if (incarnation !== null && readSince === null) {
+    const entries = await log.read({ from: { incarnation, sequence }, limit: BATCH_SIZE })
+    return { entries, end: undefined }
+  }
+  const { incarnation: now, sequence: last } = await log.readState()
+  const entries = await log.read({ from: readSince ?? new Date(0), limit: BATCH_SIZE })
+  return { entries, end: { incarnation: now, sequence: last } }
+}

@@ -1,0 +1,126 @@
+import type { AccountId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import type { CopiedKey } from './move.store.ts'
+
+const UNCOUNTED = `counted as (
+    insert into webhook_delivery_minute (minute, status, shard, came, deliveries)
+    select date_trunc('minute', created_at), status, 128, 0, -count(*) from gone group by 1, 2 order by 1, 2
+    on conflict (minute, status, shard) do update
+      set deliveries = webhook_delivery_minute.deliveries + excluded.deliveries
+  )`
+
+const deleteDeliveries = (table: string) =>
+  statement<{ count: number }, { webhook: string; limit: number }>(`
+  with gone as (
+    delete from ${table} where document_id = any(array(
+      select document_id from ${table} where webhook = $webhook limit $limit))
+    returning document_id, created_at, status
+  ), ${UNCOUNTED}, attempts as (
+    delete from webhook_attempt where dispatch = any(array(select document_id from gone))
+  )
+  select count(*)::int as count from gone`)
+
+const deleteEnded = deleteDeliveries('webhook_dispatch_ended')
+const deleteOpen = deleteDeliveries('webhook_dispatch_open')
+
+const deleteEntries = changeStatement<{ webhook: string; limit: number }>(`
+  delete from audit_log where document_id = any(array(
+    select document_id from audit_log where target = $webhook limit $limit))`)
+
+/** A page of a deletion, in a transaction of its own: the tables are locked in no order. Returns the number of rows. */
+export type Deletion = (tx: Database) => Promise<number>
+
+/** The deletions of the ledger of a webhook, in pages of `limit` rows. */
+export function listLedgerDeletions(webhook: string, limit: number): Deletion[] {
+  const given = { webhook, limit }
+  return [
+    async (tx) => (await deleteOpen(tx, given))[0]?.count ?? 0,
+    async (tx) => (await deleteEnded(tx, given))[0]?.count ?? 0,
+    (tx) => deleteEntries(tx, given),
+  ]
+}
+
+const deleteMessages = (table: string) =>
+  changeStatement<{ account: AccountId; limit: number }>(`
+  delete from ${table} where document_id = any(array(
+    select document_id from ${table} where account = $account limit $limit))`)
+
+const deleteEndedMessages = deleteMessages('realtime_message_ended')
+const deleteOpenMessages = deleteMessages('realtime_message_open')
+
+/** The deletions of realtime messages of an account, in pages of `limit` rows. */
+export function listMessageDeletions(account: AccountId, limit: number): Deletion[] {
+  return [deleteEndedMessages, deleteOpenMessages].map((remove) => (tx) => remove(tx, { account, limit }))
+}
+
+/** Without those that deliveries of other webhooks need: global ones of home, and ones that were moved to the account. */
+const UNUSED = `not exists (select from webhook_dispatch_ended d where d.event_id = e.document_id)
+      and not exists (select from webhook_dispatch_open d where d.event_id = e.document_id)`
+
+const deleteEvents = statement<
+  { at: string | null; id: string | null },
+  { account: AccountId; ordinal: number; at: string; id: string; limit: number }
+>(`
+  with page as materialized (
+    select e.document_id, e.created_at, e.ordinal from event_occurrence e
+    where e.account = $account and (e.created_at, e.document_id) > ($at::timestamptz, $id::uuid)
+    order by e.created_at, e.document_id limit $limit
+  ), gone as (
+    delete from event_occurrence where document_id = any(array(
+      select e.document_id from page e
+      where coalesce(e.ordinal, 0) <= $ordinal::float8::bigint and ${UNUSED}))
+  )
+  select l.created_at::text as at, l.document_id::text as id
+  from page l order by l.created_at desc, l.document_id desc limit 1`)
+
+/**
+ * Deletes a page of the account's events up to an ordinal, without those that are still in use. Returns the last key;
+ * undefined at the end.
+ */
+export async function deleteEventPage(
+  tx: Database,
+  given: { account: AccountId; ordinal: number; after: CopiedKey; limit: number },
+): Promise<CopiedKey | undefined> {
+  const { after, ...rest } = given
+  const [last] = await deleteEvents(tx, { ...rest, ...after })
+  return last?.at && last.id ? { at: last.at, id: last.id } : undefined
+}
+
+const deleteListed = changeStatement<{ rows: string }>(`
+  delete from event_occurrence where document_id = any(array(
+    select e.document_id from json_to_recordset($rows::json) as e (document_id uuid, origin text)
+    where e.origin is null and ${UNUSED}))`)
+
+/** Deletes those of the listed events that their database recorded itself and that no delivery here needs. */
+export async function deleteListedEvents(tx: Database, rows: string): Promise<void> {
+  await deleteListed(tx, { rows })
+}
+
+const OWN = 'array(select w.document_id from webhook w where w.account = $account and not w.is_global)'
+const SMALL = [
+  'delete from webhook_queue where webhook = any(OWN)',
+  'delete from webhook_throttle where webhook = any(OWN)',
+  'delete from webhook_outcome where scope = $account',
+  'delete from webhook_outcome_hour where webhook = any(OWN)',
+  'delete from webhook_outcome_day where webhook = any(OWN)',
+  'delete from webhook_breakdown where subject = $account::uuid or subject = any(OWN)',
+  'delete from webhook_mail_turn where account = $account',
+  'delete from realtime_queue where account = $account',
+  'delete from replay_job where accounts[1] = $account and accounts = array[$account::uuid]',
+  // With their links and their notices.
+  'delete from webhook where account = $account and not is_global',
+].map((text) => changeStatement<{ account: AccountId }>(text.replaceAll('OWN', OWN)))
+
+/** The deletions of the state of the account, each as a whole; its webhooks last: they find the rest. */
+export function listStateDeletions(account: AccountId): Deletion[] {
+  return SMALL.map((remove) => (tx) => remove(tx, { account }))
+}
+
+const deleteLinks = changeStatement<{ account: AccountId }>(`
+  delete from webhook_event where webhook = any(${OWN})`)
+
+/** Ends the routing of events to what the account leaves here. */
+export async function deleteLinksOf(tx: Database, account: AccountId): Promise<void> {
+  await deleteLinks(tx, { account })
+}

@@ -1,0 +1,263 @@
+import type { AccountId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
+import type { AccountMove, FenceState, MoveStep, Place } from './move-plan.ts'
+
+/** The last key of a part of the ledger that was copied; null: the part is complete. */
+export interface CopiedKey {
+  at: string
+  id: string
+}
+
+/** What is copied: the last key of each part that has been begun, null for a complete one. */
+export interface CopyProgress {
+  parts?: Record<string, CopiedKey | null>
+  /** The last ordinal of the source before the copy, and the rows so far. */
+  ordinal?: number
+  rows?: number
+}
+
+/** A move that has not ended, as home has it. */
+export interface MoveRecord extends AccountMove {
+  epoch: number
+  copied: CopyProgress
+  reason: string | null
+  runner: string | null
+  /** Whether its runner still has its lease, by the clock of home. */
+  isLeased: boolean
+  /** Whether it has waited too long for what is under way. */
+  isLate: boolean
+  createdAt: Date
+  updatedAt: Date
+}
+
+const MOVE = `account, source, target, version::float8 as version, step, epoch::float8 as epoch, copied, reason, runner,
+  coalesce(lease_until > clock_timestamp(), false) as "isLeased", drain_until < clock_timestamp() as "isLate",
+  created_at as "createdAt", updated_at as "updatedAt"`
+
+const begin = statement<MoveRecord, { account: AccountId; target: Place; drainSeconds: number }>(`
+  insert into account_move (account, source, target, version, step, drain_until, created_at, updated_at)
+  select $account::uuid, c.cell, $target::text, coalesce(c.version, 0) + 1, 'hold',
+    clock_timestamp() + $drainSeconds::int * interval '1 second', clock_timestamp(), clock_timestamp()
+  from (select) one left join account_cell c on c.account = $account
+  where c.cell is distinct from $target::text
+  on conflict (account) do nothing
+  returning ${MOVE}`)
+
+/**
+ * Begins a move, unless the account is in `target` or moving already. `drainSeconds`: how long it waits for what is under
+ * way before it goes back.
+ */
+export async function beginMove(
+  db: Database,
+  given: { account: AccountId; target: Place; drainSeconds: number },
+): Promise<MoveRecord | undefined> {
+  return (await begin(db, given))[0]
+}
+
+const selectOne = statement<MoveRecord, { account: AccountId }>(
+  `select ${MOVE} from account_move where account = $account`,
+)
+
+/** The move of an account that has not ended. */
+export async function findMove(db: Database, account: AccountId): Promise<MoveRecord | undefined> {
+  return (await selectOne(db, { account }))[0]
+}
+
+const selectCell = statement<{ url: string; state: string }, { name: string }>(
+  'select database_url_encrypted as url, state from cell where name = $name',
+)
+
+/** The sealed connection string of a cell, and its state. */
+export async function findMoveCell(db: Database, name: string): Promise<{ url: string; state: string } | undefined> {
+  return (await selectCell(db, { name }))[0]
+}
+
+const selectAccount = statement<{ isKnown: boolean; cell: Place }, { account: AccountId }>(`
+  select exists (select from account where document_id = $account and deleted_at is null) as "isKnown",
+    (select c.cell from account_cell c where c.account = $account) as cell`)
+
+/** Whether an account exists, and where it is. */
+export async function findMoveAccount(db: Database, account: AccountId): Promise<{ isKnown: boolean; cell: Place }> {
+  return (await selectAccount(db, { account }))[0] as { isKnown: boolean; cell: Place }
+}
+
+const selectAll = statement<MoveRecord>(`select ${MOVE} from account_move order by created_at limit 1000`)
+
+/** The moves that have not ended, oldest first. */
+export function listMoves(db: Database): Promise<MoveRecord[]> {
+  return selectAll(db)
+}
+
+/** How long a runner has a move without a sign of life, in seconds. */
+const LEASE = `interval '15 seconds'`
+
+const take = statement<MoveRecord, { account: AccountId; runner: string }>(`
+  update account_move set runner = $runner, lease_until = clock_timestamp() + ${LEASE}, epoch = nextval('account_move_epoch')
+  where account = $account and (runner is null or lease_until < clock_timestamp() or runner = $runner)
+  returning ${MOVE}`)
+
+/** Takes a move over; undefined while another process has it. */
+export async function takeMove(
+  db: Database,
+  given: { account: AccountId; runner: string },
+): Promise<MoveRecord | undefined> {
+  return (await take(db, given))[0]
+}
+
+/** The runner of a move: another epoch is another runner. */
+export interface RunnerKey {
+  account: AccountId
+  epoch: number
+}
+
+const renew = statement<MoveRecord, RunnerKey>(`
+  update account_move set lease_until = clock_timestamp() + ${LEASE}
+  where account = $account and epoch = $epoch::float8::bigint returning ${MOVE}`)
+
+/** Renews the lease, and reads the move; undefined when another process has it. */
+export async function renewMove(db: Database, key: RunnerKey): Promise<MoveRecord | undefined> {
+  return (await renew(db, key))[0]
+}
+
+const release = changeStatement<RunnerKey>(`
+  update account_move set runner = null, lease_until = null where account = $account and epoch = $epoch::float8::bigint`)
+
+/** Gives a move up: any process may take it over at once. */
+export async function releaseMove(db: Database, key: RunnerKey): Promise<void> {
+  await release(db, key)
+}
+
+const step = changeStatement<RunnerKey & { from: MoveStep; to: MoveStep; reason: string | null }>(`
+  update account_move set step = $to, reason = coalesce($reason, reason), updated_at = clock_timestamp()
+  where account = $account and epoch = $epoch::float8::bigint and step = $from`)
+
+/** Writes the next step. False when another process has the move. */
+export async function writeStep(
+  db: Database,
+  given: RunnerKey & { from: MoveStep; to: MoveStep; reason?: string },
+): Promise<boolean> {
+  return (await step(db, { reason: null, ...given })) > 0
+}
+
+const progress = changeStatement<RunnerKey & { copied: string }>(`
+  update account_move set copied = $copied::jsonb, updated_at = clock_timestamp(),
+    lease_until = clock_timestamp() + ${LEASE}
+  where account = $account and epoch = $epoch::float8::bigint`)
+
+/** Writes what is copied. False when another process has the move. */
+export async function writeCopied(db: Database, key: RunnerKey, copied: CopyProgress): Promise<boolean> {
+  return (await progress(db, { ...key, copied: JSON.stringify(copied) })) > 0
+}
+
+const ask = changeStatement<{ account: AccountId; reason: string }>(`
+  update account_move set reason = $reason, updated_at = clock_timestamp()
+  where account = $account and step in ('hold', 'drain', 'copy')`)
+
+/** Asks for the way back. False without a move that may go back. */
+export async function askBack(db: Database, account: AccountId, reason: string): Promise<boolean> {
+  return (await ask(db, { account, reason })) > 0
+}
+
+const direct = statement<{ account: string }, RunnerKey & { cell: Place; version: number }>(`
+  with mine as (
+    select account from account_move where account = $account and epoch = $epoch::float8::bigint for update
+  )
+  insert into account_cell (account, cell, version)
+  select account, $cell::text, $version::float8::bigint from mine
+  on conflict (account) do update set cell = excluded.cell, version = excluded.version
+  returning account`)
+
+/** Writes the directory. False when another process has the move. */
+export async function writeDirectory(
+  db: Database,
+  given: RunnerKey & { cell: Place; version: number },
+): Promise<boolean> {
+  return (await direct(db, given)).length > 0
+}
+
+const end = changeStatement<RunnerKey>(
+  'delete from account_move where account = $account and epoch = $epoch::float8::bigint',
+)
+
+/** Ends a move. False when another process has it. */
+export async function endMove(db: Database, key: RunnerKey): Promise<boolean> {
+  return (await end(db, key)) > 0
+}
+
+const open = statement<object>('select open_fence()')
+
+/** Lets a database check its writes by the fences of accounts, from the first move on. */
+export async function openFence(db: Database): Promise<void> {
+  await open(db)
+}
+
+const claim = statement<{ state: FenceState }, RunnerKey>(`
+  insert into account_fence as f (account, version, state, epoch)
+  select $account::uuid, 0,
+    case when exists (select from database_identity where cell is not null) then 'gone' else 'open' end,
+    $epoch::float8::bigint
+  on conflict (account) do update set epoch = excluded.epoch where f.epoch <= excluded.epoch
+  returning f.state`)
+
+/** Tells a database of a runner: earlier ones change nothing there any more. False when a later one was there. */
+export async function claimFence(db: Database, { account, epoch }: RunnerKey): Promise<boolean> {
+  return (await claim(db, { account, epoch })).length > 0
+}
+
+const lockFence = statement<{ state: FenceState }, RunnerKey>(
+  `select state from account_fence where account = $account and epoch = $epoch::float8::bigint for update`,
+)
+
+const passAs = statement<object, { account: AccountId }>(
+  `select set_config('signalbox.moved_account', $account::text, true)`,
+)
+
+/** Names the account that a transaction is about, for `readState`. */
+export async function nameMovedAccount(tx: Database, account: AccountId): Promise<void> {
+  await passAs(tx, { account })
+}
+
+/**
+ * Makes a transaction that of a runner: its rows pass the fence, and those of an earlier runner are refused. Undefined
+ * when another process has the move.
+ */
+export async function enterMove(tx: Database, { account, epoch }: RunnerKey): Promise<FenceState | undefined> {
+  const [fence] = await lockFence(tx, { account, epoch })
+  if (fence) await passAs(tx, { account })
+  return fence?.state
+}
+
+const selectVersion = statement<{ version: number }, { account: AccountId }>(
+  'select version::float8 as version from account_fence where account = $account',
+)
+
+/** The version of a fence: the last write of a copy sets that of its move. */
+export async function readFenceVersion(db: Database, account: AccountId): Promise<number> {
+  return (await selectVersion(db, { account }))[0]?.version ?? 0
+}
+
+const lockAccount = statement<object, { account: AccountId; limit: string }>(`
+  select set_config('lock_timeout', $limit, true),
+    pg_advisory_xact_lock(hashtextextended('${ADVISORY_LOCKS.accountFence.key}' || $account::uuid::text, 0))`)
+
+/** How long a hold waits at once, in ms: who comes later waits behind it. */
+const HOLD_WAIT_MS = 1_000
+
+/** Waits for the transactions that passed the fence. Throws the lock timeout when one of them lasts. */
+export async function lockPassed(tx: Database, account: AccountId): Promise<void> {
+  await lockAccount(tx, { account, limit: `${HOLD_WAIT_MS}` })
+}
+
+const setState = changeStatement<{ account: AccountId; state: FenceState; version: number }>(`
+  update account_fence set state = $state, version = greatest(version, $version::float8::bigint)
+  where account = $account`)
+
+/** Sets the fence, behind `enterMove`. */
+export async function writeFence(
+  tx: Database,
+  given: { account: AccountId; state: FenceState; version: number },
+): Promise<void> {
+  await setState(tx, given)
+}

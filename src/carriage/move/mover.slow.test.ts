@@ -1,0 +1,332 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  addAccount,
+  dumpAccount,
+  fillAccount,
+  type MovedGround,
+  openMovedGround,
+} from '../../../test/harness/carriage/moved-account.ts'
+import type { AccountId } from '../../base/id.ts'
+import { isAccountRefused } from '../../postgres/cell/account-fence.ts'
+import { askBack, beginMove, findMove } from './move.store.ts'
+import type { MoveEffect, MoveStep, Place } from './move-plan.ts'
+import { type MoveProgress, type MoverDeps, runMove } from './mover.ts'
+
+let ground: MovedGround
+
+beforeAll(async () => {
+  ground = await openMovedGround()
+}, 120_000)
+afterAll(() => ground[Symbol.asyncDispose]())
+
+const deps = (change: Partial<MoverDeps> = {}): MoverDeps => ({
+  open: async (place) => ground.at(place).db,
+  runner: 'test',
+  sleep: () => new Promise(setImmediate),
+  pageRows: 7,
+  ...change,
+})
+
+async function begin(account: AccountId, target: Place, drainSeconds = 600): Promise<void> {
+  expect(await beginMove(ground.at(null).db, { account, target, drainSeconds })).toBeDefined()
+}
+
+async function move(account: AccountId, target: Place): Promise<void> {
+  await begin(account, target)
+  expect(await runMove(deps(), account)).toMatchObject({ kind: 'moved' })
+}
+
+/** The sums of the counts of minutes, without those that are nought. */
+async function countDeliveries(place: Place): Promise<unknown[]> {
+  const { rows } = await ground.at(place).pool.query(
+    `select status, sum(deliveries)::int as deliveries from webhook_delivery_minute group by 1
+     having sum(deliveries) <> 0 order by 1`,
+  )
+  return rows
+}
+
+const publish = (place: Place, account: AccountId) =>
+  ground
+    .at(place)
+    .pool.query(
+      `insert into event_occurrence (document_id, event, account, resource, action, created_at)
+       values (gen_random_uuid(), 'order.create', $1, 'order', 'create', now())`,
+      [account],
+    )
+    .then(
+      () => 'stored',
+      (error: unknown) => (isAccountRefused(error) ? 'refused' : Promise.reject(error)),
+    )
+
+/** What waits and is not at rest, by what is claimed next. */
+async function listTurns(place: Place, webhooks: readonly string[]): Promise<unknown[]> {
+  const { rows } = await ground
+    .at(place)
+    .pool.query('select webhook, is_held from webhook_queue where webhook = any($1) order by 1', [webhooks])
+  return rows
+}
+
+describe('a move of an account', () => {
+  test('brings every row as it was to a cell, on to another one, and home', async () => {
+    const [account, other] = [await addAccount(ground), await addAccount(ground)]
+    const { webhooks, globalWebhook } = await fillAccount(ground.at(null), account, 20)
+    await fillAccount(ground.at(null), other, 5)
+    const [before, beside] = [await dumpAccount(ground.at(null), account), await dumpAccount(ground.at(null), other)]
+    for (const [table, rows] of Object.entries(before))
+      expect(rows.length, table).toBeGreaterThan(table === 'event_occurrence' ? 19 : 0)
+    const counts = await countDeliveries(null)
+
+    await move(account, 'c1')
+    expect(await dumpAccount(ground.at('c1'), account)).toEqual(before)
+    expect(await dumpAccount(ground.at(null), other)).toEqual(beside)
+    const left = await dumpAccount(ground.at(null), account)
+    // The event that the global webhook was given, and what ends by itself within a day.
+    expect(
+      Object.entries(left)
+        .filter(([, rows]) => rows.length > 0)
+        .map(([table, rows]) => [table, rows.length]),
+    ).toEqual([
+      ['event_occurrence', 1],
+      ['idempotency_key', 1],
+      ...(left.publish_key?.length ? [['publish_key', left.publish_key.length]] : []),
+    ])
+    expect(await countDeliveries('c1')).toEqual([
+      { status: 'exhausted', deliveries: 4 },
+      { status: 'retrying', deliveries: 6 },
+      { status: 'success', deliveries: 30 },
+    ])
+    expect([await publish(null, account), await publish('c1', account), await publish('c2', account)]).toEqual([
+      'refused',
+      'stored',
+      'refused',
+    ])
+    expect(await listTurns('c1', webhooks)).toEqual([{ webhook: webhooks[0], is_held: false }])
+    await ground
+      .at('c1')
+      .pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
+
+    await move(account, 'c2')
+    expect(await dumpAccount(ground.at('c2'), account)).toEqual(before)
+    await move(account, null)
+    const after = await dumpAccount(ground.at(null), account)
+    expect(after).toEqual(before)
+    expect(await countDeliveries(null)).toEqual(counts)
+    expect(await listTurns(null, webhooks)).toEqual([{ webhook: webhooks[0], is_held: false }])
+    expect(await publish(null, account)).toBe('stored')
+    expect(
+      (await ground.at(null).pool.query('select from webhook where document_id = $1', [globalWebhook])).rowCount,
+    ).toBe(1)
+    expect(await findMove(ground.at(null).db, account)).toBeUndefined()
+  })
+
+  test('lets new events come after the webhooks that it brings, whatever the other database counted', async () => {
+    const account = await addAccount(ground)
+    await ground.at(null).pool.query(`select setval('recorded_ordinal', 5000000)`)
+    const { webhooks } = await fillAccount(ground.at(null), account, 4)
+    await move(account, 'c1')
+    await publish('c1', account)
+    const { rows } = await ground.at('c1').pool.query(
+      `select e.ordinal > w.ordinal as is_after from webhook w, event_occurrence e
+       where w.document_id = any($1) and e.account = $2 and e.resource_id is null`,
+      [webhooks, account],
+    )
+    expect(rows).toEqual([{ is_after: true }, { is_after: true }])
+  })
+
+  test('waits for attempts under way, and goes back by itself when they do not end', async () => {
+    const account = await addAccount(ground)
+    const { webhooks } = await fillAccount(ground.at(null), account, 4)
+    const before = await dumpAccount(ground.at(null), account)
+    const lease = `update webhook_dispatch_open set lease_owner = 'w', next_attempt_at = null
+      where document_id = (select document_id from webhook_dispatch_open where webhook = $1 order by 1 limit 1)`
+    await ground.at(null).pool.query(lease, [webhooks[0]])
+    await begin(account, 'c1', 0)
+    expect(await runMove(deps(), account)).toMatchObject({ kind: 'back', reason: 'drain_limit' })
+    const undo = `update webhook_dispatch_open set lease_owner = null, next_attempt_at = (select max(next_attempt_at) from webhook_dispatch_open where webhook = $1) where lease_owner = 'w'`
+    await ground.at(null).pool.query(undo, [webhooks[0]])
+    expect(await dumpAccount(ground.at(null), account)).toEqual(before)
+    expect(await listTurns(null, webhooks)).toEqual([{ webhook: webhooks[0], is_held: false }])
+    expect(await publish(null, account)).toBe('stored')
+
+    await ground.at(null).pool.query(lease, [webhooks[0]])
+    await begin(account, 'c1')
+    let looks = 0
+    const sleep = async () => {
+      looks += 1
+      expect(await publish(null, account)).toBe('refused')
+      if (looks === 3) await ground.at(null).pool.query(undo, [webhooks[0]])
+    }
+    expect(await runMove(deps({ sleep }), account)).toMatchObject({ kind: 'moved' })
+    expect(looks).toBe(3)
+  })
+
+  test('waits for the transactions that began before its fence was closed', async () => {
+    const account = await addAccount(ground)
+    await fillAccount(ground.at(null), account, 4)
+    const early = await ground.at(null).pool.connect()
+    await early.query('begin')
+    await early.query('select from account')
+    await begin(account, 'c1')
+    const waited: string[] = []
+    const onProgress = ({ effect, waits }: MoveProgress) => void (waits && waited.push(effect))
+    const sleep = async () => {
+      if (waited.length === 2) await early.query('rollback')
+    }
+    expect(await runMove(deps({ onProgress, sleep }), account)).toMatchObject({ kind: 'moved' })
+    early.release()
+    expect(waited).toEqual(['await-transactions', 'await-transactions'])
+  })
+
+  test('is one process’s: another one is told so, and a superseded one changes nothing any more', async () => {
+    const account = await addAccount(ground)
+    await fillAccount(ground.at(null), account, 4)
+    await begin(account, 'c1')
+    const resume = Promise.withResolvers<void>()
+    const reached = Promise.withResolvers<void>()
+    const beforeEffect = async (effect: MoveEffect) => {
+      if (effect.kind !== 'open') return
+      reached.resolve()
+      await resume.promise
+    }
+    const stalled = runMove(deps({ runner: 'stalled', beforeEffect }), account)
+    await reached.promise
+    expect(await runMove(deps(), account)).toEqual({ kind: 'taken' })
+    await ground.at(null).pool.query(`update account_move set lease_until = now() - interval '1 s'`)
+    expect(await runMove(deps({ beforeEffect: () => {} }), account)).toMatchObject({ kind: 'moved' })
+    resume.resolve()
+    await expect(stalled).rejects.toThrow('Another process has taken the move over.')
+    expect([await publish(null, account), await publish('c1', account)]).toEqual(['refused', 'stored'])
+    expect(await runMove(deps(), account)).toEqual({ kind: 'none' })
+  })
+})
+
+/** Every effect of a move between these places, in the order in which it comes. */
+async function listEffects(account: AccountId, target: Place): Promise<string[]> {
+  const effects: string[] = []
+  await begin(account, target)
+  await runMove(deps({ beforeEffect: (effect, step) => void effects.push(`${step} ${effect.kind}`) }), account)
+  return effects
+}
+
+describe('a failover that loses the last writes', () => {
+  test.each(['verify', 'open'])(
+    'of the target, before %s, is noticed, and the account is copied again',
+    async (kind) => {
+      const account = await addAccount(ground)
+      const { webhooks } = await fillAccount(ground.at(null), account, 9)
+      const whole = await dumpAccount(ground.at(null), account)
+      await begin(account, 'c1')
+      let isLost = false
+      const beforeEffect = async (effect: MoveEffect) => {
+        if (effect.kind !== kind || isLost) return
+        isLost = true
+        const client = await ground.at('c1').pool.connect()
+        await client.query('begin')
+        await client.query(`select set_config('signalbox.moved_account', $1, true)`, [account])
+        await client.query('delete from webhook_dispatch_ended where webhook = any($1)', [webhooks])
+        await client.query('delete from webhook where document_id = any($1)', [webhooks])
+        await client.query('update account_fence set version = 0 where account = $1', [account])
+        await client.query('commit')
+        client.release()
+      }
+      expect(await runMove(deps({ beforeEffect }), account)).toMatchObject({ kind: 'moved' })
+      expect(isLost).toBe(true)
+      expect(await dumpAccount(ground.at('c1'), account)).toEqual(whole)
+    },
+  )
+
+  test('of the source, which is open again during the copy, ends the move, and keeps what it took', async () => {
+    const account = await addAccount(ground)
+    await fillAccount(ground.at(null), account, 9)
+    await begin(account, 'c1')
+    const beforeEffect = async (effect: MoveEffect) => {
+      if (effect.kind !== 'verify') return
+      await ground.at(null).pool.query(`update account_fence set state = 'open' where account = $1`, [account])
+      expect(await publish(null, account)).toBe('stored')
+    }
+    const end = { kind: 'back', reason: 'source_reopened' }
+    expect(await runMove(deps({ beforeEffect }), account)).toMatchObject(end)
+    expect((await dumpAccount(ground.at(null), account)).event_occurrence).toHaveLength(10)
+    expect((await dumpAccount(ground.at('c1'), account)).webhook).toEqual([])
+    expect(await publish(null, account)).toBe('stored')
+  })
+})
+
+test('a move that is interrupted between any two pages of its copy goes on, and counts no row twice', async () => {
+  const account = await addAccount(ground)
+  await fillAccount(ground.at(null), account, 20)
+  const whole = await dumpAccount(ground.at(null), account)
+  const before = await countDeliveries('c2')
+  await begin(account, 'c2')
+  let kills = 0
+  for (let isOver = false; !isOver; ) {
+    let pages = 0
+    const onProgress = ({ step, rows }: MoveProgress) => {
+      pages += Number(step === 'copy' && rows > 0)
+      if (pages === 3 && kills < 30) throw new Error('killed')
+    }
+    isOver = await runMove(deps({ onProgress }), account).then(
+      () => true,
+      () => {
+        kills += 1
+        return false
+      },
+    )
+  }
+  expect(kills).toBe(30)
+  expect(await dumpAccount(ground.at('c2'), account)).toEqual(whole)
+  await move(account, 'c1')
+  expect(await countDeliveries('c2')).toEqual(before)
+})
+
+describe('a move that is interrupted before any of its effects', () => {
+  test.each([
+    [null, 'c1'],
+    ['c1', 'c2'],
+    ['c1', null],
+  ] as [Place, Place][])(
+    'from %s to %s goes on, or back while it may',
+    async (source, target) => {
+      const account = await addAccount(ground)
+      await fillAccount(ground.at(null), account, 9)
+      const whole = await dumpAccount(ground.at(null), account)
+      if (source !== null) await move(account, source)
+      const effects = await listEffects(account, target)
+      await move(account, source)
+      for (let at = 0; at < effects.length; at += 1) {
+        await begin(account, target)
+        let left = at
+        const beforeEffect = (_effect: MoveEffect, step: MoveStep) => {
+          left -= 1
+          if (left < 0) throw new Error(`killed in ${step}`)
+        }
+        await expect(runMove(deps({ beforeEffect }), account)).rejects.toThrow('killed')
+        expect(
+          [await publish(null, account), await publish('c1', account), await publish('c2', account)].filter(
+            (end) => end === 'stored',
+          ).length,
+        ).toBeLessThan(2)
+        await ground
+          .at(null)
+          .pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
+        const mayGoBack = await askBack(ground.at(null).db, account, 'test')
+        const end = await runMove(deps(), account)
+        expect(end, effects[at]).toMatchObject({ kind: mayGoBack ? 'back' : 'moved' })
+        const place = mayGoBack ? source : target
+        for (const site of [null, 'c1', 'c2'])
+          await ground
+            .at(site)
+            .pool.query('delete from event_occurrence where account = $1 and resource_id is null', [account])
+        expect(await dumpAccount(ground.at(place), account), effects[at]).toEqual(whole)
+        const elsewhere = await dumpAccount(ground.at(mayGoBack ? target : source), account)
+        expect([elsewhere.webhook, elsewhere.webhook_dispatch_open, elsewhere.webhook_dispatch_ended]).toEqual([
+          [],
+          [],
+          [],
+        ])
+        if (!mayGoBack) await move(account, source)
+      }
+    },
+    300_000,
+  )
+})

@@ -1,0 +1,210 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { FatalError } from '../../app/log/fatal.ts'
+import type { Resources } from '../../app/prepare/resources.ts'
+import { systemClock } from '../../base/clock.ts'
+import { type AccountId, buildIdMaker } from '../../base/id.ts'
+import { buildKeyring } from '../../base/keyring.ts'
+import { systemRandom } from '../../base/random.ts'
+import type { MoveRecord } from '../../carriage/move/move.store.ts'
+import type { Place } from '../../carriage/move/move-plan.ts'
+import type { MoveEnd, MoveProgress } from '../../carriage/move/mover.ts'
+import type { Database, DatabasePool } from '../../postgres/statement/database.ts'
+import { print, printJson } from '../print/print.ts'
+import type { CommandFixture } from './operation.ts'
+
+/** How long a move waits for what is under way, before it goes back, in seconds. */
+const DRAIN_SECONDS = 300
+const DRAIN_SECONDS_LIMIT = 86_400
+
+interface MoveOptions {
+  back: boolean
+  drain: number
+}
+
+/** Adds `signalbox account move` (docs/operations/account-move.md). */
+export function addAccountMoveCommand(account: Command, { withFixture }: CommandFixture): void {
+  account
+    .command('move')
+    .argument('<account>', 'the document_id of an account; status: print the moves that have not ended', parseSubject)
+    .argument('[place]', 'the name of a cell, or home; without it an interrupted move goes on')
+    .option('--back', 'go back: everything stays where it was', false)
+    .option(
+      '--drain <seconds>',
+      'how long it waits for attempts under way before it goes back',
+      parseDrain,
+      DRAIN_SECONDS,
+    )
+    .description('move the webhooks and the ledger of an account to another database')
+    .action((subject: string, place: string | undefined, options: MoveOptions) =>
+      withFixture({ prepare: false }, async (resources) => {
+        if (subject === 'status') await showMoves(resources)
+        else await moveAccount(resources, { account: subject as AccountId, place, options })
+      }),
+    )
+}
+
+async function showMoves({ maintenanceDatabase: { db } }: Resources): Promise<void> {
+  const { listMoves } = await import('../../carriage/move/move.store.ts')
+  printJson((await listMoves(db)).map(describeMove))
+}
+
+function describeMove({ account, source, target, step, reason, isLeased, copied, createdAt }: MoveRecord) {
+  const from = source ?? 'home'
+  const to = target ?? 'home'
+  const remedy = isLeased ? null : `run signalbox account move ${account}, with --back to go back`
+  return { account, from, to, step, reason, rows: copied.rows ?? 0, is_running: isLeased, since: createdAt, remedy }
+}
+
+async function moveAccount(
+  resources: Resources,
+  given: { account: AccountId; place: string | undefined; options: MoveOptions },
+): Promise<void> {
+  const { account, place, options } = given
+  const home = resources.maintenanceDatabase.db
+  const { askBack, findMove } = await import('../../carriage/move/move.store.ts')
+  const present = await findMove(home, account)
+  if (options.back && place !== undefined) throw new FatalError('Give a place, or --back.')
+  if (options.back && !(await askBack(home, account, 'asked')))
+    throw new FatalError(
+      present && present.step !== 'back'
+        ? 'The move has gone too far to go back: let it end, and move the account again.'
+        : 'There is no move of this account to go back from: see signalbox account move status.',
+    )
+  if (!options.back && place !== undefined) await begin(home, { account, target: readPlace(place), present, options })
+  const end = await run(resources, account)
+  report(end)
+}
+
+const readPlace = (place: string): Place => (place === 'home' ? null : place)
+
+/** Begins a move, or checks that the present one has the same target. */
+async function begin(
+  home: Database,
+  given: { account: AccountId; target: Place; present: MoveRecord | undefined; options: MoveOptions },
+): Promise<void> {
+  const { account, target, present, options } = given
+  if (present) {
+    if (present.target !== target)
+      throw new FatalError(`The account is moving to ${present.target ?? 'home'}: see signalbox account move status.`)
+    return
+  }
+  const { beginMove, findMoveAccount, findMoveCell } = await import('../../carriage/move/move.store.ts')
+  const { isKnown, cell } = await findMoveAccount(home, account)
+  if (!isKnown) throw new FatalError('There is no account with this id, or it was deleted.')
+  if (cell === target) throw new FatalError(`The account is in ${target ?? 'home'} already.`)
+  const known = target === null ? undefined : await findMoveCell(home, target)
+  if (target !== null && known?.state !== 'active')
+    throw new FatalError(
+      known ? `The cell ${target} is ${known.state}: no account moves there.` : `There is no cell ${target}.`,
+    )
+  const { inTransaction } = await import('../../postgres/statement/database.ts')
+  await inTransaction(home, async (tx) => {
+    const move = await beginMove(tx, { account, target, drainSeconds: options.drain })
+    if (!move) throw new FatalError('The account has moved, or begun to, meanwhile: see signalbox account move status.')
+    await recordMove(tx, move, 'begin')
+  })
+}
+
+/** The audit entry of a move. */
+async function recordMove(tx: Database, move: MoveRecord, action: 'begin' | 'moved' | 'back'): Promise<void> {
+  const { recordAudit } = await import('../../event/recording/audit.ts')
+  const { findSystemUser } = await import('../../app/prepare/command-record.ts')
+  const { account, source, target, version, reason } = move
+  await recordAudit(
+    tx,
+    { ids: buildIdMaker(systemClock, systemRandom), now: new Date(systemClock.now()) },
+    {
+      action: `account-move.${action}`,
+      outcome: 'success',
+      userId: null,
+      account,
+      target: account,
+      detail: {
+        ...{ from: source ?? 'home', to: target ?? 'home', version, reason },
+        ...{ actor: 'command line', system_user: findSystemUser() },
+      },
+    },
+  )
+}
+
+async function run(resources: Resources, account: AccountId): Promise<MoveEnd> {
+  const { runMove } = await import('../../carriage/move/mover.ts')
+  await using pools = buildPools(resources)
+  return runMove(
+    {
+      open: pools.open,
+      runner: `command ${buildIdMaker(systemClock, systemRandom).next()}`,
+      sleep: (ms) => systemClock.sleep(ms, new AbortController().signal),
+      record: (tx, { move, kind }) => recordMove(tx, move, kind),
+      onProgress: buildReporter(),
+    },
+    account,
+  )
+}
+
+/** Opens the databases of a move, each once. */
+function buildPools({ maintenanceDatabase, secrets }: Resources) {
+  const home = maintenanceDatabase.db
+  const keyring = buildKeyring(secrets.secretKey, systemRandom)
+  const opened = new Map<string, DatabasePool>()
+  return {
+    open: async (place: Place): Promise<Database> => {
+      if (place === null) return home
+      const { findMoveCell } = await import('../../carriage/move/move.store.ts')
+      const { INDEX_ONLY_PLANS, openDatabase } = await import('../../postgres/statement/database.ts')
+      const cell = await findMoveCell(home, place)
+      if (!cell) throw new FatalError(`There is no cell ${place}.`)
+      const pool =
+        opened.get(place) ??
+        openDatabase({
+          connectionString: keyring.open(cell.url, `cell:${place}`),
+          ...{ size: 2, applicationName: 'signalbox move', settings: INDEX_ONLY_PLANS, onError: () => {} },
+        })
+      opened.set(place, pool)
+      return pool.db
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([...opened.values()].map((pool) => pool.close()))
+    },
+  }
+}
+
+/** Rows between two lines of progress. */
+const REPORT_ROWS = 100_000
+
+/** One line a step, and one for each 100,000 rows. */
+function buildReporter(): (progress: MoveProgress) => void {
+  let last = ''
+  return ({ step, effect, waits, rows }) => {
+    const line = waits
+      ? `${step}: waits (${effect})`
+      : `${step}${rows < REPORT_ROWS ? '' : `: ${rows - (rows % REPORT_ROWS)} rows`}`
+    if (line !== last) print(line)
+    last = line
+  }
+}
+
+function report(end: MoveEnd): void {
+  if (end.kind === 'none') throw new FatalError('There is no move of this account to go on with. Give a place.')
+  if (end.kind === 'taken')
+    throw new FatalError('Another process moves this account: see signalbox account move status.')
+  if (end.kind === 'moved') print(`Moved, with ${end.rows} rows copied by this command.`)
+  else if (end.reason === 'drain_limit')
+    throw new FatalError(
+      'The account stays where it was: attempts or leases under way, or the event log, did not end in time. Give --drain more seconds, or see docs/operations/account-move.md, waiting.',
+    )
+  else print('The account stays where it was.')
+}
+
+function parseSubject(value: string): string {
+  if (value !== 'status' && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value))
+    throw new InvalidArgumentError('It must be the document_id of an account, or status.')
+  return value
+}
+
+function parseDrain(value: string): number {
+  const seconds = /^\d{1,5}$/.test(value) ? Number(value) : 0
+  if (seconds < 1 || seconds > DRAIN_SECONDS_LIMIT)
+    throw new InvalidArgumentError(`It must be a whole number of seconds from 1 to ${DRAIN_SECONDS_LIMIT}.`)
+  return seconds
+}

@@ -1,0 +1,119 @@
+import type { AccountId } from '../../base/id.ts'
+import { buildInvalidatedCache, type Invalidation } from '../connection/invalidated-cache.ts'
+import type { Database, DatabasePool } from '../statement/database.ts'
+import { type AccountPlace, findPlace } from './cell.store.ts'
+
+/** A database that holds accounts, with the pools of this process on it. */
+export interface CellDatabase {
+  /** The name of the cell; null for home. */
+  name: string | null
+  /** A connection string to PostgreSQL itself, for LISTEN. */
+  connectionString: string
+  /** The pool of requests. */
+  database: DatabasePool
+  /** The pool of lists and other long reads. */
+  readDatabase: DatabasePool
+  /** The pool of the workers, the connection of their lease, and the pool of maintenance. */
+  workerDatabase: DatabasePool
+  leaseDatabase: DatabasePool
+  maintenanceDatabase: DatabasePool
+}
+
+/** Where an account is: its database, and the version of the directory that says so. */
+export interface FoundAccount {
+  place: AccountPlace
+  at: CellDatabase
+}
+
+/**
+ * The databases that hold accounts (docs/decisions/0062-cells.md). Without cells there is home alone, and nothing is
+ * asked.
+ */
+export interface Cells {
+  home: CellDatabase
+  /** The cells that this process has opened, without home, by name. */
+  list(): readonly CellDatabase[]
+  /** The cell of this name; undefined when this process has not opened it. */
+  get(name: string): CellDatabase | undefined
+  /**
+   * The database of an account, from the cache or the directory. Opens a cell that this process does not know yet. Throws
+   * a `CellUnknownError` for a cell that the directory names and that cannot be opened.
+   */
+  find(account: AccountId): Promise<FoundAccount>
+  /** Forgets what is cached of an account: the fence of a database refused it. */
+  forget(account: AccountId): void
+  /** Drops what a change made out of date. */
+  invalidate(change: Invalidation): void
+}
+
+/** The directory names a cell that this process cannot open. */
+export class CellUnknownError extends Error {
+  readonly cell: string
+
+  constructor(cell: string, options?: ErrorOptions) {
+    super(`The cell ${cell} is not open in this process.`, options)
+    this.name = 'CellUnknownError'
+    this.cell = cell
+  }
+}
+
+/** Maximum number of cached accounts. */
+const ACCOUNTS_LIMIT = 20_000
+
+/** Every account is in home. */
+const AT_HOME: AccountPlace = { cell: null, version: 0 }
+
+/** Options of `buildCells`. */
+export interface CellsOptions {
+  home: CellDatabase
+  /** Where the directory is read: home. */
+  db: Database
+  /** Whether the connection that reports changes is live; without it nothing is cached. */
+  isLive: () => boolean
+  /** The cells now, by name. */
+  opened: () => ReadonlyMap<string, CellDatabase>
+  /** Opens the cells that were added since. */
+  open: () => Promise<void>
+}
+
+/** The databases of a service without cells. */
+export function buildHomeAlone(home: CellDatabase): Cells {
+  const found = { place: AT_HOME, at: home }
+  return {
+    home,
+    list: () => [],
+    get: () => undefined,
+    find: async () => found,
+    forget: () => {},
+    invalidate: () => {},
+  }
+}
+
+/** The databases of a service that may have cells. */
+export function buildCells({ home, db, isLive, opened, open }: CellsOptions): Cells {
+  const places = buildInvalidatedCache<AccountPlace>({
+    limit: ACCOUNTS_LIMIT,
+    isLive,
+    changesOf: (account) => [`a:${account}`],
+  })
+
+  async function findDatabase(cell: string | null): Promise<CellDatabase> {
+    if (cell === null) return home
+    if (!opened().has(cell)) await open()
+    const at = opened().get(cell)
+    if (!at) throw new CellUnknownError(cell)
+    return at
+  }
+
+  return {
+    home,
+    list: () => [...opened().values()],
+    get: (name) => opened().get(name),
+    find: async (account) => {
+      const place = await places.read(account, () => findPlace(db, account))
+      return { place, at: await findDatabase(place.cell) }
+    },
+    forget: (account) => places.invalidate(`a:${account}`),
+    invalidate: places.invalidate,
+  }
+}
