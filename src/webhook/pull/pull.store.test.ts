@@ -33,7 +33,11 @@ beforeEach(async () => {
 })
 
 /** Rows of a webhook that is pulled are kept until an instant. */
-const keepRows = () => db.updateTable('webhook_dispatch_open').set({ kept_until: later(60_000) }).execute()
+const keepRows = () =>
+  db
+    .updateTable('webhook_dispatch_open')
+    .set({ kept_until: later(60_000) })
+    .execute()
 
 const lease = async (max: number, of: Database = db) =>
   (await leaseDue(of, { webhook, now: later(0), leasedUntil: later(60_000), max })).map(({ id }) => id)
