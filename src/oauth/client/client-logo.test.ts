@@ -37,7 +37,7 @@ test.each([
   ['URL_NOT_HTTPS', 'https'],
   ['CONNECTION_REFUSED', 'not_fetched'],
 ])('an image that is not fetched for %s is refused as %s', async (fault, code) => {
-  const fail = () => Promise.reject(new GuardedFetchError(fault, 'connection'))
+  const fail = () => Promise.reject(new GuardedFetchError(fault, 'protocol'))
   await expect(fetchLogo(fail, 'https://app.example.com/logo')).rejects.toMatchObject({ errors: [{ code }] })
 })
 
