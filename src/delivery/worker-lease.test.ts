@@ -6,7 +6,7 @@ import { waitFor } from '../../test/harness/run/wait.ts'
 import { systemClock } from '../base/clock.ts'
 import { type DatabaseClock, followDatabaseClock } from '../base/database-clock.ts'
 import { buildListener } from '../postgres/connection/listener.ts'
-import { buildWorkerLease, LEASE_MS, LOCK_LOST_MS } from './worker-lease.ts'
+import { buildWorkerLease, LEASE_MS, LOCK_LOST_MS, measureLost } from './worker-lease.ts'
 
 async function openLeases() {
   const database = await createTestDatabase()
@@ -267,4 +267,9 @@ describe('workers that come and go', () => {
     await lease.renew()
     expect(looks).toBe(3)
   })
+})
+
+test('an attempt that was lost took as long as it may have run: nothing at least, a lease at most', () => {
+  const measure = (ms: number) => measureLost(new Date(1_000_000), new Date(1_000_000 + ms))
+  expect([measure(-1), measure(0), measure(5), measure(LEASE_MS + 1)]).toEqual([0, 0, 5, LEASE_MS])
 })

@@ -160,4 +160,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change,
     reason: 'saves a statement: readers without a notice get no mail',
   })),
+  {
+    path: 'src/webhook/activity/outcome.store.ts',
+    lineText: 'where (select count(*) from of_webhooks) >= 0',
+    change: '>= -> >',
+    reason: 'only orders the writes: without a sum of a webhook there is nothing to write',
+  },
 ]

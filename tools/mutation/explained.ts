@@ -53,6 +53,13 @@ export const EXPLAINED: readonly Explained[] = [
     change: '!until -> false',
     reason: 'only for the types: no turn is before undefined, which is then the answer as well',
   },
+  ...['seconds === undefined -> false', 'signature === undefined -> false'].map((change) => ({
+    path: 'src/identity/social-login/flow/flow-state.ts',
+    lineText:
+      "if (random === undefined || seconds === undefined || signature === undefined) return { reason: 'state_forged' }",
+    change,
+    reason: 'only for the types: the pattern finds all of the parts or none',
+  })),
   ...['ids.length > 0 -> true', '> -> >='].map((change) => ({
     path: 'src/identity/session/list/session-list.store.ts',
     lineText: `if (ids.length > 0) await endLocked(db, { ids, now }, { invalidations: \`u:${'$'}{userId}\` })`,

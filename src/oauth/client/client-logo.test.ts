@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { GuardedFetchError } from '../../outbound/guarded-fetch.ts'
 import { fetchLogo, LOGO_LIMIT_BYTES } from './client-logo.ts'
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
@@ -29,6 +30,24 @@ test.each([
   ['', 'not_an_image'],
 ])('an image that begins with %s is told by its first bytes: %s', async (hex, told) => {
   expect(await mediaTypeOf(Buffer.from(hex, 'hex'))).toBe(told)
+})
+
+test.each([
+  ['ANSWER_TOO_LARGE', 'too_large'],
+  ['URL_NOT_HTTPS', 'https'],
+  ['CONNECTION_REFUSED', 'not_fetched'],
+])('an image that is not fetched for %s is refused as %s', async (fault, code) => {
+  const fail = () => Promise.reject(new GuardedFetchError(fault, 'protocol'))
+  await expect(fetchLogo(fail, 'https://app.example.com/logo')).rejects.toMatchObject({ errors: [{ code }] })
+})
+
+test('an image with another status than 200 is not fetched, and a fault of our own is handed on', async () => {
+  const answer = async () => new Response(PNG, { status: 203 })
+  await expect(fetchLogo(answer, 'https://app.example.com/logo')).rejects.toMatchObject({
+    errors: [{ code: 'not_fetched' }],
+  })
+  const fault = new Error('a fault')
+  await expect(fetchLogo(() => Promise.reject(fault), 'https://app.example.com/logo')).rejects.toBe(fault)
 })
 
 test('a logo has at most 128 KiB', async () => {

@@ -26,7 +26,14 @@ test('a user has one grant of a client until it is revoked, and another one afte
   const allow = async (userId: UserId, clientId: ClientId, scopes: string[], ms = 0) =>
     (
       await upsertGrant(db, {
-        ...{ id: randomUUID() as string as GrantId, userId, clientId, scopes, refusedScopes: [], redirectUris: [] },
+        ...{
+          id: randomUUID() as string as GrantId,
+          userId,
+          clientId,
+          scopes,
+          refusedScopes: [],
+          redirectUris: [`https://app.example.com/${ms}`],
+        },
         now: madeAfter(ms),
       })
     ).id
@@ -38,7 +45,13 @@ test('a user has one grant of a client until it is revoked, and another one afte
     await allow(userId, clientId, ['email'])
   expect(await allow(user, client, ['openid', 'email'], 1)).toBe(first)
   expect(await findGrantOf(db, user, client)).toMatchObject({
-    ...{ id: first, scopes: ['openid', 'email'], createdAt: MADE_AT, updatedAt: madeAfter(1) },
+    ...{
+      id: first,
+      scopes: ['openid', 'email'],
+      redirectUris: ['https://app.example.com/1'],
+      createdAt: MADE_AT,
+      updatedAt: madeAfter(1),
+    },
   })
   await pool.query('update oauth_grant set revoked_at = now() where document_id = $1', [first])
   expect(await findGrantOf(db, user, client)).toBeUndefined()

@@ -15,14 +15,14 @@ test('a row that ends keeps its last attempt, but that of a test is in the log',
   const claimed = { leaseUntil: new Date(clock.now() + 1), attempts: 1 } as const
   const [plain] = (await ledger.addDispatches(webhook, claimed)) as [DispatchId]
   const [tried] = (await ledger.addDispatches(webhook, { ...claimed, isTest: true, trigger: 'test' })) as [DispatchId]
-  const change = {
-    ...{ webhook, fence: 1, attempt: 1, nextAttemptAt: null, statusCode: 200, errorClass: null },
-    ...{ durationMs: 1, startedAt: ledger.now(), endedAt: ledger.now(), worker: 'worker-a', responseExcerpt: 'ok' },
+  const change: Omit<DispatchChange, 'id'> = {
+    ...{ webhook, fence: 1, attempt: 1, nextAttemptAt: null, statusCode: 200, errorClass: null, durationMs: 1 },
+    ...{ startedAt: ledger.now(), endedAt: ledger.now(), worker: 'worker-a', responseExcerpt: 'ok' },
+    timings: { dnsMs: 1, connectMs: 2, tlsMs: 3, firstByteMs: 4, totalMs: 5 },
     responseHeaders: { server: 'x' },
     status: 'success',
     trigger: 'schedule',
-    timings: { dnsMs: 1, connectMs: 2, tlsMs: 3, firstByteMs: 4, totalMs: 5 },
-  } as const
+  }
   const changes: DispatchChange[] = [
     { ...change, id: plain },
     { ...change, id: tried, trigger: 'test' },

@@ -5,7 +5,7 @@ import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
-import { cancelWaitingDispatches, lockWebhookWithLedger } from './removal.store.ts'
+import { cancelWaitingDispatches, deleteDispatchesOf, lockWebhookWithLedger } from './removal.store.ts'
 
 const clock = buildManualClock()
 
@@ -60,4 +60,20 @@ test('what is claimed while the rows of a deleted webhook are cancelled stays wi
     [claimed, waiting, other].map(async (id) => (await ledger.readDispatch(id)).status),
   )
   expect(statuses).toEqual(['pending', 'cancelled', 'pending'])
+})
+
+test('rows of a webhook are deleted in batches, the open and the ended ones, and no others', async () => {
+  await using database = await createTestDatabase()
+  const { db } = database
+  const ledger = buildLedger(db, clock)
+  const [webhook, other] = [await ledger.addWebhook(), await ledger.addWebhook()]
+  for (const id of [webhook, other]) {
+    await ledger.addDispatches(id, { count: 3 })
+    await ledger.addDispatches(id, { count: 2, status: 'exhausted', attempts: 5 })
+  }
+  const steps: number[] = []
+  for (let step = 0; step < 3; step += 1) steps.push(await deleteDispatchesOf(db, webhook, 2))
+  expect(steps).toEqual([4, 1, 0])
+  const left = await db.selectFrom('webhook_dispatch').select('webhook').execute()
+  expect(left.map((row) => row.webhook)).toEqual(Array(5).fill(other))
 })

@@ -69,9 +69,11 @@ const states = new WeakMap<object, RequestState>()
 /** The key of a row. */
 export const keyOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`
 
-/** The state of a request, created at its first use; undefined for a call of the provider outside of one. */
+/** The state of a request, created at its first use. */
 export function findRequestState(ctx: KoaContextWithOIDC): RequestState
+/** The state of a request, created at its first use; undefined for a call of the provider outside of one. */
 export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestState | undefined
+/** Both of them. */
 export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestState | undefined {
   if (!ctx) return undefined
   const cached = states.get(ctx)
