@@ -45,6 +45,16 @@ const START_LIMIT_MS = 180_000
 const SCREEN_LIMIT_MS = 30_000
 const EMAIL = 'admin@signalbox.localhost'
 
+/**
+ * Whether nothing of the page has been loading for half a second: what was loaded may itself load a chart. A text, so that
+ * it runs in the page.
+ */
+const IS_CALM = `(() => {
+  const isBusy = document.querySelector('.mantine-Skeleton-root, .mantine-Loader-root, [aria-busy="true"]') !== null
+  window.calmSince = isBusy ? undefined : (window.calmSince ?? performance.now())
+  return window.calmSince !== undefined && performance.now() - window.calmSince > 500
+})()`
+
 await new Command('pictures')
   .description('takes pictures of every screen of the console and of the portal')
   .argument('[folder]', 'where they are written', join(ROOT, '.signalbox', 'pictures'))
@@ -170,10 +180,8 @@ async function signIn(page: Page, { password }: Service): Promise<void> {
 /** Waits until every part of the screen has loaded. */
 async function waitUntilShown(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
-  await page
-    .locator('.mantine-Skeleton-root, .mantine-Loader-root, [aria-busy="true"]')
-    .first()
-    .waitFor({ state: 'detached' })
+  await page.evaluate('window.calmSince = undefined')
+  await page.waitForFunction(IS_CALM)
   await page.evaluate(() => document.fonts.ready.then(() => undefined))
 }
 
