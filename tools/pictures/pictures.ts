@@ -6,7 +6,7 @@ import { Command } from 'commander'
 import type { Browser, Page } from 'playwright-core'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { launchChromium } from '../../test/browser/chromium.ts'
-import { startProgram } from '../running-service.ts'
+import { limit, startProgram } from '../running-service.ts'
 import { listConsoleRoutes, ROWS } from './console-routes.ts'
 
 /**
@@ -44,6 +44,20 @@ const PORTAL_SCREENS = ['webhooks', 'new', 'deliveries', 'events', 'limits'] as 
 const START_LIMIT_MS = 180_000
 const SCREEN_LIMIT_MS = 30_000
 const EMAIL = 'admin@signalbox.localhost'
+
+/**
+ * Ends when nothing of the page has been loading for half a second: what was loaded may itself load a chart. A text, so that
+ * it runs in the page.
+ */
+const BE_CALM = `new Promise((resolve) => {
+  let sinceMs = performance.now()
+  const look = (nowMs) => {
+    if (document.querySelector('.mantine-Skeleton-root, .mantine-Loader-root, [aria-busy="true"]')) sinceMs = nowMs
+    if (nowMs - sinceMs > 500) resolve()
+    else requestAnimationFrame(look)
+  }
+  requestAnimationFrame(look)
+})`
 
 await new Command('pictures')
   .description('takes pictures of every screen of the console and of the portal')
@@ -170,10 +184,7 @@ async function signIn(page: Page, { password }: Service): Promise<void> {
 /** Waits until every part of the screen has loaded. */
 async function waitUntilShown(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
-  await page
-    .locator('.mantine-Skeleton-root, .mantine-Loader-root, [aria-busy="true"]')
-    .first()
-    .waitFor({ state: 'detached' })
+  await limit(page.evaluate(BE_CALM), SCREEN_LIMIT_MS, 'loading a screen')
   await page.evaluate(() => document.fonts.ready.then(() => undefined))
 }
 
