@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeBus } from '../../../test/harness/carriage/bus-conformance.ts'
 import { findNatsServer } from '../../../test/harness/nats/nats-program.ts'
 import { type NatsServers, startNatsServers } from '../../../test/harness/nats/nats-servers.ts'
-import { waitFor } from '../../../test/harness/run/wait.ts'
+import { limit, waitFor } from '../../../test/harness/run/wait.ts'
 import type { LogError } from '../log/log.ts'
 import { buildNatsBus, type NatsBusOptions } from './nats-bus.ts'
 import { connectNats } from './nats-connection.ts'
@@ -148,4 +149,20 @@ test('a server that hangs closes the bus within seconds, and a send to it does n
     own.nodes[0]?.thaw()
   }
   await waitFor('an open bus', () => one.bus.isOpen(), { limitMs: 30_000 })
+})
+
+test('a stop does not wait for a server that accepts connections and says nothing', async () => {
+  const sockets: Socket[] = []
+  const silent = createServer((socket) => void sockets.push(socket.on('error', () => {})))
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  try {
+    const { port } = silent.address() as AddressInfo
+    const bus = buildNatsBus(buildOptions({ settings: settingsOf(`nats://127.0.0.1:${port}`) }))
+    const running = bus.run()
+    await waitFor('the connection', () => sockets.length > 0)
+    await limit(Promise.all([bus.stop(), running]), 3_000, 'the stop')
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => silent.close(resolve))
+  }
 })

@@ -46,6 +46,7 @@ interface BusContext {
   /** The subject of this process. */
   own: string
   stopping: AbortController
+  stopped: PromiseWithResolvers<void>
   /** Aborted when the bus closes. */
   closed: AbortController
   link: NatsLink | undefined
@@ -66,7 +67,7 @@ export function buildNatsBus(given: NatsBusOptions): Bus {
   const options = { rest: systemClock.sleep, monotonicMs: readMonotonicMs, ...given }
   const context: BusContext = {
     ...{ options, own: `${options.subject}.${options.id}` },
-    ...{ stopping: new AbortController(), closed: new AbortController() },
+    ...{ stopping: new AbortController(), stopped: Promise.withResolvers<void>(), closed: new AbortController() },
     ...{ link: undefined, subscription: undefined, lastError: undefined, isOpen: false, isTold: false },
     ...{ proofs: 0, provenAtMs: Number.NEGATIVE_INFINITY },
   }
@@ -81,11 +82,13 @@ export function buildNatsBus(given: NatsBusOptions): Bus {
       await confirm(context, connection)
     },
     run: async () => {
-      await connect(context)
+      // A server that does not answer holds up no stop; a connection that comes later is closed.
+      await Promise.race([connect(context), context.stopped.promise])
       if (context.link) await proveUntilStopped(context, context.link)
     },
     stop: async () => {
       context.stopping.abort()
+      context.stopped.resolve()
       setOpen(context, false)
       await context.link?.close()
     },
