@@ -136,7 +136,7 @@ test('a SECRET_KEY that opens no stored secret is found, and one that opens any 
   expect(await findLostKey(database.db, ringOf(NEW).keyIds)).toBeUndefined()
   await sealOneOfEach(database.db, ringOf(OLD), 1)
   const sentence = await findLostKey(database.db, ringOf(NEW).keyIds)
-  expect(sentence).toContain('secret_key_mismatch: SECRET_KEY opens none of the 5 secrets')
+  expect(sentence).toContain('secret_key_mismatch: SECRET_KEY opens none of the 6 secrets')
   expect(sentence).toContain(ringOf(OLD).keyIds[0])
   expect(sentence).not.toContain(OLD)
   expect(await findLostKey(database.db, ringOf(NEW, OLD).keyIds)).toBeUndefined()
