@@ -110,18 +110,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const announcement = buildStopAnnouncement(server)
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter, ...announcement }))
   const parts = {
-    ids,
-    keyring,
-    catalogue,
-    callbackRules,
-    workerId,
-    brand,
-    baseUrl,
-    workers,
-    caches,
-    limiter,
-    equalEntries,
-    sinkUrl,
+    ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl },
+    ...{ workers, caches, limiter, equalEntries, sinkUrl },
   }
   const api = isApi ? await mountApi(server, options, parts) : undefined
   const onGrant = (userId: UserId, token?: string) => workers.realtime.guard?.noteGrant(userId, token)
@@ -132,19 +122,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await server.ready()
   return {
     ...workers,
-    ...{
-      server,
-      ids,
-      catalogue,
-      keyring,
-      callbackRules,
-      workerId,
-      baseUrl,
-      limiter,
-      equalEntries,
-      realtimeServer,
-      cells,
-    },
+    ...{ server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter, equalEntries },
+    ...{ realtimeServer, cells },
     ...buildLifecycle(options, {
       ...{ server, workers, cells: watch, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing },
       checkEngine: api?.checkEngine,

@@ -18,6 +18,7 @@ const SMALL = [
   'kept_mail',
   'process_skew',
   'schema_migration',
+  'cell',
 ]
 
 /** Each group with its reason. */

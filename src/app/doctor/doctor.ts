@@ -57,6 +57,7 @@ import { VARIABLES } from '../config/config-variables.ts'
 import { describeFatal } from '../log/fatal.ts'
 import { loadServiceSecrets } from '../secret/service-secrets.ts'
 import { findDiskSource } from '../work/disk-source.ts'
+import { examineCells } from './examine-cells.ts'
 import { examineEventLog } from './examine-event-log.ts'
 import { examineReplica } from './examine-replica.ts'
 import { findPortFacts, isName, listServers, tryConnect } from './network.ts'
@@ -147,8 +148,12 @@ async function examineKeysAndDatabase(
       const outbox = await readOutboxFacts(pool.db, 10_000)
       findings.push(...classifyOutbox(outbox, { isOn: config.eventLog !== undefined, now }))
     }
-    if (isCurrent && secrets)
+    if (isCurrent && secrets) {
       findings.push(...classifyStoredSecrets(await countStoredSecrets(pool.db), listKeyIds(secrets, fixture.random)))
+      const keyring = buildKeyring(secrets.secretKey, fixture.random)
+      const hasLog = config.eventLog !== undefined
+      findings.push(...(await examineCells(pool.db, { keyring, hasLog, now: new Date(facts.now) })))
+    }
   } catch (error) {
     skipped.push('database', 'schema', 'clock')
     findings.push(fail('database_unreachable', describeFatal(error), 'Correct DATABASE_URL, or start the database.'))

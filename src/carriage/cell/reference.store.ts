@@ -95,7 +95,7 @@ export async function becomeCell(db: Database, identity: { home: string; name: s
 export const ANOTHER_IDENTITY = 'SB002'
 
 /** The name of the replication slot of a cell, in home. */
-export const slotOf = (cell: string): string => `signalbox_${cell.replaceAll('-', '_')}`
+const slotOf = (cell: string): string => `signalbox_${cell.replaceAll('-', '_')}`
 
 /** Publishes the reference rows, and keeps their changes for a cell from now on. Idempotent. */
 export async function openReferenceSource(db: Database, cell: string): Promise<void> {

@@ -80,12 +80,12 @@ export interface Intake {
 export function buildIntake(given: IntakeDeps): Intake {
   const deps = { monotonicMs: readMonotonicMs, ...given }
   const { db, logger, runnerId: runner, rest = systemClock.sleep } = deps
+  const hasRows = buildReferenceCheck(db, deps.self)
   const stopping = new AbortController()
   let log: EventLog | undefined
   /** What the database said last; undefined until the lease is taken, and after each failure. */
   let state: IntakeState | undefined
   let renewedAtMs = 0
-  let hasReference = 0n
   let isFailing = false
 
   async function closeLog(): Promise<void> {
@@ -121,15 +121,6 @@ export function buildIntake(given: IntakeDeps): Intake {
     return RETRY_MS
   }
 
-  /** Whether this cell has the reference rows that the events need. */
-  async function hasRows({ reference }: IntakeDecision): Promise<boolean> {
-    if (reference === undefined || deps.self === 'home') return true
-    if (numberOf(reference) <= hasReference) return true
-    const position = await findReferencePosition(db)
-    if (position !== undefined) hasReference = numberOf(position)
-    return numberOf(reference) <= hasReference
-  }
-
   async function idle(from: IntakeState): Promise<number> {
     if (deps.monotonicMs() - renewedAtMs < RENEW_EVERY_MS) return POLL_MS
     // A move, or a command, may have asked for an earlier instant.
@@ -162,23 +153,10 @@ export function buildIntake(given: IntakeDeps): Intake {
     const { isLeased, taken, readSince } = await takeIn(db, taking)
     state = isLeased ? { ...to, storedAt: storedAt ?? seen.storedAt, readSince } : undefined
     renewedAtMs = deps.monotonicMs()
-    report(decision)
+    report(logger, decision)
     if (taken > 0) deps.onTaken(taken)
     if (taken > 0) deps.onQueued()
     return 0
-  }
-
-  function report({ tooOld, foreign }: IntakeDecision): void {
-    if (tooOld > 0)
-      logger.warn(
-        { events: tooOld },
-        'events of the log are older than the ledger is kept, and were not taken in: see docs/operations/cells.md, old events',
-      )
-    if (foreign > 0)
-      logger.error(
-        { messages: foreign },
-        'messages of the event log have another seal, and were not taken in: see docs/operations/cells.md, foreign messages',
-      )
   }
 
   async function round(): Promise<number> {
@@ -226,4 +204,31 @@ async function readOn(log: EventLog, { incarnation, sequence, readSince }: Intak
   const { incarnation: now, sequence: last } = await log.readState()
   const entries = await log.read({ from: readSince ?? new Date(0), limit: BATCH_SIZE })
   return { entries, end: { incarnation: now, sequence: last } }
+}
+
+/** Logs what was not taken in. */
+function report(logger: Logger, { tooOld, foreign }: IntakeDecision): void {
+  if (tooOld > 0)
+    logger.warn(
+      { events: tooOld },
+      'events of the log are older than the ledger is kept, and were not taken in: see docs/operations/cells.md, old events',
+    )
+  if (foreign > 0)
+    logger.error(
+      { messages: foreign },
+      'messages of the event log have another seal, and were not taken in: see docs/operations/cells.md, foreign messages',
+    )
+}
+
+/** Builds the check whether a cell has the reference rows that its events need; home has them all. */
+function buildReferenceCheck(db: Database, self: string): (decision: IntakeDecision) => Promise<boolean> {
+  let known = 0n
+  return async ({ reference }) => {
+    if (reference === undefined || self === 'home') return true
+    const needed = numberOf(reference)
+    if (needed <= known) return true
+    const position = await findReferencePosition(db)
+    if (position !== undefined) known = numberOf(position)
+    return needed <= known
+  }
 }

@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { AccountId, EventId, WebhookId } from '../../base/id.ts'
 import type { EventRecord } from '../../event/occurrence/event.store.ts'
-import type { Carried, LoggedEvent } from './event-message.ts'
 
 /** The header that databases of one service read: what the envelope lacks, sealed. */
 export const CARRIED_HEADER = 'Signalbox-Carried'
@@ -11,6 +10,23 @@ const VERSION = 1
 
 /** Characters of a header at most: those of a long URL and a trace, each escaped. */
 const LIMIT = 65_536
+
+/** An event of the outbox. */
+export type LoggedEvent = Pick<
+  EventRecord,
+  'id' | 'type' | 'account' | 'resource' | 'action' | 'resourceId' | 'url' | 'trace' | 'createdAt'
+> &
+  Pick<EventRecord, 'isPurge' | 'excludedWebhook'> & { carried: Carried | null }
+
+/** What databases of one service tell each other beside an event. */
+export interface Carried {
+  /** The service, by the id of its home. */
+  home: string
+  /** `home`, or the name of the cell that recorded the event. */
+  origin: string
+  /** The position of home's log of changes behind all that the event refers to; null of a cell's event. */
+  reference: string | null
+}
 
 /** An event of another database. */
 export interface CarriedEvent {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { buildEventMessage, buildSubject, type LoggedEvent } from './event-message.ts'
+import type { LoggedEvent } from './carried-event.ts'
+import { buildEventMessage, buildSubject } from './event-message.ts'
 
 const EVENT = {
   id: '0190a5c0-0000-7000-8000-000000000001',

@@ -1,5 +1,4 @@
-import type { EventRecord } from '../../event/occurrence/event.store.ts'
-import { CARRIED_HEADER, writeCarried } from './carried-event.ts'
+import { CARRIED_HEADER, type LoggedEvent, writeCarried } from './carried-event.ts'
 import type { LogMessage } from './log.ts'
 
 /** First token of the subjects of events. */
@@ -7,23 +6,6 @@ export const SUBJECT_PREFIX = 'ev'
 
 /** The token in place of an account, for events that no account owns. */
 const NO_ACCOUNT = 'none'
-
-/** An event of the outbox. */
-export type LoggedEvent = Pick<
-  EventRecord,
-  'id' | 'type' | 'account' | 'resource' | 'action' | 'resourceId' | 'url' | 'trace' | 'createdAt'
-> &
-  Pick<EventRecord, 'isPurge' | 'excludedWebhook'> & { carried: Carried | null }
-
-/** What databases of one service tell each other beside an event. */
-export interface Carried {
-  /** The service, by the id of its home. */
-  home: string
-  /** `home`, or the name of the cell that recorded the event. */
-  origin: string
-  /** The position of home's log of changes behind all that the event refers to; null of a cell's event. */
-  reference: string | null
-}
 
 /**
  * The subject of an event: `ev.<account>.<resource>.<action>` (docs/contract/event-log.md#subjects). Names of event types

@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
-import type { LoggedEvent } from '../log/event-message.ts'
+import type { LoggedEvent } from '../log/carried-event.ts'
 import type { LogPosition } from '../log/log.ts'
 
 const event = defineRecord(

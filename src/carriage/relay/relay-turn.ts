@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { buildEventMessage, type LoggedEvent } from '../log/event-message.ts'
+import type { LoggedEvent } from '../log/carried-event.ts'
+import { buildEventMessage } from '../log/event-message.ts'
 import type { EventLog, LogPosition } from '../log/log.ts'
 import { decideLoss, decideRepublishFrom, type Loss } from './loss.ts'
 import {

@@ -66,6 +66,7 @@ export const FINDING_AREAS = {
   event_log_behind: 'event_log',
   event_log_left_on: 'event_log',
   realtime_bus_closed: 'event_log',
+  cells_broken: 'event_log',
   node_outdated: 'runtime',
   open_files_low: 'runtime',
 } as const satisfies Record<string, Area>

@@ -66,9 +66,13 @@ async function sealOneOfEach(db: Database, keyring: Keyring, nth: number): Promi
     .insertInto('oauth_signing_key')
     .values({ kid: `k${nth}`, alg: 'ES256', private_key: sealed('key'), active_at: NOW, created_at: NOW })
     .execute()
+  await db
+    .insertInto('cell')
+    .values({ name: `c${nth}`, state: 'active', database_url_encrypted: sealed('cell'), ...times })
+    .execute()
 }
 
-const TABLES = ['connection', 'oauth_signing_key', 'provisioning_target', 'totp_factor', 'webhook']
+const TABLES = ['cell', 'connection', 'oauth_signing_key', 'provisioning_target', 'totp_factor', 'webhook']
 
 test('secrets of every table are counted by key, and the facts name the tables and keys that do not open', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
@@ -78,14 +82,14 @@ test('secrets of every table are counted by key, and the facts name the tables a
   const ring = ringOf(NEW, OLD)
   const [lost = ''] = ringOf(LOST).keyIds
   expect(await readSecretFacts(db, ring.keyIds)).toEqual({
-    unreadable: 5,
-    unreadable_by_table: { connection: 1, oauth_signing_key: 1, provisioning_target: 1, totp_factor: 1, webhook: 1 },
+    unreadable: 6,
+    unreadable_by_table: Object.fromEntries(TABLES.map((table) => [table, 1])),
     missing_keys: [lost],
     is_rotating: true,
     remedy: expect.stringContaining('Add the missing keys'),
   })
   const status = describeRotation(await countSecrets(db, NOW), ring.keyIds)
-  expect(status).toMatchObject({ stale: 5, unreadable: 5, isEnded: false })
+  expect(status).toMatchObject({ stale: 6, unreadable: 6, isEnded: false })
   for (const table of TABLES) expect(status.lines.filter((line) => line.startsWith(`${table} `))).toHaveLength(2)
   expect(await readSecretFacts(db, ringOf(OLD, LOST).keyIds)).toMatchObject({ unreadable: 0, remedy: null })
 })
@@ -98,6 +102,7 @@ test('every table with a sealed column is among those that are counted', async (
   )
   expect([...new Set(rows.map((row) => row.table_name))]).toEqual(TABLES)
   expect(rows.map((row) => row.column_name).sort()).toEqual([
+    'database_url_encrypted',
     'headers_encrypted',
     'private_key',
     ...Array.from({ length: 4 }, () => 'secret_encrypted'),
@@ -131,7 +136,7 @@ test('a SECRET_KEY that opens no stored secret is found, and one that opens any 
   expect(await findLostKey(database.db, ringOf(NEW).keyIds)).toBeUndefined()
   await sealOneOfEach(database.db, ringOf(OLD), 1)
   const sentence = await findLostKey(database.db, ringOf(NEW).keyIds)
-  expect(sentence).toContain('secret_key_mismatch: SECRET_KEY opens none of the 5 secrets')
+  expect(sentence).toContain('secret_key_mismatch: SECRET_KEY opens none of the 6 secrets')
   expect(sentence).toContain(ringOf(OLD).keyIds[0])
   expect(sentence).not.toContain(OLD)
   expect(await findLostKey(database.db, ringOf(NEW, OLD).keyIds)).toBeUndefined()

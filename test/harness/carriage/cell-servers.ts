@@ -6,6 +6,7 @@ import { startEmbeddedPostgres } from '../../../src/postgres/embedded/embedded.t
 import { openDatabase } from '../../../src/postgres/statement/database.ts'
 import type { TestDatabase } from '../database/database.ts'
 import { withDatabaseName } from '../database/database-url.ts'
+import { startDatabaseProxy } from '../fakes/proxy.ts'
 import { findDataRoot } from '../process/data-root.ts'
 import { seedDataDir } from '../process/seeded-data-dir.ts'
 
@@ -19,9 +20,8 @@ export interface CellServers extends AsyncDisposable {
   open(connectionString: string): TestDatabase
   /** Makes an empty database on the server of cells. Returns its connection string. */
   create(name: string): Promise<string>
-  /** Stops the server of home or of the cells, and starts it again on its port. */
-  stop(which: 'home' | 'cell'): Promise<void>
-  start(which: 'home' | 'cell'): Promise<void>
+  /** Resets the connections to the server of home or of the cells, and refuses new ones; or lets them pass again. */
+  setAway(which: 'home' | 'cell', isAway: boolean): void
 }
 
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', wal_level: 'logical', max_wal_senders: '10' }
@@ -32,17 +32,17 @@ export async function startCellServers(settings: Record<string, string> = {}): P
   const dirs = { home: join(root, 'home'), cell: join(root, 'cell') }
   const of = { home: { ...SETTINGS, ...settings }, cell: SETTINGS }
   await Promise.all(Object.values(dirs).map(seedDataDir))
-  const launch = (which: 'home' | 'cell', port?: number) =>
-    startEmbeddedPostgres({
-      ...{ dataDir: dirs[which], random: systemRandom, log: () => {} },
-      settings: { ...of[which], ...(port !== undefined && { port: String(port) }) },
-    })
+  const launch = (which: 'home' | 'cell') =>
+    startEmbeddedPostgres({ dataDir: dirs[which], random: systemRandom, log: () => {}, settings: of[which] })
   const [home, cell] = await Promise.all([launch('home'), launch('cell')])
-  const servers = { home, cell }
+  const proxies = {
+    home: await startDatabaseProxy(home.connectionString),
+    cell: await startDatabaseProxy(cell.connectionString),
+  }
   const pools: TestDatabase[] = []
   return {
-    home: home.connectionString,
-    cell: cell.connectionString,
+    home: proxies.home.connectionString,
+    cell: proxies.cell.connectionString,
     open: (connectionString) => {
       const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
       const pool = { ...opened, connectionString, [Symbol.asyncDispose]: () => opened.close() }
@@ -54,15 +54,13 @@ export async function startCellServers(settings: Record<string, string> = {}): P
       await client.connect()
       await client.query(`create database ${name} template template0`)
       await client.end()
-      return withDatabaseName(cell.connectionString, name)
+      return withDatabaseName(proxies.cell.connectionString, name)
     },
-    stop: (which) => servers[which].stop(),
-    start: async (which) => {
-      servers[which] = await launch(which, servers[which].port)
-    },
+    setAway: (which, isAway) => proxies[which].set(isAway ? 'refusing' : 'open'),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(pools.map((pool) => pool.close()))
-      await Promise.all(Object.values(servers).map((server) => server.stop()))
+      await Promise.all(Object.values(proxies).map((proxy) => proxy[Symbol.asyncDispose]()))
+      await Promise.all([home, cell].map((server) => server.stop()))
       await rm(root, { recursive: true, force: true })
     },
   }
