@@ -1,6 +1,6 @@
 /**
  * Passes texts from each process of an installation to all others, at most once and in the order of their sender. It
- * keeps nothing: what is sent while a process is away does not reach it (docs/decisions/0065-realtime-over-nats.md).
+ * keeps nothing: what is sent while a process is away does not reach it (docs/decisions/0064-realtime-over-nats.md).
  */
 export interface Bus {
   /**

@@ -33,7 +33,7 @@ export interface FleetCounts {
 
 /**
  * The processes that serve the same applications, joined through the database. Where there is a bus, it carries events and
- * counts of subscribers, and the database repairs what it loses (docs/decisions/0065-realtime-over-nats.md).
+ * counts of subscribers, and the database repairs what it loses (docs/decisions/0064-realtime-over-nats.md).
  */
 export interface Fleet {
   /** The id of this process. */
