@@ -28,11 +28,16 @@ async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
   await pool.query(`insert into account_fence (account, version, state) values ($1, 1, 'open')`, [HERE])
   await beginIntake(db, new Date(clock.now()))
   let monotonicMs = 0
-  const told = { taken: 0, failed: 0, faults: [] as string[], lines: [] as string[], queued: 0 }
+  const own: { account: AccountId; before: Date }[] = []
+  const told = { taken: 0, edgeReads: 0, failed: 0, faults: [] as string[], lines: [] as string[], queued: 0 }
   const logger = pino({ level: 'info' }, { write: (line) => void told.lines.push(JSON.parse(line).msg) })
   const build = (runnerId: string, to: EventLog = log) =>
     buildIntake({
       ...{ db, clock, logger, runnerId, home: HOME, self, retentionMs: RETENTION_MS, monotonicMs: () => monotonicMs },
+      readOwnEdges: async () => {
+        told.edgeReads += 1
+        return { own, longer: [] }
+      },
       ...{ open: async () => to, unseal: seals.open, isPassedOver: (type) => type === 'webhook.test' },
       onTaken: (count) => {
         told.taken += count
@@ -70,7 +75,7 @@ async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
     return messages.map(({ id }) => id)
   }
   return {
-    ...{ db, pool, clock, log, told, intake, build, message, append },
+    ...{ db, pool, clock, log, own, told, intake, build, message, append },
     passMs: (ms: number) => {
       monotonicMs += ms
       clock.advance(ms)
