@@ -191,6 +191,23 @@ test('messages with another seal, of another service or with a wrong form are no
   expect(await under.events()).toEqual([good.id])
 })
 
+test('events that are older than their account is kept are passed over, and no retention is read for young ones', async () => {
+  await using under = await buildIntakeUnderTest()
+  const dayMs = 86_400_000
+  const aged = (ms: number) => under.message({ createdAt: new Date(under.clock.now() - ms) })
+  const young = aged(dayMs)
+  await under.append(young)
+  await under.settle()
+  expect(under.told).toMatchObject({ taken: 1, edgeReads: 0 })
+  under.own.push({ account: HERE, before: new Date(under.clock.now() - 2 * dayMs) })
+  const [old, kept] = [aged(2 * dayMs + 1), aged(2 * dayMs)]
+  await under.append(old, kept)
+  await under.settle()
+  expect(await under.events()).toEqual([kept.id, young.id])
+  expect(under.told.edgeReads).toBeGreaterThan(0)
+  expect(under.told.lines).toHaveLength(1)
+})
+
 test('events that are older than the ledger is kept are passed over', async () => {
   await using under = await buildIntakeUnderTest()
   const old = under.message({ createdAt: new Date(under.clock.now() - RETENTION_MS - 1) })
