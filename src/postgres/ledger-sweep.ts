@@ -15,9 +15,9 @@ import type { Sweep, SweepContext } from './sweep.ts'
 function resumeWalk(found: LedgerWalk | undefined, context: SweepContext, longer: readonly AccountId[]): LedgerWalk {
   const key = longer.join()
   const fresh = { longer: key, mark: START, again: START }
-  if (found?.longer !== key) return { ...fresh, round: context, isAtMark: true, pagesAgain: 0, goesOn: true }
+  if (found?.longer !== key) return { ...fresh, round: context, isAtMark: true, pages: 0, goesOn: true }
   if (found.round === context) return found
-  return { ...found, round: context, isAtMark: true, pagesAgain: 0, goesOn: true }
+  return { ...found, round: context, isAtMark: true, pages: 0, goesOn: true }
 }
 
 /**

@@ -6,7 +6,7 @@ const DAY_MS = 24 * 3_600_000
 const now = Date.UTC(2026, 8, 11)
 const at = (id: string) => ({ at: new Date(now), id })
 const BEGUN: LedgerWalk = {
-  ...{ longer: 'a', mark: START, again: START, round: undefined, isAtMark: true, pagesAgain: 0, goesOn: true },
+  ...{ longer: 'a', mark: START, again: START, round: undefined, isAtMark: true, pages: 0, goesOn: true },
 }
 const full = (id: string) => ({ counts: [0], seen: 10, last: at(id) })
 const part = (id: string) => ({ counts: [0], seen: 9, last: at(id) })
@@ -36,13 +36,16 @@ test('an empty page keeps the mark', () => {
   expect(advanceWalk({ ...BEGUN, mark: at('7') }, empty, 10)).toMatchObject({ mark: at('7'), isAtMark: false })
 })
 
-test('a round looks again at 100 pages, and the next one goes on from there', () => {
-  let walk: LedgerWalk = { ...BEGUN, isAtMark: false }
+test.each([
+  ['goes 1000 pages ahead', true, 1_000],
+  ['looks again at 100 pages', false, 100],
+])('a round %s at most, and the next one goes on from there', (_, isAtMark, most) => {
+  let walk: LedgerWalk = { ...BEGUN, isAtMark }
   let pages = 0
   while (walk.goesOn) {
     pages += 1
     walk = advanceWalk(walk, full(String(pages)), 10)
   }
-  expect(pages).toBe(100)
-  expect(walk.again).toEqual(at('100'))
+  expect(pages).toBe(most)
+  expect(isAtMark ? walk.mark : walk.again).toEqual(at(String(most)))
 })

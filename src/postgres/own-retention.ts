@@ -2,8 +2,8 @@ import type { AccountId } from '../base/id.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-/** Maximum number of pages in which a round looks again at what its walk has passed. */
-const PAGES_AGAIN = 100
+/** Maximum number of pages of one round: ahead, so that no other step waits long for a walk that begins, and again. */
+const PAGES = { ahead: 1_000, again: 100 }
 
 /** An account with a retention of its own. */
 export interface OwnRetention {
@@ -72,20 +72,27 @@ export interface LedgerWalk {
    * moved here.
    */
   again: WalkPosition
-  /** The round of the counts below. */
+  /** The round of what follows. */
   round: object | undefined
+  /** Whether the next page is ahead of the mark; otherwise it is one of the second look. */
   isAtMark: boolean
-  pagesAgain: number
+  /** Pages of this part of the round. */
+  pages: number
   goesOn: boolean
 }
+
+const AGAIN = { isAtMark: false, pages: 0, goesOn: true }
 
 /** The walk after the page that began at its position. Pure. */
 export function advanceWalk(walk: LedgerWalk, page: WalkPage, limit: number): LedgerWalk {
   const isFull = page.seen >= limit
-  if (walk.isAtMark) return { ...walk, mark: page.last ?? walk.mark, isAtMark: isFull, goesOn: true }
-  const pagesAgain = walk.pagesAgain + 1
+  const pages = walk.pages + 1
+  if (walk.isAtMark) {
+    const mark = page.last ?? walk.mark
+    return isFull ? { ...walk, mark, pages, goesOn: pages < PAGES.ahead } : { ...walk, mark, ...AGAIN }
+  }
   const again = isFull && page.last ? page.last : START
-  return { ...walk, again, pagesAgain, goesOn: isFull && pagesAgain < PAGES_AGAIN }
+  return { ...walk, again, pages, goesOn: isFull && pages < PAGES.again }
 }
 
 /**

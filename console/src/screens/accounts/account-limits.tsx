@@ -100,5 +100,12 @@ function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
 function LimitHelp({ name, standing }: { name: (typeof NAMES)[number]; standing: number | undefined }) {
   const { t } = useTranslation()
   const source = standing === undefined ? t('limits.own') : t('limits.default', { limit: standing })
-  return name === 'ledger_retention_days' ? `${source} ${t('limits.retention-help')}` : source
+  if (name !== 'ledger_retention_days') return source
+  return (
+    <>
+      {source}
+      <br />
+      {t('limits.retention-help')}
+    </>
+  )
 }
