@@ -65,16 +65,19 @@ create table "account_limit" (
   subscriptions integer,
   published_per_minute integer,
   replays_per_minute integer,
+  ledger_retention_days integer,
   updated_by uuid,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   constraint account_limit_account_fkey FOREIGN KEY (account) REFERENCES account(document_id) ON DELETE CASCADE,
+  constraint account_limit_ledger_retention_days_check CHECK (((ledger_retention_days >= 1) AND (ledger_retention_days <= 3650))),
   constraint account_limit_pkey PRIMARY KEY (account),
   constraint account_limit_published_per_minute_check CHECK ((published_per_minute >= 0)),
   constraint account_limit_replays_per_minute_check CHECK ((replays_per_minute >= 0)),
   constraint account_limit_subscriptions_check CHECK ((subscriptions >= 0)),
   constraint account_limit_webhooks_check CHECK ((webhooks >= 0))
 );
+CREATE INDEX account_limit_retention_idx ON public.account_limit USING btree (account) WHERE (ledger_retention_days IS NOT NULL);
 
 create table "account_member" (
   document_id uuid not null,

@@ -117,10 +117,14 @@ create table account_limit (
   subscriptions integer check (subscriptions >= 0),
   published_per_minute integer check (published_per_minute >= 0),
   replays_per_minute integer check (replays_per_minute >= 0),
+  ledger_retention_days integer check (ledger_retention_days between 1 and 3650),
   updated_by uuid,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null
 );
+
+-- The sweeps read the accounts with a retention of their own, which are few among many with limits.
+create index account_limit_retention_idx on account_limit (account) where ledger_retention_days is not null;
 
 -- Processes hold the limits of an account in memory.
 create function invalidate_account_limit() returns trigger language plpgsql as $$

@@ -212,7 +212,7 @@ end $$;
 -- own limits with the time of their last change. The subscriptions of a webhook are looked up by its id (`num_nonnulls`).
 create function account_use(asked uuid)
 returns table (used_webhooks integer, used_subscriptions integer, webhooks integer, subscriptions integer,
-  published_per_minute integer, replays_per_minute integer, set_at timestamptz)
+  published_per_minute integer, replays_per_minute integer, ledger_retention_days integer, set_at timestamptz)
 language plpgsql volatile rows 1 as $$
 begin
   return query select
@@ -221,7 +221,7 @@ begin
       join event e on e.document_id = s.event
       where w.account = asked and not w.is_global and w.deleted_at is null and num_nonnulls(s.deleted_at) = 0
         and e.internal <> 'webhook.test'),
-    l.webhooks, l.subscriptions, l.published_per_minute, l.replays_per_minute, l.updated_at
+    l.webhooks, l.subscriptions, l.published_per_minute, l.replays_per_minute, l.ledger_retention_days, l.updated_at
   from (select) one left join account_limit l on l.account = asked;
 end $$;
 

@@ -1,4 +1,5 @@
 import type { Keyring } from '../base/keyring.ts'
+import type { LedgerWalk, OwnEdges } from './own-retention.ts'
 import type { Database } from './statement/database.ts'
 
 /** Parameters of a sweep. */
@@ -13,6 +14,10 @@ export interface SweepContext {
   limit: number
   /** Ledger rows that ended before this have expired (`WEBHOOK_LEDGER_RETENTION_DAYS`). */
   ledgerBefore: Date
+  /** The edges of accounts with a retention of their own: one read for each round, by the first step that asks. */
+  readOwnEdges: () => Promise<OwnEdges>
+  /** The walks of this process, by the name of their step. */
+  walks: Map<string, LedgerWalk>
   /** Audit entries from before this have expired (`AUDIT_RETENTION_DAYS`). */
   auditBefore: Date
   /** The worker of this process. */
@@ -26,6 +31,8 @@ export interface Sweep {
   counts: readonly [name: string, ...others: string[]]
   /** Whether it runs until a statement finds fewer than `limit` rows, by its first count. */
   isBatched: boolean
+  /** Whether another batch follows one that found fewer rows. */
+  goesOn?(context: SweepContext): boolean
   /** Returns the counts, in their order. */
   run(context: SweepContext): Promise<readonly number[]>
 }

@@ -1,3 +1,4 @@
+import { sweepAround, sweepOwn } from '../postgres/ledger-sweep.ts'
 import { type Sweep, sweepBatches, sweepLedger, sweepOld, sweepOnce } from '../postgres/sweep.ts'
 import { widenBreakdowns } from './activity/breakdown.store.ts'
 import { deleteOldOutcomes } from './activity/outcome.store.ts'
@@ -7,6 +8,8 @@ import {
   cancelUnpulled,
   deleteOldDispatches,
   deleteOrphanedDispatches,
+  deleteOwnDispatches,
+  deletePassedDispatches,
 } from './ledger/removal.store.ts'
 import { deleteOldTurns } from './mail/notice.store.ts'
 import { foldWebhookCounts } from './registry/webhook-count.store.ts'
@@ -31,18 +34,27 @@ const ORPHAN_KEPT_MS = 3_600_000
 /** Time for which a claim counts for the limit of its webhook. */
 const THROTTLE_KEPT_MS = 60_000
 
-const dispatchSweep: Sweep = {
-  counts: ['dispatches', 'attempts'],
-  isBatched: true,
-  run: async ({ db, ledgerBefore, limit }) => {
+const LEDGER_COUNTS = ['dispatches', 'attempts'] as const
+
+const dispatchSweep = sweepAround(
+  LEDGER_COUNTS,
+  async ({ db, ledgerBefore, limit }) => {
     const { dispatches, attempts } = await deleteOldDispatches(db, ledgerBefore, limit)
     return [dispatches, attempts]
   },
-}
+  ({ db, ledgerBefore: before, limit }, { after, longer }) =>
+    deletePassedDispatches(db, { after: after.at, afterId: after.id, before, longer, limit }),
+)
+
+const ownDispatchSweep = sweepOwn(LEDGER_COUNTS, async ({ db, limit }, own) => {
+  const { dispatches, attempts } = await deleteOwnDispatches(db, own, limit)
+  return [dispatches, attempts]
+})
 
 /** Retention of the ledger, dispatches of deleted webhooks, and the counts. */
 export const webhookSweeps: readonly Sweep[] = [
   dispatchSweep,
+  ownDispatchSweep,
   sweepLedger('replayJobs', deleteOldReplayJobs),
   sweepBatches('cancelled', ({ db, workerId, now, limit }) => cancelOrphanedDispatches(db, { workerId, now, limit })),
   sweepBatches('unpulled', ({ db, workerId, now, limit }) => cancelUnpulled(db, { workerId, now, limit })),

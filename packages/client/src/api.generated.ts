@@ -1412,7 +1412,7 @@ export interface paths {
         head?: never;
         /**
          * Set limits of an account
-         * @description Null restores the default of the service; an absent member keeps its limit. Existing rows beyond a lower limit stay.
+         * @description Null restores the default of the service; an absent member keeps its limit. Existing rows beyond a lower limit stay, except those beyond a shorter retention, which are deleted within minutes.
          *
          *     Needs the permission `account-limit:update`.
          */
@@ -8729,6 +8729,7 @@ export interface components {
             subscriptions: number;
             published_per_minute: number;
             replays_per_minute: number;
+            ledger_retention_days: number;
         };
         AccountMember: {
             /**
@@ -11036,6 +11037,7 @@ export interface components {
             subscriptions: number | null;
             published_per_minute: number | null;
             replays_per_minute: number | null;
+            ledger_retention_days: number | null;
         };
         OwnUser: {
             /**
@@ -12945,6 +12947,8 @@ export interface components {
             subscriptions?: number | null;
             published_per_minute?: number | null;
             replays_per_minute?: number | null;
+            /** @description Days for which events, deliveries and attempts of the account are kept. */
+            ledger_retention_days?: number | null;
         };
         UpdateAccountMember: {
             /**

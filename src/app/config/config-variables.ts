@@ -169,7 +169,11 @@ export const VARIABLES = {
     'empty',
     'Private callback targets that are allowed: host[:port] or CIDR[:port], comma-separated. Refused in production.',
   ),
-  WEBHOOK_LEDGER_RETENTION_DAYS: variable(integer(1, 3650), '30', 'Retention of ledger rows, in days.'),
+  WEBHOOK_LEDGER_RETENTION_DAYS: variable(
+    integer(1, 3650),
+    '30',
+    'Retention of ledger rows, in days. An account may have its own.',
+  ),
   WEBHOOK_CONCURRENCY: variable(
     integer(1, 10000),
     '256',

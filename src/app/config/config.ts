@@ -276,6 +276,7 @@ function readAccountLimits(values: Values): Config['accountLimits'] {
     subscriptions: values.ACCOUNT_SUBSCRIPTIONS_LIMIT ?? 2_000,
     published_per_minute: values.ACCOUNT_PUBLISHED_PER_MINUTE ?? 6_000,
     replays_per_minute: values.ACCOUNT_REPLAYS_PER_MINUTE ?? 600,
+    ledger_retention_days: values.WEBHOOK_LEDGER_RETENTION_DAYS ?? 30,
   }
 }
 

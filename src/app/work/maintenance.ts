@@ -5,10 +5,12 @@ import { incidentSweep } from '../../delivery/incident/alert.store.ts'
 import { workerSweep } from '../../delivery/worker.store.ts'
 import { eventSweeps } from '../../event/sweeps.ts'
 import { httpSweeps } from '../../http/sweeps.ts'
+import { listOwnRetentions } from '../../identity/account/limit/own-retention.store.ts'
 import { identitySweeps } from '../../identity/sweeps.ts'
 import { oauthSweeps } from '../../oauth/sweeps.ts'
 import { deleteOldSums } from '../../operations/activity/activity-sum.store.ts'
 import { skewSweep } from '../../operations/health/process-skew.store.ts'
+import { decideOwnEdges } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type Sweep, type SweepContext, sweepBatches } from '../../postgres/sweep.ts'
 import { provisioningSweeps } from '../../provisioning/sweeps.ts'
@@ -81,15 +83,21 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   const { clock, logger, isTrusted = () => true } = deps
   const stopping = new AbortController()
   const sweeps = listSweeps(deps)
+  const walks: SweepContext['walks'] = new Map()
 
   /** Checked before each step and batch: a clock may step during a sweep, which takes minutes. */
   const mayGoOn = () => !stopping.signal.aborted && isTrusted()
 
-  async function runSweep({ counts, isBatched, run: runBatch }: Sweep, context: SweepContext, report: SweepReport) {
+  async function runSweep(
+    { counts, isBatched, run: runBatch, goesOn }: Sweep,
+    context: SweepContext,
+    report: SweepReport,
+  ) {
     for (;;) {
       const done = await runBatch(context)
       for (const [index, name] of counts.entries()) report[name] = (report[name] ?? 0) + (done[index] ?? 0)
-      if (!isBatched || (done[0] ?? 0) < BATCH_SIZE || !mayGoOn()) return
+      const isLast = (done[0] ?? 0) < BATCH_SIZE && goesOn?.(context) !== true
+      if (!isBatched || isLast || !mayGoOn()) return
     }
   }
 
@@ -100,7 +108,7 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   deps.onSwept?.(buildReport())
 
   async function sweep(): Promise<SweepReport> {
-    const context = buildContext(deps)
+    const context = buildContext(deps, walks)
     const report = buildReport()
     for (const sweep of sweeps) {
       if (!mayGoOn()) break
@@ -125,13 +133,24 @@ export function buildMaintenance(deps: MaintenanceDeps): Maintenance {
   return { sweep, run, stop: () => stopping.abort() }
 }
 
-function buildContext({ db, clock, config, keyring, workerId }: MaintenanceDeps): SweepContext {
+function buildContext(deps: MaintenanceDeps, walks: SweepContext['walks']): SweepContext {
+  const { db, clock, config, keyring, workerId } = deps
   const now = clock.now()
   const before = (days: number) => new Date(now - days * DAY_MS)
   return {
     ...{ db, keyring, workerId, now: new Date(now), limit: BATCH_SIZE },
     ledgerBefore: before(config.webhookLedgerRetentionDays),
+    readOwnEdges: once(async () =>
+      decideOwnEdges(await listOwnRetentions(db), { now, serviceDays: config.webhookLedgerRetentionDays }),
+    ),
+    walks,
     // With 0 days entries are kept.
     auditBefore: config.auditRetentionDays === 0 ? new Date(0) : before(config.auditRetentionDays),
   }
+}
+
+/** A read that is made once; a failed one is made again. */
+function once<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let value: Value | undefined
+  return async () => (value ??= await read())
 }

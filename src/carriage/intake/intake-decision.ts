@@ -1,3 +1,4 @@
+import type { AccountId } from '../../base/id.ts'
 import { CARRIED_HEADER, type CarriedEvent, readCarried } from '../log/carried-event.ts'
 import type { LogEntry, LogErrorCode } from '../log/log.ts'
 
@@ -32,6 +33,8 @@ export function decideIntake(
     isPassedOver: (type: string) => boolean
     /** Events recorded before are too old. */
     oldest: Date
+    /** The same by account, of those with a retention of their own; the later instant holds. */
+    own?: ReadonlyMap<AccountId, Date>
   },
 ): IntakeDecision {
   const decision: IntakeDecision = { events: [], reference: undefined, tooOld: 0, foreign: 0 }
@@ -46,7 +49,8 @@ export function decideIntake(
     }
     const { event, carried } = found
     if (!concerns(carried.origin, given.self) || given.isPassedOver(event.type)) continue
-    if (event.createdAt < given.oldest) decision.tooOld += 1
+    const own = event.account === null ? undefined : given.own?.get(event.account)
+    if (event.createdAt < given.oldest || (own && event.createdAt < own)) decision.tooOld += 1
     else {
       decision.events.push(found)
       decision.reference = findLater(decision.reference, carried.reference ?? undefined)

@@ -28,11 +28,16 @@ async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
   await pool.query(`insert into account_fence (account, version, state) values ($1, 1, 'open')`, [HERE])
   await beginIntake(db, new Date(clock.now()))
   let monotonicMs = 0
-  const told = { taken: 0, failed: 0, faults: [] as string[], lines: [] as string[], queued: 0 }
+  const own: { account: AccountId; before: Date }[] = []
+  const told = { taken: 0, edgeReads: 0, failed: 0, faults: [] as string[], lines: [] as string[], queued: 0 }
   const logger = pino({ level: 'info' }, { write: (line) => void told.lines.push(JSON.parse(line).msg) })
   const build = (runnerId: string, to: EventLog = log) =>
     buildIntake({
       ...{ db, clock, logger, runnerId, home: HOME, self, retentionMs: RETENTION_MS, monotonicMs: () => monotonicMs },
+      readOwnEdges: async () => {
+        told.edgeReads += 1
+        return { own, longer: [] }
+      },
       ...{ open: async () => to, unseal: seals.open, isPassedOver: (type) => type === 'webhook.test' },
       onTaken: (count) => {
         told.taken += count
@@ -70,7 +75,7 @@ async function buildIntakeUnderTest(self: 'home' | 'one' = 'one') {
     return messages.map(({ id }) => id)
   }
   return {
-    ...{ db, pool, clock, log, told, intake, build, message, append },
+    ...{ db, pool, clock, log, own, told, intake, build, message, append },
     passMs: (ms: number) => {
       monotonicMs += ms
       clock.advance(ms)
@@ -184,6 +189,23 @@ test('messages with another seal, of another service or with a wrong form are no
   await under.append({ ...good, headers: { [CARRIED_HEADER]: old.seal(text) } })
   await under.settle()
   expect(await under.events()).toEqual([good.id])
+})
+
+test('events that are older than their account is kept are passed over, and no retention is read for young ones', async () => {
+  await using under = await buildIntakeUnderTest()
+  const dayMs = 86_400_000
+  const aged = (ms: number) => under.message({ createdAt: new Date(under.clock.now() - ms) })
+  const young = aged(dayMs)
+  await under.append(young)
+  await under.settle()
+  expect(under.told).toMatchObject({ taken: 1, edgeReads: 0 })
+  under.own.push({ account: HERE, before: new Date(under.clock.now() - 2 * dayMs) })
+  const [old, kept] = [aged(2 * dayMs + 1), aged(2 * dayMs)]
+  await under.append(old, kept)
+  await under.settle()
+  expect(await under.events()).toEqual([kept.id, young.id])
+  expect(under.told.edgeReads).toBeGreaterThan(0)
+  expect(under.told.lines).toHaveLength(1)
 })
 
 test('events that are older than the ledger is kept are passed over', async () => {

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import { type Clock, readMonotonicMs, systemClock } from '../../base/clock.ts'
+import type { OwnEdges } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { type EventLog, LogError, type LogPosition } from '../log/log.ts'
+import { type EventLog, type LogEntry, LogError, type LogPosition } from '../log/log.ts'
 import {
   findReferencePosition,
   type IntakeState,
@@ -35,6 +36,9 @@ const RETRY_MS = 1_000
 /** Interval at which an idle intake renews its lease. */
 const RENEW_EVERY_MS = 5_000
 
+/** The shortest retention that an account may have. */
+const SHORTEST_RETENTION_MS = 86_400_000
+
 /** What an intake counts. */
 export interface IntakeCounts {
   onTaken: (count: number) => void
@@ -57,6 +61,8 @@ export interface IntakeDeps extends IntakePlace, IntakeCounts {
   isPassedOver: (type: string) => boolean
   /** How long events are kept: older ones are not taken in. */
   retentionMs: number
+  /** The edges of accounts with a retention of their own. Read when an event is old enough for the shortest one. */
+  readOwnEdges: () => Promise<OwnEdges>
   /** Runs when events wait for the router. */
   onQueued: () => void
   /** Monotonic milliseconds. */
@@ -130,6 +136,15 @@ export function buildIntake(given: IntakeDeps): Intake {
     return state && isSame ? POLL_MS : 0
   }
 
+  async function decide(entries: readonly LogEntry[]): Promise<IntakeDecision> {
+    const now = deps.clock.now()
+    const given = { ...deps, open: deps.unseal, oldest: new Date(now - deps.retentionMs) }
+    const decision = decideIntake(entries, given)
+    if (!decision.events.some(({ event }) => event.createdAt.getTime() < now - SHORTEST_RETENTION_MS)) return decision
+    const { own } = await deps.readOwnEdges()
+    return decideIntake(entries, { ...given, own: new Map(own.map(({ account, before }) => [account, before])) })
+  }
+
   async function turn(): Promise<number> {
     if (!state) {
       state = await leaseIntake(db, { runner, leaseMs: LEASE_MS })
@@ -141,8 +156,7 @@ export function buildIntake(given: IntakeDeps): Intake {
     const { entries, end } = await readOn(log, seen)
     const last = entries.at(-1)
     if (!last && !end) return idle(seen)
-    const oldest = new Date(deps.clock.now() - deps.retentionMs)
-    const decision = decideIntake(entries, { ...deps, open: deps.unseal, oldest })
+    const decision = await decide(entries)
     if (!(await hasRows(decision))) return REFERENCE_POLL_MS
     const to = last
       ? { incarnation: end?.incarnation ?? incarnationOf(seen), sequence: last.sequence }

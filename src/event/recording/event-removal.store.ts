@@ -1,3 +1,13 @@
+import {
+  type OwnEdges,
+  toEdgeColumns,
+  toWalkPage,
+  WALK_RESULT,
+  type WalkPage,
+  type WalkParams,
+  type WalkRow,
+  walkPage,
+} from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listNames } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
@@ -5,13 +15,13 @@ import { AUDIT_COLUMNS } from './audit.store.ts'
 
 const AUDIT_NAMES = listNames(AUDIT_COLUMNS)
 
-const deleteEvents = statement<{ deleted: number }, { before: Date; limit: number; auditBefore: Date }>(`
-  with old as materialized (
-    select e.document_id from event_occurrence e
-    where e.created_at < $before and e.routed_at is not null
-      and not exists (select from webhook_dispatch d where d.event_id = e.document_id)
-    order by e.created_at limit $limit for update skip locked
-  ), kept as (
+/** Whether nothing needs the event `e` any longer. */
+const IS_DONE = `e.routed_at is not null
+      and not exists (select from webhook_dispatch d where d.event_id = e.document_id)`
+
+/** The statement that deletes the events selected by `old`. */
+const deleteSelected = (old: string, { parts = '', result = '' } = {}) => `
+  with ${parts && `${parts},`} old as materialized (${old}), kept as (
     insert into audit_log (${AUDIT_NAMES})
     select ${AUDIT_NAMES} from audit_publication
     where document_id = any(array(select document_id from old)) and created_at >= $auditBefore
@@ -20,7 +30,14 @@ const deleteEvents = statement<{ deleted: number }, { before: Date; limit: numbe
   ), gone as (
     delete from event_occurrence where document_id = any(array(select document_id from old)) returning 1
   )
-  select count(*)::int as deleted from gone`)
+  select count(*)::int as deleted${result && `, ${result}`} from gone`
+
+const deleteEvents = statement<{ deleted: number }, { before: Date; limit: number; auditBefore: Date }>(
+  deleteSelected(`
+    select e.document_id from event_occurrence e
+    where e.created_at < $before and ${IS_DONE}
+    order by e.created_at limit $limit for update skip locked`),
+)
 
 /**
  * Deletes up to `limit` events older than `before` that no ledger row refers to (docs/contract/delivery.md#retention).
@@ -32,5 +49,46 @@ export async function deleteOldEvents(
   { before, auditBefore, limit }: { before: Date; auditBefore: Date; limit: number },
 ): Promise<number> {
   const [row] = await deleteEvents(db, { before, limit, auditBefore })
+  return row?.deleted ?? 0
+}
+
+const deletePassed = statement<{ deleted: number } & WalkRow, WalkParams & { auditBefore: Date }>(
+  deleteSelected(
+    `
+    select e.document_id from event_occurrence e
+    where e.document_id = any(array(select document_id from passed)) and e.created_at < $before and ${IS_DONE}
+    for update skip locked`,
+    { parts: walkPage('event_occurrence'), result: WALK_RESULT },
+  ),
+)
+
+/** Deletes such events of a page of a walk, but those of accounts that keep longer. Counts them. */
+export async function deletePassedEvents(db: Database, params: WalkParams & { auditBefore: Date }): Promise<WalkPage> {
+  const [row] = await deletePassed(db, params)
+  return toWalkPage(row, [row?.deleted ?? 0])
+}
+
+const deleteOwn = statement<
+  { deleted: number },
+  { accounts: readonly string[]; edges: readonly Date[]; limit: number; auditBefore: Date }
+>(
+  deleteSelected(`
+    select e.document_id from unnest($accounts::uuid[], $edges::timestamptz[]) as o (account, edge)
+    cross join lateral (
+      select e.document_id from event_occurrence e
+      where e.account = o.account and e.created_at < o.edge and ${IS_DONE}
+      order by e.created_at limit $limit for update skip locked) e
+    limit $limit`),
+)
+
+/**
+ * Deletes up to `limit` such events of the accounts with a retention of their own, each before its edge. Returns their
+ * number.
+ */
+export async function deleteOwnEvents(
+  db: Database,
+  { own, auditBefore, limit }: { own: OwnEdges['own']; auditBefore: Date; limit: number },
+): Promise<number> {
+  const [row] = await deleteOwn(db, { ...toEdgeColumns(own), auditBefore, limit })
   return row?.deleted ?? 0
 }

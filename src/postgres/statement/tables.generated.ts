@@ -74,6 +74,7 @@ export interface AccountInvitation {
 export interface AccountLimit {
   account: string;
   created_at: Timestamp;
+  ledger_retention_days: number | null;
   published_per_minute: number | null;
   replays_per_minute: number | null;
   subscriptions: number | null;

@@ -1,6 +1,7 @@
 import type { AccountId, EventId } from '../../base/id.ts'
 import type { Claim } from '../../delivery/policy.ts'
 import { listResultColumns, type ResultChange, type ResultParams } from '../../delivery/queue/settled-columns.ts'
+import { type OwnEdges, toEdgeColumns } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import type { MessageErrorClass, MessageStatus } from '../provider/outcome.ts'
@@ -101,6 +102,22 @@ const deleteOld = statement<{ count: number }, { before: Date; limit: number }>(
       for update skip locked))
     returning document_id
   ) select count(*)::int as count from gone`)
+
+const deleteOwn = statement<{ count: number }, { accounts: readonly string[]; edges: readonly Date[]; limit: number }>(`
+  with gone as (
+    delete from realtime_message_ended where document_id = any(array(
+      select m.document_id from unnest($accounts::uuid[], $edges::timestamptz[]) as o (account, edge)
+      cross join lateral (
+        select document_id from realtime_message_ended m where m.account = o.account and m.created_at < o.edge
+        order by m.created_at limit $limit for update skip locked) m
+      limit $limit))
+    returning document_id
+  ) select count(*)::int as count from gone`)
+
+/** Deletes up to `limit` ended messages of accounts, each before its edge. Returns their number. */
+export async function deleteOwnMessages(db: Database, own: OwnEdges['own'], limit: number): Promise<number> {
+  return (await deleteOwn(db, { ...toEdgeColumns(own), limit }))[0]?.count ?? 0
+}
 
 /** Deletes up to `limit` ended messages from before `before`. Returns their number. */
 export async function deleteOldMessages(db: Database, before: Date, limit: number): Promise<number> {

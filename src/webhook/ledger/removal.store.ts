@@ -1,4 +1,14 @@
 import type { WebhookId } from '../../base/id.ts'
+import {
+  type OwnEdges,
+  toEdgeColumns,
+  toWalkPage,
+  WALK_RESULT,
+  type WalkPage,
+  type WalkParams,
+  type WalkRow,
+  walkPage,
+} from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { cameInto, countChanges, findShard, leftFrom, REMOVAL_SHARD } from '../delivery/delivery-count.store.ts'
@@ -131,15 +141,15 @@ export async function deleteOrphanedDispatches(db: Database, before: Date, limit
 const HOLDS_ATTEMPT = { webhook_dispatch_open: 'false', webhook_dispatch_ended: 'worker is not null' }
 
 /** The statement that deletes the rows selected by `ids` from a table of the ledger, with their attempts. */
-const deleteFrom = (table: keyof typeof HOLDS_ATTEMPT, ids: string) => `
-  with gone as (
+const deleteFrom = (table: keyof typeof HOLDS_ATTEMPT, ids: string, { parts = '', result = '' } = {}) => `
+  with ${parts && `${parts},`} gone as (
     delete from ${table} where document_id = any(array(${ids}))
     returning document_id, created_at, status, ${HOLDS_ATTEMPT[table]} as holds_attempt
   ),
   counted as (${countChanges([leftFrom('gone')], String(REMOVAL_SHARD))}),
   attempts as (delete from webhook_attempt where dispatch = any(array(select document_id from gone)) returning 1)
   select count(*)::int as deleted,
-    (count(*) filter (where holds_attempt) + (select count(*) from attempts))::int as attempts
+    (count(*) filter (where holds_attempt) + (select count(*) from attempts))::int as attempts${result && `, ${result}`}
   from gone`
 
 const ofWebhook = (table: string) => `select document_id from ${table} where webhook = $webhook limit $limit`
@@ -216,5 +226,47 @@ export async function deleteOldDispatches(
   limit: number,
 ): Promise<{ dispatches: number; attempts: number }> {
   const [row] = await deleteOld(db, { before, limit })
+  return { dispatches: row?.deleted ?? 0, attempts: row?.attempts ?? 0 }
+}
+
+const deletePassed = statement<{ deleted: number; attempts: number } & WalkRow, WalkParams>(
+  deleteFrom(
+    'webhook_dispatch_ended',
+    `select document_id from webhook_dispatch_ended
+    where document_id = any(array(select document_id from passed)) and created_at < $before for update skip locked`,
+    { parts: walkPage('webhook_dispatch_ended'), result: WALK_RESULT },
+  ),
+)
+
+/** Deletes the rows of a page of a walk, but those of accounts that keep longer. Counts as `deleteOldDispatches` does. */
+export async function deletePassedDispatches(db: Database, params: WalkParams): Promise<WalkPage> {
+  const [row] = await deletePassed(db, params)
+  return toWalkPage(row, [row?.deleted ?? 0, row?.attempts ?? 0])
+}
+
+const deleteOwn = statement<
+  { deleted: number; attempts: number },
+  { accounts: readonly string[]; edges: readonly Date[]; limit: number }
+>(
+  deleteFrom(
+    'webhook_dispatch_ended',
+    `select d.document_id from unnest($accounts::uuid[], $edges::timestamptz[]) as o (account, edge)
+    cross join lateral (
+      select document_id from webhook_dispatch_ended d where d.account = o.account and d.created_at < o.edge
+      order by d.created_at limit $limit for update skip locked) d
+    limit $limit`,
+  ),
+)
+
+/**
+ * Deletes up to `limit` ended rows of the accounts with a retention of their own, each before its edge, with their
+ * attempts. Returns the number of both.
+ */
+export async function deleteOwnDispatches(
+  db: Database,
+  own: OwnEdges['own'],
+  limit: number,
+): Promise<{ dispatches: number; attempts: number }> {
+  const [row] = await deleteOwn(db, { ...toEdgeColumns(own), limit })
   return { dispatches: row?.deleted ?? 0, attempts: row?.attempts ?? 0 }
 }

@@ -43,6 +43,12 @@ export function Limits() {
                 </Stack>
               </Paper>
             ))}
+            <Paper withBorder p="md">
+              <Stack gap="xs">
+                <Text fw={600}>{t('limits.ledger_retention_days')}</Text>
+                <Text size="sm">{t('limits.days', { count: row.limits.ledger_retention_days })}</Text>
+              </Stack>
+            </Paper>
           </SimpleGrid>
         )}
       </Loaded>

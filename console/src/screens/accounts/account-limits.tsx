@@ -11,7 +11,18 @@ import { useRowEdit, withTag } from '../../parts/row-edit.ts'
 
 type Limit = Schemas['AccountLimit']
 
-const NAMES = ['webhooks', 'subscriptions', 'published_per_minute', 'replays_per_minute'] as const
+const NAMES = [
+  'webhooks',
+  'subscriptions',
+  'published_per_minute',
+  'replays_per_minute',
+  'ledger_retention_days',
+] as const
+
+/** The numbers that a limit may have. */
+const BOUNDS: Partial<Record<(typeof NAMES)[number], { min: number; max: number }>> = {
+  ledger_retention_days: { min: 1, max: 3650 },
+}
 
 /** How much an account may have, how much of it it has, and its own limits. */
 export function AccountLimits({ account }: { account: string }) {
@@ -70,9 +81,10 @@ function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
           key={name}
           field={name}
           label={t(`limits.${name}`)}
-          description={draft[name] === null ? t('limits.default', { limit: limit.limits[name] }) : t('limits.own')}
+          description={<LimitHelp name={name} standing={draft[name] === null ? limit.limits[name] : undefined} />}
           placeholder={String(limit.limits[name])}
           min={0}
+          {...BOUNDS[name]}
           allowDecimal={false}
           allowNegative={false}
           disabled={isLocked}
@@ -81,5 +93,19 @@ function LimitForm({ limit, isLocked }: { limit: Limit; isLocked: boolean }) {
         />
       ))}
     </EditForm>
+  )
+}
+
+/** `standing`: the default, where it holds. */
+function LimitHelp({ name, standing }: { name: (typeof NAMES)[number]; standing: number | undefined }) {
+  const { t } = useTranslation()
+  const source = standing === undefined ? t('limits.own') : t('limits.default', { limit: standing })
+  if (name !== 'ledger_retention_days') return source
+  return (
+    <>
+      {source}
+      <br />
+      {t('limits.retention-help')}
+    </>
   )
 }

@@ -40,7 +40,7 @@ export const accountLimitRoutes: Routes<AccountLimitDeps> = [
       rowTag: SETTABLE,
       summary: 'Set limits of an account',
       description:
-        'Null restores the default of the service; an absent member keeps its limit. Existing rows beyond a lower limit stay.',
+        'Null restores the default of the service; an absent member keeps its limit. Existing rows beyond a lower limit stay, except those beyond a shorter retention, which are deleted within minutes.',
       params: IdParams,
       body: UpdateAccountLimitBody,
     },

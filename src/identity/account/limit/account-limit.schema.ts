@@ -7,9 +7,16 @@ const eachLimit = <Schema extends TSchema>(schema: Schema) => ({
   subscriptions: schema,
   published_per_minute: schema,
   replays_per_minute: schema,
+  ledger_retention_days: schema,
 })
 
 const Count = Type.Integer({ minimum: 0, maximum: 1_000_000_000 })
+
+const RetentionDays = Type.Integer({
+  minimum: 1,
+  maximum: 3650,
+  description: 'Days for which events, deliveries and attempts of the account are kept.',
+})
 
 /** The limits of an account as the API shows them. */
 export const AccountLimitRow = named(
@@ -40,6 +47,7 @@ export const UpdateAccountLimitBody = named(
       subscriptions: Type.Optional(nullable(Count)),
       published_per_minute: Type.Optional(nullable(Count)),
       replays_per_minute: Type.Optional(nullable(Count)),
+      ledger_retention_days: Type.Optional(nullable(RetentionDays)),
     },
     { additionalProperties: false, minProperties: 1 },
   ),

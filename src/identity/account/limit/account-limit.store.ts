@@ -13,6 +13,8 @@ export interface AccountLimits {
   published_per_minute: number
   /** Dispatches replayed and tests sent in a minute. */
   replays_per_minute: number
+  /** Days for which its events, deliveries and attempts are kept (docs/contract/delivery.md#retention). */
+  ledger_retention_days: number
 }
 
 /** The name of a limit. */
@@ -44,7 +46,8 @@ export interface AccountWithUse {
 /** The function reads behind the lock of the account, where there is one. */
 const readUse = (account: string) => `
   select a.document_id as account, json_build_object('webhooks', u.webhooks, 'subscriptions', u.subscriptions,
-      'published_per_minute', u.published_per_minute, 'replays_per_minute', u.replays_per_minute) as own,
+      'published_per_minute', u.published_per_minute, 'replays_per_minute', u.replays_per_minute,
+      'ledger_retention_days', u.ledger_retention_days) as own,
     json_build_object('webhooks', u.used_webhooks, 'subscriptions', u.used_subscriptions) as use,
     a.created_at as "createdAt", coalesce(u.set_at, a.created_at) as "updatedAt"
   from ${account} a cross join lateral account_use(a.document_id) u`
@@ -81,10 +84,11 @@ const NONE: LimitOverrides = {
   subscriptions: null,
   published_per_minute: null,
   replays_per_minute: null,
+  ledger_retention_days: null,
 }
 
 const selectOwn = statement<LimitOverrides, { account: AccountId }>(`
-  select webhooks, subscriptions, published_per_minute, replays_per_minute from account_limit
+  select webhooks, subscriptions, published_per_minute, replays_per_minute, ledger_retention_days from account_limit
   where account = $account`)
 
 /** The own limits of an account. */
@@ -95,12 +99,13 @@ export async function findLimitOverrides(db: Database, account: AccountId): Prom
 
 const write = closingStatement<LimitOverrides & { account: AccountId; by: UserId; now: Date }>(`
   written_limits as (
-    insert into account_limit (account, webhooks, subscriptions, published_per_minute, replays_per_minute, updated_by,
-      created_at, updated_at)
-    values ($account, $webhooks, $subscriptions, $published_per_minute, $replays_per_minute, $by, $now, $now)
+    insert into account_limit (account, webhooks, subscriptions, published_per_minute, replays_per_minute,
+      ledger_retention_days, updated_by, created_at, updated_at)
+    values ($account, $webhooks, $subscriptions, $published_per_minute, $replays_per_minute, $ledger_retention_days, $by,
+      $now, $now)
     on conflict (account) do update set webhooks = $webhooks, subscriptions = $subscriptions,
-      published_per_minute = $published_per_minute, replays_per_minute = $replays_per_minute, updated_by = $by,
-      updated_at = $now)`)
+      published_per_minute = $published_per_minute, replays_per_minute = $replays_per_minute,
+      ledger_retention_days = $ledger_retention_days, updated_by = $by, updated_at = $now)`)
 
 /** Replaces the own limits of a locked account, with the last statement of the transaction. */
 export async function writeLimitOverrides(

@@ -61,6 +61,7 @@ function mergeLimits(defaults: AccountLimits, own: LimitOverrides): AccountLimit
     subscriptions: own.subscriptions ?? defaults.subscriptions,
     published_per_minute: own.published_per_minute ?? defaults.published_per_minute,
     replays_per_minute: own.replays_per_minute ?? defaults.replays_per_minute,
+    ledger_retention_days: own.ledger_retention_days ?? defaults.ledger_retention_days,
   }
 }
 
