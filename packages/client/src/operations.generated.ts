@@ -195,6 +195,7 @@ export const OPERATIONS = {
     webhookCatalogueStatus: { method: 'GET', path: '/api/v3/webhook/catalogue/status' },
     eventSubscribers: { method: 'GET', path: '/api/v3/webhook/catalogue/subscribers' },
     webhookCatalogueSync: { method: 'POST', path: '/api/v3/webhook/catalogue/sync', isKeyed: true },
+    webhookDashboardAccounts: { method: 'GET', path: '/api/v3/webhook/dashboard/account' },
     webhookDashboardEvents: { method: 'GET', path: '/api/v3/webhook/dashboard/event' },
     webhookDashboardQueue: { method: 'GET', path: '/api/v3/webhook/dashboard/queue' },
     webhookDashboardSeries: { method: 'GET', path: '/api/v3/webhook/dashboard/series' },

@@ -193,6 +193,7 @@ export const EVENT_NAMES = [
   'webhook.catalogue-sync',
   'webhook.create',
   'webhook.dashboard',
+  'webhook.dashboard-accounts',
   'webhook.dashboard-breakdown',
   'webhook.dashboard-events',
   'webhook.dashboard-queue',

@@ -57,6 +57,7 @@ import { connectionSeriesRoutes } from '../../operations/activity/connection-ser
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { decisionLogRoutes } from '../../operations/audit/decision-log.routes.ts'
 import { signInLogRoutes } from '../../operations/audit/sign-in-log.routes.ts'
+import { accountActivityRoutes } from '../../operations/dashboard/account-activity.routes.ts'
 import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
 import { breakdownRoutes } from '../../operations/dashboard/breakdown.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
@@ -243,6 +244,7 @@ export const FEATURES: readonly Feature[] = [
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(queueDepthRoutes, nothing),
   feature(activityRoutes, () => ({})),
+  feature(accountActivityRoutes, nothing),
   feature(breakdownRoutes, () => ({})),
   feature(activitySumRoutes, nothing),
   feature(connectionSeriesRoutes, nothing),

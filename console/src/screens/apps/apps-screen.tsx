@@ -15,6 +15,7 @@ import { Page } from '../../parts/page.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
 
 interface Filters {
   q?: string
@@ -62,6 +63,10 @@ function Apps() {
         columns={useColumns()}
         rows={rows}
         isFiltered={apiFilters.length > 0}
+        filters={[
+          [t('keys.name-part'), filters.q],
+          [t('apps.type'), filters.type && valueName('apps.type', filters.type, t)],
+        ]}
         onClear={() => choose({})}
         empty={
           <Stack align="center">

@@ -143,10 +143,16 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
         <Figure
           label={t('overview.lost')}
           value={number.format(counts.exhausted + counts.failed)}
-          note={t('overview.lost-how', {
-            exhausted: number.format(counts.exhausted),
-            failed: number.format(counts.failed),
-          })}
+          note={
+            <>
+              {t('overview.lost-how', {
+                exhausted: number.format(counts.exhausted),
+                failed: number.format(counts.failed),
+              })}
+              <br />
+              <Change {...summary.exhausted} />
+            </>
+          }
           to="/deliveries?status=exhausted"
         />
         <Figure
@@ -218,6 +224,15 @@ function Retrying({ count }: { count: number }) {
   const at = queue.data?.data.retry.next_attempt_at
   if (!at) return t('overview.retrying', { count })
   return t('overview.retrying-next', { count, age: describeAge(Date.parse(at), nowMs, i18n.language) })
+}
+
+/** How the deliveries that were given up compare to those of the day before, by the hour in which that was. */
+function Change({ last_24h: last, before_24h: before }: Schemas['ExhaustedDeliveries']) {
+  const { t, i18n } = useTranslation()
+  const change = last - before
+  if (change === 0) return t('overview.exhausted-same')
+  const difference = numberFormat(i18n.language).format(Math.abs(change))
+  return t(change > 0 ? 'overview.exhausted-more' : 'overview.exhausted-fewer', { difference })
 }
 
 /** A figure that leads to what it counts. */
