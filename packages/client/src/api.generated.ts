@@ -2231,6 +2231,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/oauth/dashboard/client": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Consents and last use of OAuth clients
+         * @description Of up to 50 clients, in the order of the request. Deleted ones are left out.
+         *
+         *     Needs the permission `oauth-client:dashboard-clients`.
+         */
+        get: operations["oauthClientDashboardClients"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/oauth/decision": {
         parameters: {
             query?: never;
@@ -5551,6 +5573,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onOauthClientCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "oauth-client.dashboard-clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * oauth-client.dashboard-clients
+         * @description Consents and last use of OAuth clients
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onOauthClientDashboardClients"];
         delete?: never;
         options?: never;
         head?: never;
@@ -10919,6 +10963,25 @@ export interface components {
         OauthClientSecrets: components["schemas"]["OauthClientSecret"][];
         OauthClientSecretsAnswer: {
             data: components["schemas"]["OauthClientSecrets"];
+            message: string;
+        };
+        OauthClientUsage: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            client: string;
+            /** @description Consents that hold, counted up to 1000. */
+            consents: number;
+            /**
+             * Format: date-time
+             * @description When it last got a token, precise to the hour, or authenticated by a secret that is still valid, precise to the minute; null: never.
+             */
+            last_used_at: string | null;
+        };
+        OauthClientUsages: components["schemas"]["OauthClientUsage"][];
+        OauthClientUsagesAnswer: {
+            data: components["schemas"]["OauthClientUsages"];
             message: string;
         };
         OauthClientWithSecret: {
@@ -19613,6 +19676,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    oauthClientDashboardClients: {
+        parameters: {
+            query: {
+                /** @description Ids of clients. */
+                client: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OauthClientUsagesAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     oauthDecisionCreate: {
         parameters: {
             query?: never;
@@ -26122,6 +26219,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "oauth-client.create";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onOauthClientDashboardClients: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "oauth-client.dashboard-clients";
                 };
             };
         };

@@ -149,6 +149,7 @@ export const OPERATIONS = {
     oauthClientRotateSecret: { method: 'POST', path: '/api/v3/oauth/client/{id}/rotate-secret', isKeyed: true },
     oauthClientFindSecrets: { method: 'GET', path: '/api/v3/oauth/client/{id}/secret' },
     oauthClientRevokeSecret: { method: 'DELETE', path: '/api/v3/oauth/client/{id}/secret/{secret}', isKeyed: true },
+    oauthClientDashboardClients: { method: 'GET', path: '/api/v3/oauth/dashboard/client' },
     oauthDecisionCreate: { method: 'POST', path: '/api/v3/oauth/decision', isKeyed: true },
     oauthExchange: { method: 'POST', path: '/api/v3/oauth/exchange' },
     oauthGrantFindAll: { method: 'GET', path: '/api/v3/oauth/grant' },

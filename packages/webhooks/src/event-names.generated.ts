@@ -72,6 +72,7 @@ export const EVENT_NAMES = [
   'login.sign-up',
   'mail-login.request',
   'oauth-client.create',
+  'oauth-client.dashboard-clients',
   'oauth-client.delete',
   'oauth-client.find-all',
   'oauth-client.find-decisions',

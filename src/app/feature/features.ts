@@ -50,6 +50,7 @@ import { clientRoutes } from '../../oauth/client/client.routes.ts'
 import { secretListRoutes } from '../../oauth/client/secret-list.routes.ts'
 import { decisionRoutes } from '../../oauth/decision/decision.routes.ts'
 import { exchangeRoutes } from '../../oauth/exchange/exchange.routes.ts'
+import { clientUsageRoutes } from '../../oauth/grant/client-usage.routes.ts'
 import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
 import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
 import { activitySumRoutes } from '../../operations/activity/activity-sum.routes.ts'
@@ -180,6 +181,7 @@ export const FEATURES: readonly Feature[] = [
   feature(tokenHookRoutes, ({ hookKeys, keys }) => ({ hookKeys, baseUrl: keys.issuer })),
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
   feature(clientRoutes, ({ ids, random, fetch }) => ({ ids, random, fetch })),
+  feature(clientUsageRoutes, nothing),
   feature(secretListRoutes, () => ({})),
   feature(decisionLogRoutes, nothing),
   feature(decisionRoutes, (parts) => ({

@@ -6,14 +6,14 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { inParts } from '../../parts/in-parts.ts'
 import type { Column } from '../../parts/row-table.tsx'
+import { formatUpTo } from '../../parts/up-to.ts'
 import { numberFormat } from '../../parts/words/formats.ts'
 
 type Account = Schemas['Account']
 type Figures = Schemas['AccountActivity']
 
-/** Accounts of one request, and how far their members and webhooks are counted (docs/contract/delivery.md#dashboard-series). */
+/** Accounts of one request (docs/contract/delivery.md#dashboard-series). */
 const ACCOUNTS_AT_ONCE = 50
-const COUNT_LIMIT = 1_000
 
 /** The figures of these accounts by their ids; empty while they load. */
 function useFigures(ids: readonly string[]): ReadonlyMap<string, Figures> {
@@ -41,11 +41,7 @@ export function useFigureColumns(shown: readonly Account[]): Column<Account>[] {
   const { may } = useAccess()
   const figures = useFigures(shown.map(({ document_id }) => document_id))
   if (!may('webhook:dashboard-accounts')) return []
-  const number = numberFormat(i18n.language)
-  const upTo = (count: number | null | undefined) => {
-    if (count === null || count === undefined) return '–'
-    return count < COUNT_LIMIT ? number.format(count) : t('accounts.or-more', { limit: number.format(COUNT_LIMIT) })
-  }
+  const upTo = (count: number | null | undefined) => formatUpTo(count, i18n.language, t)
   return [
     {
       id: 'members',

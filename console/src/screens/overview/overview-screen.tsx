@@ -149,7 +149,6 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
                 exhausted: number.format(counts.exhausted),
                 failed: number.format(counts.failed),
               })}
-              <br />
               <Change {...summary.exhausted} />
             </>
           }
@@ -230,9 +229,15 @@ function Retrying({ count }: { count: number }) {
 function Change({ last_24h: last, before_24h: before }: Schemas['ExhaustedDeliveries']) {
   const { t, i18n } = useTranslation()
   const change = last - before
-  if (change === 0) return t('overview.exhausted-same')
+  if (last === 0 && before === 0) return null
   const difference = numberFormat(i18n.language).format(Math.abs(change))
-  return t(change > 0 ? 'overview.exhausted-more' : 'overview.exhausted-fewer', { difference })
+  const name = change === 0 ? 'same' : change > 0 ? 'more' : 'fewer'
+  return (
+    <>
+      <br />
+      {t(`overview.exhausted-${name}`, { difference })}
+    </>
+  )
 }
 
 /** A figure that leads to what it counts. */
