@@ -86,7 +86,8 @@ test('the list of accounts shows what each holds and what became of its deliveri
   await using opened = await c.open('/console/accounts')
   const { page, complaints } = opened
   const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Acme', exact: true }) })
-  await expect.poll(async () => (await row.getByRole('cell').allInnerTexts()).slice(1, 4)).toEqual(['0', '1', '9'])
+  await row.getByRole('cell', { name: '9', exact: true }).waitFor()
+  expect((await row.getByRole('cell').allInnerTexts()).slice(1, 4)).toEqual(['0', '1', '9'])
   await takePicture(page, 'accounts')
   expect(complaints).toEqual([])
 })

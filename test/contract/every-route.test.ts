@@ -257,7 +257,6 @@ async function walkCatalogue() {
   await step('webhook.dashboard-webhooks', undefined, {}, '?webhook=00000000-0000-7000-8000-000000000000')
   await step('webhook.dashboard-accounts', undefined, {}, '?account=00000000-0000-7000-8000-000000000000')
   await step('webhook.dashboard-events')
-  await step('oauth-client.dashboard-clients', undefined, {}, '?client=00000000-0000-7000-8000-000000000000')
   await step('user.dashboard-sign-ins')
   await step('audit-log.find-all')
   await step('health.webhook-out')

@@ -58,8 +58,8 @@ export function buildOAuthRouteRequests(
     'oauth-client.update': ofClient({ name: 'Renamed' }),
     'oauth-client.rotate-secret': ofClient({}),
     'oauth-client.delete': ofClient(),
+    'oauth-client.dashboard-clients': async () => ({ query: `?client=${await newClientId()}` }),
     'oauth-client.find-secrets': ofClient(),
-    'oauth-client.dashboard-clients': () => ({ query: '?client=00000000-0000-7000-8000-000000000000' }),
     'oauth-client.revoke-secret': async () => {
       const id = await newClientId()
       const { body } = await fixture().app.admin('GET', `/api/v3/oauth/client/${id}/secret`)
