@@ -767,6 +767,7 @@ create table "oauth_grant" (
   constraint oauth_grant_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id)
 );
 CREATE INDEX oauth_grant_client_idx ON public.oauth_grant USING btree (client);
+CREATE INDEX oauth_grant_client_live_idx ON public.oauth_grant USING btree (client) WHERE (revoked_at IS NULL);
 CREATE INDEX oauth_grant_created_idx ON public.oauth_grant USING btree (created_at, document_id);
 CREATE UNIQUE INDEX oauth_grant_live_key ON public.oauth_grant USING btree ("user", client) WHERE (revoked_at IS NULL);
 CREATE INDEX oauth_grant_updated_idx ON public.oauth_grant USING btree (updated_at);
@@ -774,10 +775,12 @@ CREATE INDEX oauth_grant_user_idx ON public.oauth_grant USING btree ("user");
 
 create table "oauth_grant_use" (
   grant_id uuid not null,
+  client uuid not null,
   used_at timestamp(3) with time zone not null,
   constraint oauth_grant_use_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES oauth_grant(document_id) ON DELETE CASCADE,
   constraint oauth_grant_use_pkey PRIMARY KEY (grant_id)
 );
+CREATE INDEX oauth_grant_use_client_idx ON public.oauth_grant_use USING btree (client, used_at);
 
 create table "oauth_signing_key" (
   kid text not null,

@@ -112,14 +112,20 @@ create unique index oauth_grant_live_key on oauth_grant ("user", client) where r
 create index oauth_grant_user_idx on oauth_grant ("user");
 -- The grants of a client, when it is deleted.
 create index oauth_grant_client_idx on oauth_grant (client);
+-- The consents of a client, counted.
+create index oauth_grant_client_live_idx on oauth_grant (client) where revoked_at is null;
 create index oauth_grant_created_idx on oauth_grant (created_at, document_id);
 create index oauth_grant_updated_idx on oauth_grant (updated_at);
 
 -- Last use of a grant. It is stored apart from the grant: a token is issued without a lock of the grant.
 create table oauth_grant_use (
   grant_id uuid primary key references oauth_grant (document_id) on delete cascade,
+  -- That of the grant.
+  client uuid not null,
   used_at timestamptz(3) not null
 );
+-- The last use of a client.
+create index oauth_grant_use_client_idx on oauth_grant_use (client, used_at);
 
 -- Revoked grants: their access tokens no longer open a session. A row is stored until the last access token of its
 -- grant has expired.

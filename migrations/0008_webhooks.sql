@@ -449,8 +449,8 @@ create table webhook_outcome_batch (
   counts integer[] not null
 );
 
--- Sums of outcomes: of an account, or of everything (the nil UUID), by minute for two hours, by hour for a day, by 6 hours for a
--- week and by day for a month. A row is there only where something was counted.
+-- Sums of outcomes: of an account, or of everything (the nil UUID), by minute for two hours, by hour for two days, by 6 hours
+-- for a week and by day for a month. A row is there only where something was counted.
 create table webhook_outcome (
   scope uuid not null,
   width text not null check (width in ('minute', 'hour', 'quarter', 'day')),

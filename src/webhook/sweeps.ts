@@ -19,8 +19,11 @@ import { deleteOldThrottles } from './throttle/throttle.store.ts'
 /** Retention of the counts of deliveries by the minute: the 24 h of the dashboard's summary, and an hour more. */
 const MINUTES_KEPT_MS = 25 * 3_600_000
 
-/** Retention of the sums of attempts, in hours: the range of the dashboard's series that each width serves, and some more. */
-const OUTCOMES_KEPT_HOURS = { minutes: 2, hours: 25, quarters: 8 * 24, days: 31 * 24 }
+/**
+ * Retention of the sums of attempts, in hours: the range of the dashboard's series that each width serves, of hours the range
+ * before it too, and some more.
+ */
+const OUTCOMES_KEPT_HOURS = { minutes: 2, hours: 49, quarters: 8 * 24, days: 31 * 24 }
 
 /** Ages at which the sums of breakdowns are widened, and those of days end, in minutes: each serves a range, and some more. */
 const BREAKDOWN_KEPT_MINUTES = { fiveMinutes: 65, hours: 25 * 60, days: 31 * 24 * 60 }

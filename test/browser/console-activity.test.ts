@@ -55,6 +55,7 @@ test('the users whose deliveries wait at a target are listed, and found by their
   await page.getByLabel('User id').fill('00000000-0000-7000-8000-000000000000')
   await page.getByRole('button', { name: 'Apply' }).click()
   await page.getByText('Nothing matches').waitFor()
+  await page.getByText('User id: 00000000-0000-7000-8000-000000000000').waitFor()
   await page.getByRole('button', { name: 'As API call' }).last().click()
   await page.getByText(`/api/v3/provisioning/target/${target}/stream`).first().waitFor()
   expect(complaints).toEqual([])

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AccountId, WebhookId } from '../../src/base/id.ts'
 import { foldOutcomes } from '../../src/webhook/activity/outcome.store.ts'
+import { EVERYTHING } from '../../src/webhook/activity/outcome-keys.ts'
 import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import {
   type ConsoleBrowser,
@@ -51,6 +52,11 @@ async function fillLedger(): Promise<void> {
   }
   d.receiver.behave({ kind: 'status', status: 200 })
   await foldOutcomes(d.t.database.db, 1_000)
+  // Of the day before.
+  await d.t.database.pool.query(
+    `insert into webhook_outcome (scope, width, at, measure, count) values ($1, 'hour', date_trunc('hour', $2::timestamptz), 'exhausted', 2)`,
+    [EVERYTHING, new Date(Date.now() - 30 * 3_600_000)],
+  )
 }
 
 const searchOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams)
@@ -60,6 +66,7 @@ test('the overview draws a range, says it as a table, and lists what needs someb
   const { page, complaints } = opened
   await waitForHeading(page, 'Overview')
   await page.getByText('9 delivered, 12 to be repeated, 4 not delivered').waitFor()
+  await page.getByText('2 fewer exhausted than the day before').waitFor()
   await page.locator('.recharts-bar-rectangle').first().waitFor()
   await takePicture(page, 'overview')
   await page.getByText('7 days').click()
@@ -72,6 +79,16 @@ test('the overview draws a range, says it as a table, and lists what needs someb
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Deliveries of Warehouse that ended without success.').waitFor()
   await dialog.getByText('4 would be replayed, 0 skipped.').waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('the list of accounts shows what each holds and what became of its deliveries', async () => {
+  await using opened = await c.open('/console/accounts')
+  const { page, complaints } = opened
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Acme', exact: true }) })
+  await row.getByRole('cell', { name: '9', exact: true }).waitFor()
+  expect((await row.getByRole('cell').allInnerTexts()).slice(1, 4)).toEqual(['0', '1', '9'])
+  await takePicture(page, 'accounts')
   expect(complaints).toEqual([])
 })
 
@@ -109,6 +126,9 @@ test('webhooks show their last day, and several are changed and exported at once
   await subscribes.fill('contract.d')
   await page.getByRole('option', { name: 'contract.delete' }).click()
   await page.getByText('Nothing matches the filters.').waitFor()
+  const named = page.getByRole('list', { name: 'Active filters' })
+  await expect.poll(() => named.innerText()).toBe('Subscribes to: contract.delete')
+  await takePicture(page, 'webhooks-no-match')
   await page.getByRole('button', { name: 'Clear filters' }).first().click()
   await page.getByText('Warehouse').waitFor()
   await page.getByLabel('Select Billing').check()

@@ -409,7 +409,7 @@ describe('the frame', () => {
     ] as const) {
       await page.goto(`/console/${path}`)
       await page.getByText(permission, { exact: true }).waitFor()
-      await page.getByText('An administrator can give you a role with this permission').waitFor()
+      await page.getByText('An administrator can give you one').waitFor()
     }
     await takePicture(page, 'no-permission')
     const session = '**/api/v3/auth/session'

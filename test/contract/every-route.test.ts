@@ -255,6 +255,7 @@ async function walkCatalogue() {
   await step('webhook.dashboard-series')
   await step('webhook.dashboard-queue')
   await step('webhook.dashboard-webhooks', undefined, {}, '?webhook=00000000-0000-7000-8000-000000000000')
+  await step('webhook.dashboard-accounts', undefined, {}, '?account=00000000-0000-7000-8000-000000000000')
   await step('webhook.dashboard-events')
   await step('user.dashboard-sign-ins')
   await step('audit-log.find-all')

@@ -138,6 +138,7 @@ test('delivery#dashboard: the summary has exactly these members', async () => {
   expect(Object.keys(summary).sort()).toEqual([
     'catalogue',
     'deliveries_24h',
+    'exhausted',
     'is_complete',
     'recent_failures',
     'series_24h',

@@ -58,6 +58,7 @@ export function buildOAuthRouteRequests(
     'oauth-client.update': ofClient({ name: 'Renamed' }),
     'oauth-client.rotate-secret': ofClient({}),
     'oauth-client.delete': ofClient(),
+    'oauth-client.dashboard-clients': async () => ({ query: `?client=${await newClientId()}` }),
     'oauth-client.find-secrets': ofClient(),
     'oauth-client.revoke-secret': async () => {
       const id = await newClientId()

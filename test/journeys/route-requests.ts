@@ -346,6 +346,7 @@ export const REQUESTS: Record<string, MakeRequest | undefined> = {
   ...webhooks.ofLedger,
   ...buildProvisioningRouteRequests(() => fixture, { created, name, newUser }),
   ...DASHBOARD_REQUESTS,
+  'webhook.dashboard-accounts': () => ({ query: `?account=${account}` }),
   'webhook.dashboard-breakdown': of(newWebhook),
   'webhook.dashboard-events': undefined,
   'user.dashboard-sign-ins': undefined,

@@ -1,9 +1,10 @@
-import { Button, Group, Paper, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, Paper, Skeleton, Stack } from '@mantine/core'
 import { type QueryKey, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ColumnChooser, useHidden } from './column-chooser.tsx'
 import { Freshness, type Read } from './freshness.tsx'
+import { type NamedFilter, NoMatch } from './no-match.tsx'
 import { ProblemCard } from './problem.tsx'
 import { type Column, type Row, RowTable } from './row-table.tsx'
 
@@ -63,13 +64,16 @@ interface ListProps<One extends Row> {
   rows: ReturnType<typeof useRows<One>>
   /** Whether a filter is set, so that an empty list may be its doing. */
   isFiltered: boolean
+  /** The filters by name, which an empty list shows. */
+  filters?: readonly NamedFilter[]
   onClear?: () => void
   /** Explanation of the rows, and of how to make the first one. */
   empty: ReactNode
 }
 
 /** A list in each of its states. */
-export function List<One extends Row>({ name, caption, columns, rows, isFiltered, onClear, empty }: ListProps<One>) {
+export function List<One extends Row>(props: ListProps<One>) {
+  const { name, caption, columns, rows, isFiltered, filters, onClear, empty } = props
   const { t } = useTranslation()
   const hidden = useHidden(name ?? '')
   const isSlow = useSlow(rows.isPending)
@@ -85,18 +89,7 @@ export function List<One extends Row>({ name, caption, columns, rows, isFiltered
   if (rows.shown.length === 0)
     return (
       <Paper withBorder p="xl" ta="center">
-        {isFiltered ? (
-          <Stack align="center">
-            <Text>{t('list.no-match')}</Text>
-            {onClear && (
-              <Button variant="default" onClick={onClear}>
-                {t('list.clear')}
-              </Button>
-            )}
-          </Stack>
-        ) : (
-          empty
-        )}
+        {isFiltered ? <NoMatch filters={filters} onClear={onClear} /> : empty}
       </Paper>
     )
   return (

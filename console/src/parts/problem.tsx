@@ -89,8 +89,13 @@ export function NoPermission({ permission }: { permission?: string | undefined }
   const { t } = useTranslation()
   return (
     <Alert color="gray" variant="outline" icon={<Icon name="warn" />} title={t('problem.forbidden')}>
-      <Text size="sm">{t('problem.forbidden-text')}</Text>
-      {permission && <Code>{permission}</Code>}
+      {permission && (
+        <Stack gap={6} align="flex-start">
+          <Text size="sm">{t('problem.forbidden-text')}</Text>
+          <Code>{permission}</Code>
+          <Text size="sm">{t('problem.forbidden-who')}</Text>
+        </Stack>
+      )}
     </Alert>
   )
 }

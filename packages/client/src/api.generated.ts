@@ -2231,6 +2231,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/oauth/dashboard/client": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Consents and last use of OAuth clients
+         * @description Of up to 50 clients, in the order of the request. Deleted ones are left out.
+         *
+         *     Needs the permission `oauth-client:dashboard-clients`.
+         */
+        get: operations["oauthClientDashboardClients"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/oauth/decision": {
         parameters: {
             query?: never;
@@ -3031,6 +3053,28 @@ export interface paths {
          * @description Needs the permission `webhook:catalogue-sync`.
          */
         post: operations["webhookCatalogueSync"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/dashboard/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Members, webhooks and deliveries of accounts
+         * @description The figures of up to 50 accounts, in the order of the request: their members, their webhooks, and what became of the deliveries to these in the last 24 hours, by the hour in which they ended. Accounts that are deleted, or that the caller does not reach, are left out.
+         *
+         *     Needs the permission `webhook:dashboard-accounts`.
+         */
+        get: operations["webhookDashboardAccounts"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -5529,6 +5573,28 @@ export interface webhooks {
          *     Has no owner: delivered to global webhooks only.
          */
         post: operations["onOauthClientCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "oauth-client.dashboard-clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * oauth-client.dashboard-clients
+         * @description Consents and last use of OAuth clients
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onOauthClientDashboardClients"];
         delete?: never;
         options?: never;
         head?: never;
@@ -8197,6 +8263,28 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "webhook.dashboard-accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * webhook.dashboard-accounts
+         * @description Members, webhooks and deliveries of accounts
+         *
+         *     Has no owner: delivered to global webhooks only.
+         */
+        post: operations["onWebhookDashboardAccounts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.dashboard-breakdown": {
         parameters: {
             query?: never;
@@ -8631,6 +8719,26 @@ export interface components {
              * @description ISO 8601, UTC, milliseconds.
              */
             deleted_at: string | null;
+        };
+        AccountActivities: components["schemas"]["AccountActivity"][];
+        AccountActivitiesAnswer: {
+            data: components["schemas"]["AccountActivities"];
+            message: string;
+        };
+        AccountActivity: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            account: string;
+            /** @description At most 1000. Null for a caller who does not hold `account-member:find-all` there. */
+            members: number | null;
+            /** @description At most 1000; deleted ones are not counted. */
+            webhooks: number;
+            success: number;
+            exhausted: number;
+            /** @description Deliveries that ended at once: a refusal, or what is not repeated. */
+            failed: number;
         };
         AccountAnswer: {
             data: components["schemas"]["Account"];
@@ -9733,6 +9841,7 @@ export interface components {
             deliveries_24h: components["schemas"]["DeliveryCounts"];
             /** @description Whether the deliveries are counted one by one. For a caller who holds the permission for some accounts only, and of more than 2,000 deliveries, they are those that ended in these hours, and up to 2,000 that wait. */
             is_complete: boolean;
+            exhausted: components["schemas"]["ExhaustedDeliveries"];
             webhooks: components["schemas"]["WebhookCounts"];
             catalogue: components["schemas"]["CatalogueSummary"] | null;
             recent_failures: components["schemas"]["Dispatch"][];
@@ -10300,6 +10409,11 @@ export interface components {
             /** @description The JWT of a new session. */
             jwt: string;
         };
+        /** @description Deliveries given up by the hour in which that was: in the last 24 hours, and in the 24 before. */
+        ExhaustedDeliveries: {
+            last_24h: number;
+            before_24h: number;
+        };
         FactorCode: {
             /** @description Six digits of an authenticator app, or a recovery code. */
             code: string;
@@ -10850,6 +10964,25 @@ export interface components {
         OauthClientSecrets: components["schemas"]["OauthClientSecret"][];
         OauthClientSecretsAnswer: {
             data: components["schemas"]["OauthClientSecrets"];
+            message: string;
+        };
+        OauthClientUsage: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            client: string;
+            /** @description Consents that hold, counted up to 1000. */
+            consents: number;
+            /**
+             * Format: date-time
+             * @description When it last got a token, precise to the hour, or authenticated by a secret that is still valid, precise to the minute; null: never.
+             */
+            last_used_at: string | null;
+        };
+        OauthClientUsages: components["schemas"]["OauthClientUsage"][];
+        OauthClientUsagesAnswer: {
+            data: components["schemas"]["OauthClientUsages"];
             message: string;
         };
         OauthClientWithSecret: {
@@ -19547,6 +19680,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    oauthClientDashboardClients: {
+        parameters: {
+            query: {
+                /** @description Ids of clients. */
+                client: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OauthClientUsagesAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     oauthDecisionCreate: {
         parameters: {
             query?: never;
@@ -21143,6 +21310,40 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookDashboardAccounts: {
+        parameters: {
+            query: {
+                /** @description Ids of accounts. */
+                account: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountActivitiesAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -26031,6 +26232,44 @@ export interface operations {
             default: components["responses"]["DeliveryRetried"];
         };
     };
+    onOauthClientDashboardClients: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "oauth-client.dashboard-clients";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
     onOauthClientDelete: {
         parameters: {
             query?: never;
@@ -30620,6 +30859,44 @@ export interface operations {
                 "application/json": components["schemas"]["Envelope"] & {
                     /** @constant */
                     type?: "webhook.dashboard";
+                };
+            };
+        };
+        responses: {
+            "2XX": components["responses"]["DeliveryReceived"];
+            "3XX": components["responses"]["DeliveryRedirected"];
+            default: components["responses"]["DeliveryRetried"];
+        };
+    };
+    onWebhookDashboardAccounts: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the whole secret. Refuse when `t` is over 300 s off. */
+                "x-service-signature": components["parameters"]["ServiceSignature"];
+                /** @description The id of the event: the same for every attempt. Deduplicate on it. */
+                "webhook-id": components["parameters"]["WebhookId"];
+                /** @description The time of the attempt in Unix seconds. */
+                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                /** @description `v1,<base64>`: the signature of Standard Webhooks, keyed with the 32 bytes that the secret encodes. */
+                "webhook-signature": components["parameters"]["WebhookSignature"];
+                /** @description The event type, as in `type`. */
+                "x-service-event": components["parameters"]["ServiceEvent"];
+                /** @description The id of the dispatch. */
+                "x-service-delivery": components["parameters"]["ServiceDelivery"];
+                /** @description Which POST of this dispatch it is, from 1. */
+                "x-service-attempt": components["parameters"]["ServiceAttempt"];
+                /** @description W3C Trace Context: the trace of the request that caused the event, and a span of its own for each attempt. */
+                traceparent: components["parameters"]["Traceparent"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Envelope"] & {
+                    /** @constant */
+                    type?: "webhook.dashboard-accounts";
                 };
             };
         };

@@ -50,6 +50,7 @@ import { clientRoutes } from '../../oauth/client/client.routes.ts'
 import { secretListRoutes } from '../../oauth/client/secret-list.routes.ts'
 import { decisionRoutes } from '../../oauth/decision/decision.routes.ts'
 import { exchangeRoutes } from '../../oauth/exchange/exchange.routes.ts'
+import { clientUsageRoutes } from '../../oauth/grant/client-usage.routes.ts'
 import { grantRoutes } from '../../oauth/grant/grant.routes.ts'
 import { tokenHookRoutes } from '../../oauth/hook/token-hook.routes.ts'
 import { activitySumRoutes } from '../../operations/activity/activity-sum.routes.ts'
@@ -57,6 +58,7 @@ import { connectionSeriesRoutes } from '../../operations/activity/connection-ser
 import { auditRoutes } from '../../operations/audit/audit.routes.ts'
 import { decisionLogRoutes } from '../../operations/audit/decision-log.routes.ts'
 import { signInLogRoutes } from '../../operations/audit/sign-in-log.routes.ts'
+import { accountActivityRoutes } from '../../operations/dashboard/account-activity.routes.ts'
 import { activityRoutes } from '../../operations/dashboard/activity.routes.ts'
 import { breakdownRoutes } from '../../operations/dashboard/breakdown.routes.ts'
 import { dashboardRoutes } from '../../operations/dashboard/dashboard.routes.ts'
@@ -179,6 +181,7 @@ export const FEATURES: readonly Feature[] = [
   feature(tokenHookRoutes, ({ hookKeys, keys }) => ({ hookKeys, baseUrl: keys.issuer })),
   feature(exchangeRoutes, (parts) => ({ ...sessionDeps(parts), tokenIssuers: parts.tokenIssuers })),
   feature(clientRoutes, ({ ids, random, fetch }) => ({ ids, random, fetch })),
+  feature(clientUsageRoutes, nothing),
   feature(secretListRoutes, () => ({})),
   feature(decisionLogRoutes, nothing),
   feature(decisionRoutes, (parts) => ({
@@ -243,6 +246,7 @@ export const FEATURES: readonly Feature[] = [
   feature(dashboardRoutes, ({ catalogue }) => ({ catalogue })),
   feature(queueDepthRoutes, nothing),
   feature(activityRoutes, () => ({})),
+  feature(accountActivityRoutes, nothing),
   feature(breakdownRoutes, () => ({})),
   feature(activitySumRoutes, nothing),
   feature(connectionSeriesRoutes, nothing),

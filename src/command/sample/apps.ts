@@ -66,7 +66,9 @@ export function buildApps(
     const refused = number % 5 === 0 ? [{ client, user, grant: null, at: new Date(at.getTime() - HOUR_MS) }] : []
     return [...refused, { client, user, grant, at }]
   })
-  const oauth_grant_use = oauth_grant.map(({ document_id: grant_id, updated_at: used_at }) => ({ grant_id, used_at }))
+  const oauth_grant_use = oauth_grant.map(({ document_id: grant_id, client, updated_at: used_at }) => {
+    return { grant_id, client, used_at }
+  })
   return {
     rows: { oauth_client: clients, oauth_client_secret, oauth_grant, oauth_grant_use },
     apps: clients.map(({ document_id: id, created_at: at }) => ({ id, at })),

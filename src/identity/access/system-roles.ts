@@ -49,6 +49,7 @@ const VIEWER_PATTERNS = [
   'webhook:dashboard',
   'webhook:dashboard-series',
   'webhook:dashboard-webhooks',
+  'webhook:dashboard-accounts',
   'webhook:dashboard-breakdown',
   'webhook:dashboard-events',
   'webhook-event:find-all',

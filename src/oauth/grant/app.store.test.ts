@@ -37,7 +37,11 @@ test('the apps of a user are those with a grant that is not revoked, the most re
       [there, user, client, name, since, revokedAt],
     )
     if (!usedAt) return
-    await pool.query('insert into oauth_grant_use (grant_id, used_at) values ($1, $2)', [own, at(-9_000)])
+    await pool.query('insert into oauth_grant_use (grant_id, client, used_at) values ($1, $2, $3)', [
+      own,
+      client,
+      at(-9_000),
+    ])
     for (const [grantId, revoked] of [
       [own, null],
       [there, null],

@@ -95,7 +95,7 @@ describe('the requests', () => {
   })
 })
 
-test('minutes end after 2 hours, hours after 25, quarters of days after 8 days, days after 31', async () => {
+test('minutes end after 2 hours, hours after 49, quarters of days after 8 days, days after 31', async () => {
   const sweep = webhookSweeps.find(({ counts }) => counts[0] === 'outcomes')
   const { pool, db } = d.t.database
   const left = async (at: string, afterMs: number) => {
@@ -107,8 +107,8 @@ test('minutes end after 2 hours, hours after 25, quarters of days after 8 days, 
   const all = ['day', 'hour', 'minute', 'quarter']
   expect(await left(minute, 2 * HOUR_MS)).toEqual(all)
   expect(await left(minute, 2 * HOUR_MS + 1)).toEqual(all.filter((width) => width !== 'minute'))
-  expect(await left(hour, 25 * HOUR_MS)).toEqual(['day', 'hour', 'quarter'])
-  expect(await left(hour, 25 * HOUR_MS + 1)).toEqual(['day', 'quarter'])
+  expect(await left(hour, 49 * HOUR_MS)).toEqual(['day', 'hour', 'quarter'])
+  expect(await left(hour, 49 * HOUR_MS + 1)).toEqual(['day', 'quarter'])
   expect(await left(hour, 8 * 24 * HOUR_MS)).toEqual(['day', 'quarter'])
   expect(await left(hour, 8 * 24 * HOUR_MS + 1)).toEqual(['day'])
   expect(await left(day, 31 * 24 * HOUR_MS)).toEqual(['day'])

@@ -36,6 +36,15 @@ const SummarySchema = named(
         'Whether the deliveries are counted one by one. For a caller who holds the permission for some accounts only, and ' +
         'of more than 2,000 deliveries, they are those that ended in these hours, and up to 2,000 that wait.',
     }),
+    exhausted: named(
+      'ExhaustedDeliveries',
+      Type.Object(
+        { last_24h: Count, before_24h: Count },
+        {
+          description: 'Deliveries given up by the hour in which that was: in the last 24 hours, and in the 24 before.',
+        },
+      ),
+    ),
     webhooks: named('WebhookCounts', Type.Object({ active: Count, inactive: Count, auto_disabled: Count })),
     catalogue: nullable(
       named(
@@ -76,6 +85,7 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
           data: {
             deliveries_24h: summary.deliveries,
             is_complete: summary.isComplete,
+            exhausted: summary.exhausted,
             webhooks: summary.webhooks,
             catalogue: scope === 'all' ? { generated_count, synced_count, in_sync } : null,
             recent_failures: summary.recentFailures.map(toDispatchRow),

@@ -3,6 +3,7 @@ import type { EventTypeRecord } from '../../event/catalogue/catalogue.store.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
+import { EVERYTHING } from '../../webhook/activity/outcome-keys.ts'
 import {
   type DispatchRecord,
   OF_DISPATCH,
@@ -24,6 +25,8 @@ export interface Summary {
   deliveries: Record<'pending' | 'retrying' | 'success' | 'exhausted' | 'failed' | 'cancelled', number>
   /** Whether `deliveries` and `hours` count all of them. */
   isComplete: boolean
+  /** Deliveries that were given up in these 24 hours, and in the 24 hours before. */
+  exhausted: { last_24h: number; before_24h: number }
   /** Webhooks that are not deleted: active ones, inactive ones, and the inactive ones that the service disabled. */
   webhooks: { active: number; inactive: number; auto_disabled: number }
   /** The compared columns of every row of the `event` table. */
@@ -100,6 +103,17 @@ const RECENT_OF_ACCOUNTS = `
     select at, measure, deliveries, deliveries from hours where not (select is_complete from whole)
   )`
 
+/** Deliveries of `$scopes` that were given up, by when they ended: in the hours of the series, and in as many before. */
+const EXHAUSTED = `
+  select json_build_object('last_24h', coalesce(sum(o.count) filter (where o.at >= ${FIRST_HOUR}), 0)::bigint,
+    'before_24h', coalesce(sum(o.count) filter (where o.at < ${FIRST_HOUR}), 0)::bigint)
+  from unnest($scopes::uuid[]) as s (scope)
+  cross join lateral (
+    select at, count from webhook_outcome
+    where scope = s.scope and width = 'hour' and at >= ${FIRST_HOUR} - interval '24 hours' and measure = 'exhausted'
+    offset 0
+  ) o`
+
 const DELIVERIES = `
   select json_object_agg(s.status, s.deliveries) from (
     select s.status, coalesce(sum(r.in_window), 0)::bigint as deliveries
@@ -162,14 +176,16 @@ interface SummaryParams {
   now: Date
   /** Start of the last 24 hours. */
   since: Date
+  /** Scopes of the sums of outcomes: the accounts, or that of everything. */
+  scopes: readonly string[]
   /** Maximum number of recent failures. */
   failures: number
 }
 
 const selectSummary = statement<SummaryRow, SummaryParams>(`
   with ${RECENT}
-  select (${DELIVERIES}) as deliveries, (${WEBHOOK_COUNTS}) as webhooks, array(${EVENT_TYPES}) as "eventTypes",
-    true as "isComplete", array(${FAILURES}) as "recentFailures", array(${HOURS}) as hours`)
+  select (${DELIVERIES}) as deliveries, (${EXHAUSTED}) as exhausted, (${WEBHOOK_COUNTS}) as webhooks,
+    array(${EVENT_TYPES}) as "eventTypes", true as "isComplete", array(${FAILURES}) as "recentFailures", array(${HOURS}) as hours`)
 
 const FAILURES_OF_ACCOUNTS = `
   select row_to_json(f) from (
@@ -181,7 +197,7 @@ const FAILURES_OF_ACCOUNTS = `
 
 const selectSummaryOfAccounts = statement<SummaryRow, SummaryParams & { accounts: readonly AccountId[] }>(`
   with ${RECENT_OF_ACCOUNTS}
-  select (${DELIVERIES}) as deliveries,
+  select (${DELIVERIES}) as deliveries, (${EXHAUSTED}) as exhausted,
     (${WEBHOOK_COUNTS_OF_ACCOUNTS}) as webhooks, '{}'::json[] as "eventTypes",
     (select is_complete from whole) as "isComplete",
     array(${FAILURES_OF_ACCOUNTS}) as "recentFailures", array(${HOURS}) as hours`)
@@ -194,7 +210,8 @@ export async function readSummary(
   db: Database,
   { now, failures, scope }: { now: Date; failures: number; scope: PermissionScope },
 ): Promise<Summary> {
-  const params = { now, since: new Date(now.getTime() - HEALTH_WINDOW_MS), failures }
+  const scopes = scope === 'all' ? [EVERYTHING] : scope
+  const params = { now, since: new Date(now.getTime() - HEALTH_WINDOW_MS), failures, scopes }
   const [row] =
     scope === 'all'
       ? await selectSummary(db, params)

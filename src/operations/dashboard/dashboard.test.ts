@@ -32,12 +32,14 @@ test('an empty ledger shows every status and every one of 24 hours, with zeros',
   expect(Object.keys(summary).sort()).toEqual([
     'catalogue',
     'deliveries_24h',
+    'exhausted',
     'is_complete',
     'recent_failures',
     'series_24h',
     'webhooks',
   ])
   expect(summary.deliveries_24h).toEqual(NONE)
+  expect(summary.exhausted).toEqual({ last_24h: 0, before_24h: 0 })
   expect(summary.is_complete).toBe(true)
   expect(summary.webhooks).toEqual({ active: 1, inactive: 0, auto_disabled: 0 })
   expect(summary.catalogue).toEqual({

@@ -612,6 +612,7 @@ export interface OauthGrant {
 }
 
 export interface OauthGrantUse {
+  client: string;
   grant_id: string;
   used_at: Timestamp;
 }

@@ -16,6 +16,7 @@ import { Page } from '../../parts/page.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+import { useFigureColumns } from './account-figures.tsx'
 import { CreateAccountForm } from './account-form.tsx'
 
 /** List of accounts. */
@@ -43,6 +44,7 @@ function Accounts() {
         </TextLink>
       ),
     },
+    ...useFigureColumns(rows.shown),
     { id: 'id', label: t('accounts.id'), cell: ({ document_id }) => <CopyText text={document_id} isShort /> },
     { id: 'created', label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
     { id: 'updated', label: t('webhooks.updated'), cell: ({ updated_at }) => <Time at={updated_at} /> },
@@ -65,6 +67,7 @@ function Accounts() {
         columns={columns}
         rows={rows}
         isFiltered={q !== ''}
+        filters={[[t('accounts.name-part'), q]]}
         onClear={() => choose('')}
         empty={<Text>{t('accounts.empty')}</Text>}
       />

@@ -15,6 +15,8 @@ import { Page } from '../../parts/page.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
+import { useUsageColumns } from './app-usage.tsx'
 
 interface Filters {
   q?: string
@@ -59,9 +61,13 @@ function Apps() {
       <List
         name="apps"
         caption={t('apps.title')}
-        columns={useColumns()}
+        columns={useColumns(rows.shown)}
         rows={rows}
         isFiltered={apiFilters.length > 0}
+        filters={[
+          [t('keys.name-part'), filters.q],
+          [t('apps.type'), filters.type && valueName('apps.type', filters.type, t)],
+        ]}
         onClear={() => choose({})}
         empty={
           <Stack align="center">
@@ -74,8 +80,9 @@ function Apps() {
   )
 }
 
-function useColumns(): Column<Schemas['OauthClient']>[] {
+function useColumns(shown: readonly Schemas['OauthClient'][]): Column<Schemas['OauthClient']>[] {
   const { t } = useTranslation()
+  const usage = useUsageColumns(shown)
   return [
     {
       label: t('apps.name'),
@@ -103,6 +110,7 @@ function useColumns(): Column<Schemas['OauthClient']>[] {
         </Text>
       ),
     },
+    ...usage,
     { id: 'created', label: t('deliveries.created'), cell: ({ created_at }) => <Time at={created_at} /> },
   ]
 }

@@ -1,7 +1,10 @@
 import { NativeSelect, TextInput } from '@mantine/core'
+import type { TFunction } from 'i18next'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { FilterChoice, FilterForm } from '../../parts/form.tsx'
+import type { NamedFilter } from '../../parts/no-match.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
 import type { AuditFilters } from './audit-filters.ts'
 
 const TEXTS = ['action', 'user', 'target', 'account', 'address', 'request_id'] as const
@@ -9,6 +12,19 @@ const SINCE = ['1h', '24h', '7d', '30d'] as const
 const PLACEHOLDERS: Partial<Record<(typeof TEXTS)[number], string>> = {
   action: 'webhook.update',
   address: '203.0.113.7',
+}
+
+/** The filters of the audit log by the words of the form. Pure. */
+export function nameAuditFilters(filters: AuditFilters, t: TFunction): readonly NamedFilter[] {
+  const { outcome, since } = filters
+  const isCustom = since === 'custom'
+  return [
+    ...TEXTS.map((name) => [t(`audit.${name}`), filters[name]] as const),
+    [t('audit.outcome'), outcome && valueName('status', outcome, t)],
+    [t('filters.since'), since && (isCustom ? t('audit.custom') : valueName('since', since, t))],
+    [t('audit.from'), isCustom ? filters.from : undefined],
+    [t('audit.to'), isCustom ? filters.to : undefined],
+  ]
 }
 
 /** The filters of the audit log as a form; they are set together. */

@@ -15,7 +15,7 @@ import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
 import { AuditEntryPanel } from './audit-entry.tsx'
 import { AuditExport } from './audit-export.tsx'
-import { AuditFilterBar } from './audit-filter-bar.tsx'
+import { AuditFilterBar, nameAuditFilters } from './audit-filter-bar.tsx'
 import { type AuditFilters, toAuditFilters } from './audit-filters.ts'
 
 type Entry = Schemas['AuditEntry']
@@ -81,6 +81,7 @@ function Log() {
         columns={columns}
         rows={rows}
         isFiltered={apiFilters.length > 0}
+        filters={nameAuditFilters(filters, t)}
         onClear={() => choose({})}
         empty={<Text>{t('audit.empty')}</Text>}
       />

@@ -6,11 +6,13 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { FilterChoice } from '../../parts/form.tsx'
 import { Freshness, readOf } from '../../parts/freshness.tsx'
 import { guardScreen } from '../../parts/guarded.tsx'
+import { NoMatch } from '../../parts/no-match.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
 import { DeprecatedBadge } from './deprecation.tsx'
 import { useEventTypes, useStaleNames, useSubscriberCounts, useVolumes } from './event-types.ts'
 import { type CatalogueFilters, type EventType, filterTypes, listGroups, resourceOf, stateOf } from './filter-types.ts'
@@ -103,12 +105,15 @@ function EventTypes() {
         </Group>
         {shown.length === 0 ? (
           <Paper withBorder p="xl" ta="center">
-            <Stack align="center">
-              <Text>{t('list.no-match')}</Text>
-              <Button variant="default" onClick={() => void navigate({ to: '/catalogue', search: {}, replace: true })}>
-                {t('list.clear')}
-              </Button>
-            </Stack>
+            <NoMatch
+              filters={[
+                [t('catalogue.search'), filters.q],
+                [t('catalogue.resource'), filters.resource],
+                [t('catalogue.state'), filters.state && valueName('status', filters.state, t)],
+                [t('catalogue.group'), filters.group],
+              ]}
+              onClear={() => void navigate({ to: '/catalogue', search: {}, replace: true })}
+            />
           </Paper>
         ) : (
           <RowTable caption={t('catalogue.title')} columns={columns} rows={shown} isBusy={types.isFetching} />

@@ -9,11 +9,13 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { ColumnChooser, useHidden } from '../../parts/column-chooser.tsx'
 import { ExportMenu } from '../../parts/export-menu.tsx'
 import { Freshness } from '../../parts/freshness.tsx'
+import { NoMatch } from '../../parts/no-match.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { useIsBeside } from './beside.ts'
 import { BulkReplay } from './bulk-replay.tsx'
 import { FilterBar } from './filter-bar.tsx'
+import { useFilterNames } from './filter-names.ts'
 import { type DeliveryFilters, toApiFilters } from './filters.ts'
 import { useLedgerColumns } from './ledger-columns.tsx'
 import { LedgerTable } from './ledger-table.tsx'
@@ -159,18 +161,10 @@ function Loading({ lines = 10 }: { lines?: number }) {
 
 function Nothing({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
   const { t } = useTranslation()
+  const filters = useFilterNames(useSearch({ from: '/deliveries' }))
   return (
     <Paper withBorder p="xl" ta="center">
-      {isFiltered ? (
-        <Stack align="center">
-          <Text>{t('list.no-match')}</Text>
-          <Button variant="default" onClick={onClear}>
-            {t('list.clear')}
-          </Button>
-        </Stack>
-      ) : (
-        <Text>{t('deliveries.empty')}</Text>
-      )}
+      {isFiltered ? <NoMatch filters={filters} onClear={onClear} /> : <Text>{t('deliveries.empty')}</Text>}
     </Paper>
   )
 }

@@ -82,6 +82,11 @@ function Events() {
         columns={columns}
         rows={rows}
         isFiltered={apiFilters.length > 0}
+        filters={[
+          [t('deliveries.event'), filters.event],
+          [t('delivery.account'), filters.account],
+          [t('event.resource'), filters.resource_id],
+        ]}
         onClear={() => choose({})}
         empty={<Text>{t('event.empty')}</Text>}
       />

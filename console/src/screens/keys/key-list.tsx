@@ -8,6 +8,7 @@ import { useChange } from '../../frame/use-change.ts'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { AccountLink, UserLink, useAccountNames, useUsers } from '../../parts/names.tsx'
+import type { NamedFilter } from '../../parts/no-match.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -21,10 +22,13 @@ const PATTERNS_SHOWN = 3
 export function KeyList({
   user,
   filters = [],
+  named = [],
   onClear,
 }: {
   user?: string
   filters?: readonly string[]
+  /** The filters by name. */
+  named?: readonly NamedFilter[]
   onClear?: () => void
 }) {
   const { t } = useTranslation()
@@ -47,6 +51,7 @@ export function KeyList({
         columns={useColumns(rows.shown, { hasOwner: user === undefined, onRevoke: setAsked })}
         rows={rows}
         isFiltered={filters.length > 0}
+        filters={named}
         {...(onClear && { onClear })}
         empty={<Text>{t('keys.empty')}</Text>}
       />

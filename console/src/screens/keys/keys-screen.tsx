@@ -46,6 +46,7 @@ export function KeysScreen() {
       </FilterForm>
       <KeyList
         filters={filters}
+        named={[[t('keys.name-part'), q]]}
         onClear={() => {
           setText('')
           choose('')

@@ -143,10 +143,15 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
         <Figure
           label={t('overview.lost')}
           value={number.format(counts.exhausted + counts.failed)}
-          note={t('overview.lost-how', {
-            exhausted: number.format(counts.exhausted),
-            failed: number.format(counts.failed),
-          })}
+          note={
+            <>
+              {t('overview.lost-how', {
+                exhausted: number.format(counts.exhausted),
+                failed: number.format(counts.failed),
+              })}
+              <Change {...summary.exhausted} />
+            </>
+          }
           to="/deliveries?status=exhausted"
         />
         <Figure
@@ -218,6 +223,21 @@ function Retrying({ count }: { count: number }) {
   const at = queue.data?.data.retry.next_attempt_at
   if (!at) return t('overview.retrying', { count })
   return t('overview.retrying-next', { count, age: describeAge(Date.parse(at), nowMs, i18n.language) })
+}
+
+/** How the deliveries that were given up compare to those of the day before, by the hour in which that was. */
+function Change({ last_24h: last, before_24h: before }: Schemas['ExhaustedDeliveries']) {
+  const { t, i18n } = useTranslation()
+  const change = last - before
+  if (last === 0 && before === 0) return null
+  const difference = numberFormat(i18n.language).format(Math.abs(change))
+  const name = change === 0 ? 'same' : change > 0 ? 'more' : 'fewer'
+  return (
+    <>
+      <br />
+      {t(`overview.exhausted-${name}`, { difference })}
+    </>
+  )
 }
 
 /** A figure that leads to what it counts. */

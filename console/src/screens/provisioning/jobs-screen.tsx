@@ -53,6 +53,7 @@ function Jobs() {
     return () => clearInterval(timer)
   }, [isRunning, refetch])
   const columns = useColumns()
+  const targets = useTargetNames()
   return (
     <Page
       title={t('provisioning.jobs')}
@@ -72,6 +73,7 @@ function Jobs() {
         columns={columns}
         rows={rows}
         isFiltered={filters.length > 0}
+        filters={[[t('provisioning.one'), target && (targets.get(target) ?? target)]]}
         onClear={() => void navigate({ to: '/provisioning/jobs', search: {} })}
         empty={<Text>{t('provisioning.no-job')}</Text>}
       />

@@ -7,7 +7,9 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { FilterChoice, FilterForm } from '../../parts/form.tsx'
 import { guardScreen } from '../../parts/guarded.tsx'
 import { List } from '../../parts/list.tsx'
+import type { NamedFilter } from '../../parts/no-match.tsx'
 import { Page } from '../../parts/page.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
 import { useProvisioned, useProvisionedColumns } from './provisioned-rows.tsx'
 import { Redrive } from './redrive.tsx'
 import { Sections } from './sections.tsx'
@@ -34,6 +36,13 @@ function Provisioned() {
   const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${value}`)
   const rows = useProvisioned(apiFilters)
   const columns = useProvisionedColumns()
+  const targets = useTargetNames()
+  const named: NamedFilter[] = [
+    [t('deliveries.status'), filters.status && valueName('status', filters.status, t)],
+    [t('provisioning.one'), filters.target && (targets.get(filters.target) ?? filters.target)],
+    [t('users.id'), filters.user],
+    [t('provisioning.job'), filters.job],
+  ]
   const isDead = filters.status === 'dead_letter'
   return (
     <Page
@@ -59,6 +68,7 @@ function Provisioned() {
         columns={columns}
         rows={rows}
         isFiltered={apiFilters.length > 0}
+        filters={named}
         onClear={() => choose({})}
         empty={<Text>{t('provisioning.nothing-sent')}</Text>}
       />

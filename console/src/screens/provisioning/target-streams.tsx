@@ -70,6 +70,7 @@ export function TargetStreams({ target }: { target: string }) {
         columns={columns}
         rows={rows}
         isFiltered={filters.length > 0}
+        filters={[[t('users.id'), user]]}
         onClear={() => choose('')}
         empty={<Text>{t('streams.empty')}</Text>}
       />

@@ -10,6 +10,7 @@ import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
 
 type Message = Schemas['RealtimeMessage']
 
@@ -69,6 +70,7 @@ export function Messages() {
         columns={columns}
         rows={rows}
         isFiltered={filters.length > 0}
+        filters={[[t('deliveries.status'), status && valueName('status', status, t)]]}
         onClear={() => choose('')}
         empty={<Text>{t('realtime.no-message')}</Text>}
       />

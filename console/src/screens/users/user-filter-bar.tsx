@@ -6,7 +6,9 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { AccountSelect } from '../../parts/account-select.tsx'
 import { FilterChoice, FilterForm } from '../../parts/form.tsx'
-import { useRoles } from '../../parts/names.tsx'
+import { useAccountNames, useRoles } from '../../parts/names.tsx'
+import type { NamedFilter } from '../../parts/no-match.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
 import type { UserFilters } from './user-filters.ts'
 
 const RANGES = ['24h', '7d', '30d'] as const
@@ -69,6 +71,24 @@ export function UserFilterBar({ filters, onChoose }: { filters: UserFilters; onC
       {choice('created', t('deliveries.created'), ranges)}
     </FilterForm>
   )
+}
+
+/** The filters of the list of users by the words of the form. */
+export function useUserFilterNames(filters: UserFilters): readonly NamedFilter[] {
+  const { t } = useTranslation()
+  const roles = useRoles()
+  const providers = new Map(useProviderNames())
+  const accounts = useAccountNames([filters.account ?? null])
+  const { q, state, role, account, provider, seen, created } = filters
+  return [
+    [filters.in === 'name' ? t('users.name') : t('users.email'), q],
+    [t('users.state'), state && valueName('status', state, t)],
+    [t('users.role'), role && (roles.find(({ document_id }) => document_id === role)?.name ?? role)],
+    [t('account.label'), account && (accounts.get(account) ?? account)],
+    [t('identities.provider'), provider && (providers.get(provider) ?? provider)],
+    [t('users.last-sign-in'), seen && valueName('since', seen, t)],
+    [t('deliveries.created'), created && valueName('since', created, t)],
+  ]
 }
 
 /** The sign-in providers that are enabled, for those who may know. */

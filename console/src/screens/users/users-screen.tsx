@@ -15,7 +15,7 @@ import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
-import { UserFilterBar } from './user-filter-bar.tsx'
+import { UserFilterBar, useUserFilterNames } from './user-filter-bar.tsx'
 import { type UserFilters as Filters, toUserFilters, userState } from './user-filters.ts'
 import { CreateUserForm } from './user-form.tsx'
 
@@ -56,6 +56,7 @@ function Users() {
         columns={useColumns()}
         rows={rows}
         isFiltered={apiFilters.length > 0}
+        filters={useUserFilterNames(filters)}
         onClear={() => choose({})}
         empty={<Text>{t('users.empty')}</Text>}
       />

@@ -2,6 +2,7 @@ import type { Schemas } from '@signalbox/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
+import { inParts } from '../../parts/in-parts.ts'
 
 /** Webhooks of one request (docs/contract/delivery.md#dashboard-series). */
 const WEBHOOKS_AT_ONCE = 200
@@ -12,11 +13,10 @@ export function useActivity(ids: readonly string[]): ReadonlyMap<string, Schemas
   const activity = useQuery({
     queryKey: ['activity', ids],
     queryFn: async ({ signal }) => {
-      const parts = Array.from({ length: Math.ceil(ids.length / WEBHOOKS_AT_ONCE) }, (_, part) =>
-        ids.slice(part * WEBHOOKS_AT_ONCE, (part + 1) * WEBHOOKS_AT_ONCE),
-      )
       const answers = await Promise.all(
-        parts.map((webhook) => api.webhook.webhookDashboardWebhooks({ query: { webhook: [...webhook] }, signal })),
+        inParts(ids, WEBHOOKS_AT_ONCE).map((webhook) =>
+          api.webhook.webhookDashboardWebhooks({ query: { webhook }, signal }),
+        ),
       )
       return new Map(answers.flatMap(({ data }) => data).map((item) => [item.webhook, item]))
     },

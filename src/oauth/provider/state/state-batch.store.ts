@@ -66,10 +66,10 @@ const writeBatch = statement<
       user_code_hash = coalesce(excluded.user_code_hash, oauth_state.user_code_hash), expires_at = excluded.expires_at
     returning consent, model
   ), used as (
-    insert into oauth_grant_use as u (grant_id, used_at)
-    select distinct consent, $now::timestamptz from written
-    where consent is not null and model in ('AccessToken', 'RefreshToken')
-      and exists (select from oauth_grant g where g.document_id = consent)
+    insert into oauth_grant_use as u (grant_id, client, used_at)
+    select w.consent, g.client, $now::timestamptz
+    from (select distinct consent from written where consent is not null and model in ('AccessToken', 'RefreshToken')) w
+    cross join lateral (select client from oauth_grant where document_id = w.consent offset 0) g
     on conflict (grant_id) do update set used_at = excluded.used_at
     where u.used_at < excluded.used_at - interval '1 hour'
   )

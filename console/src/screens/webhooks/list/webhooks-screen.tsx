@@ -11,7 +11,9 @@ import { FilterChoice, FilterForm } from '../../../parts/form.tsx'
 import { guardScreen } from '../../../parts/guarded.tsx'
 import { List, useRows } from '../../../parts/list.tsx'
 import { useAccountNames } from '../../../parts/names.tsx'
+import type { NamedFilter } from '../../../parts/no-match.tsx'
 import { Page } from '../../../parts/page.tsx'
+import { valueName } from '../../../parts/words/value-name.ts'
 import { useEventTypes } from '../../catalogue/event-types.ts'
 import { useActivity } from '../use-activity.ts'
 import { BulkBar, ExportButton } from './bulk-bar.tsx'
@@ -72,6 +74,7 @@ function Webhooks() {
   }
   const activity = useActivity(rows.shown.map(({ document_id }) => document_id))
   const accounts = useAccountNames(rows.shown.map(({ account }) => account))
+  const named = useFilterNames(filters)
   const columns = useWebhookColumns({ activity, accounts, chosen, onChoose: choose })
   const create = may('webhook:create') && (
     <Button component={Link} to="/webhooks/new" size="compact-md">
@@ -98,6 +101,7 @@ function Webhooks() {
         columns={columns}
         rows={rows}
         isFiltered={Object.keys(filters).length > 0}
+        filters={named}
         onClear={() => filter({})}
         empty={
           <Stack align="center">
@@ -108,6 +112,19 @@ function Webhooks() {
       />
     </Page>
   )
+}
+
+/** The filters by the words of the screen. */
+function useFilterNames({ q, state, scope, account, event }: Filters): readonly NamedFilter[] {
+  const { t } = useTranslation()
+  const accounts = useAccountNames([account ?? null])
+  return [
+    [t('webhooks.url-part'), q],
+    [t('webhooks.state'), state && valueName('status', state, t)],
+    [t('webhooks.scope'), scope && (scope === 'global' ? t('webhooks.global') : t('webhooks.of-account'))],
+    [t('account.label'), account && (accounts.get(account) ?? account)],
+    [t('webhooks.event'), event],
+  ]
 }
 
 function FilterBar({ filters, onChoose }: { filters: Filters; onChoose: (next: Filters) => void }) {
