@@ -28,6 +28,7 @@ import type { Invalidation } from '../postgres/connection/invalidated-cache.ts'
 import type { ProviderApp } from '../realtime/provider/provider-settings.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { buildAppCells } from './cell/app-cells.ts'
+import { buildCellFacts, type ReadCellFacts } from './cell/cell-facts.ts'
 import { buildBaseUrl, buildSinkUrl, readPort } from './config/base-url.ts'
 import type { Config } from './config/config.ts'
 import { buildPipeline } from './feature/app-pipeline.ts'
@@ -91,8 +92,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
   }
   const caches = { ...own, invalidate }
   const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
+  const readCellFacts: ReadCellFacts = config.eventLog
+    ? buildCellFacts({ findCells: () => cells, db, clock })
+    : async () => undefined
   const workerParts = {
     ...options,
+    readCellFacts,
     database: options.workerDatabase ?? database,
     requestDatabase: database,
     ids,
@@ -111,7 +116,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter, ...announcement }))
   const parts = {
     ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl },
-    ...{ workers, caches, limiter, equalEntries, sinkUrl },
+    ...{ workers, caches, limiter, equalEntries, sinkUrl, readCellFacts },
   }
   const api = isApi ? await mountApi(server, options, parts) : undefined
   const onGrant = (userId: UserId, token?: string) => workers.realtime.guard?.noteGrant(userId, token)

@@ -22,7 +22,7 @@ import { findNatsServer } from '../harness/nats/nats-program.ts'
 import { startNatsServers } from '../harness/nats/nats-servers.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment, findProgram, type ServiceProcess } from '../harness/process/service-process.ts'
-import { waitFor } from '../harness/run/wait.ts'
+import { limit, waitFor } from '../harness/run/wait.ts'
 
 const program = await findNatsServer('moves of accounts are tested without processes alone')
 const FAR = { limitMs: 180_000 }
@@ -192,7 +192,7 @@ async function moveThere(ground: Ground, seeds: readonly string[]): Promise<stri
 async function finishMove(move: TestProcess): Promise<void> {
   await using last = move
   await last.waitForOutput(/Moved, with/, FAR.limitMs)
-  expect(await last.ended, last.stderr()).toMatchObject({ code: 0 })
+  expect(await limit(last.ended, FAR.limitMs, 'the end of the command'), last.stderr()).toMatchObject({ code: 0 })
 }
 
 /** Kills a process that works on home and on the cell, in the middle of its attempts. */

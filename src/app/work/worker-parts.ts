@@ -11,6 +11,7 @@ import type { Invalidation } from '../../postgres/connection/invalidated-cache.t
 import type { ReplicaPool } from '../../postgres/replica-pool.ts'
 import type { DatabasePool } from '../../postgres/statement/database.ts'
 import type { Tracer } from '../../tracing/tracer.ts'
+import type { ReadCellFacts } from '../cell/cell-facts.ts'
 import type { Config } from '../config/config.ts'
 import type { EmbeddedRealtime } from '../part/realtime-parts.ts'
 
@@ -47,6 +48,8 @@ export interface WorkerParts {
   leaseDatabase?: DatabasePool
   /** The pool of maintenance. Default: `database`. */
   maintenanceDatabase?: DatabasePool
+  /** What is known of the cells; undefined without any. Not before the app is built. */
+  readCellFacts: ReadCellFacts
   /** The embedded realtime server, where the settings ask for one. */
   embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */

@@ -49,6 +49,8 @@ export interface CellStatus {
   databases: DatabaseStatus[]
   /** At most 1,000. */
   moves: MoveStatus[]
+  /** Those of them that no process runs. */
+  interrupted: number
   /** Sentences; empty while nothing is to be done. */
   remedies: string[]
 }
@@ -97,10 +99,11 @@ export async function readStatusOf(
     ...cells.map(({ status }) => status),
   ]
   const remedies = databases.flatMap((status, index) => findRemedies(status, cells[index - 1]))
-  remedies.push(...moves.filter(({ isInterrupted }) => isInterrupted).map(findMoveRemedy))
+  const interrupted = moves.filter(({ isInterrupted }) => isInterrupted)
+  remedies.push(...interrupted.map(findMoveRemedy))
   if (!hasLog && records.length > 0)
     remedies.push('EVENT_LOG_URL is not set here: set it in every process, or cells get nothing.')
-  return { databases, moves: moves.map(describeMove), remedies }
+  return { databases, moves: moves.map(describeMove), interrupted: interrupted.length, remedies }
 }
 
 interface Found {

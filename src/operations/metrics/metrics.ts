@@ -10,6 +10,7 @@ import { type Database, isDatabaseReady } from '../../postgres/statement/databas
 import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
 import type { RecordedAttempt, WebhookNotice } from '../../webhook/delivery/outcome.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
+import type { CellMetricsFacts } from './cell-metrics.ts'
 import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
 import { buildIntakeMetrics, buildRelayMetrics, type EventLogMetricsDeps } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
@@ -53,6 +54,8 @@ export interface MetricsDeps extends ProcessMetricsDeps, DatabaseMetricsDeps {
   storage: StorageMetricsDeps
   /** Whether events are appended to a log. */
   hasEventLog: boolean
+  /** What is known of the cells; undefined without any. */
+  readCellFacts: () => Promise<CellMetricsFacts | undefined>
   /** The relay of the event log in this process. */
   relay?: EventLogMetricsDeps | undefined
   /** POSTs in flight. */
