@@ -34,9 +34,7 @@ export function addEventLogCommands(program: Command): void {
     .command('republish')
     .description('append all events recorded after an instant again, with their ids; consumers drop those they have')
     .requiredOption('--since <instant>', 'the instant', parseInstant)
-    .action(({ since }: { since: Date }) =>
-      withFixture({ prepare: false }, (resources) => republish(resources, since)),
-    )
+    .action(({ since }: { since: Date }) => withFixture({ prepare: false }, (resources) => republish(resources, since)))
   log
     .command('off')
     .description('stop recording events for the log, and drop those that wait')

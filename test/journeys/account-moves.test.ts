@@ -122,11 +122,7 @@ async function acknowledge({ kept, pull }: Ground, receipts: readonly string[]):
 async function deliverSeeds({ fixture, cells: { homeDb }, push, ofAccount }: Ground): Promise<string[]> {
   await fixture.recordEvents(REPLAYED)
   const select = `select from webhook_dispatch where webhook = $1 and status = 'success'`
-  await waitFor(
-    'first deliveries',
-    async () => (await homeDb.pool.query(select, [push])).rowCount === REPLAYED,
-    FAR,
-  )
+  await waitFor('first deliveries', async () => (await homeDb.pool.query(select, [push])).rowCount === REPLAYED, FAR)
   return [...new Set(idsOf(ofAccount))]
 }
 

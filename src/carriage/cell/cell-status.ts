@@ -91,7 +91,12 @@ export async function readStatusOf(
         reference: await readReferenceFacts(db),
       })).catch(() => undefined)
       const isJoining = state === 'joining' && now.getTime() - record.createdAt.getTime() >= joiningMs
-      return { isJoining, status: describe({ name, state, accounts: accounts.get(name) ?? 0, found, source }), found, source }
+      return {
+        isJoining,
+        status: describe({ name, state, accounts: accounts.get(name) ?? 0, found, source }),
+        found,
+        source,
+      }
     }),
   )
   const databases = [

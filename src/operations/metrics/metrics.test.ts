@@ -153,7 +153,7 @@ test('without a database a process shows its own metrics and leaves out the rest
       inFlight: () => 3,
       keyIds: [],
       readCellFacts: async () => undefined,
-    hasEventLog: false,
+      hasEventLog: false,
       time: { skewMs: () => 3_500 },
     },
     logCounts: () => ({ dropped: 2, summed: 5 }),

@@ -63,9 +63,7 @@ export function startTraffic({ call, account, cell, receiver }: TrafficDeps): Mo
 
   async function change(): Promise<boolean> {
     const body = { name: 'A contract', account }
-    const answer = (await send('/api/v3/contract/contract', body, 201)) as
-      | { data: { document_id: string } }
-      | undefined
+    const answer = (await send('/api/v3/contract/contract', body, 201)) as { data: { document_id: string } } | undefined
     if (answer) accepted.contracts.push(answer.data.document_id)
     return answer !== undefined
   }
@@ -74,7 +72,10 @@ export function startTraffic({ call, account, cell, receiver }: TrafficDeps): Mo
     for (let turn = 0; !isStopped; turn += 1) {
       await waitFor('an acceptance', () => isStopped || (turn % 4 === 0 ? change() : publish()), FAR)
       const startedMs = performance.now()
-      await waitFor('deliveries', () => isStopped || countOpen() < OPEN_LIMIT || performance.now() - startedMs > PAUSE_MS)
+      await waitFor(
+        'deliveries',
+        () => isStopped || countOpen() < OPEN_LIMIT || performance.now() - startedMs > PAUSE_MS,
+      )
     }
   }
 
