@@ -74,11 +74,23 @@ export async function readCellStatus(
 /** Reads something in the database of a cell. Rejects when it is away. */
 export type CellUse = <Result>(record: CellRecord, read: (db: Database) => Promise<Result>) => Promise<Result>
 
-/** Reads home and these cells, all at once. `joiningMs`: how long a cell may be joining. */
-export async function readStatusOf(
-  records: readonly CellRecord[],
-  given: { home: Database; use: CellUse; now: Date; hasLog: boolean; joiningMs?: number },
-): Promise<CellStatus> {
+/** Reads home and every cell by the connections of a process; undefined without cells. */
+export async function findStatus(given: StatusDeps): Promise<CellStatus | undefined> {
+  const records = await listCells(given.home)
+  return records.length === 0 ? undefined : readStatusOf(records, given)
+}
+
+interface StatusDeps {
+  home: Database
+  use: CellUse
+  now: Date
+  hasLog: boolean
+  /** How long a cell may be joining. Default: it may not. */
+  joiningMs?: number
+}
+
+/** Reads home and these cells, all at once. */
+async function readStatusOf(records: readonly CellRecord[], given: StatusDeps): Promise<CellStatus> {
   const { home, use, now, hasLog, joiningMs = 0 } = given
   const [accounts, moves] = [await countAccountsByCell(home), await listMoves(home)]
   const ofHome = await readOne(home, now)

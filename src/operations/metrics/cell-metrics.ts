@@ -1,29 +1,22 @@
-import type { CellStatus } from '../../carriage/cell/cell-status.ts'
-import type { WebhookOutFacts } from '../health/webhook-out.ts'
+import type { CellFacts } from '../health/cell-facts.ts'
 import type { Instruments } from './instruments.ts'
 
-/** What is known of the cells. */
-export interface CellMetricsFacts {
-  status: CellStatus
-  /** The work of each cell that answers, by name. */
-  work: ReadonlyMap<string, WebhookOutFacts>
-}
-
 /** The metrics of cells, one series for each cell. A service without cells has none. */
-export function buildCellMetrics(metrics: Instruments): (facts: CellMetricsFacts | undefined) => void {
-  const gauge = (name: string, help: string) => metrics.gauge(name, help, ['cell'])
-  const up = gauge('cell_up', '1 while the cell answers this process, else 0.')
-  const accounts = gauge('cell_accounts', 'Accounts in the cell.')
-  const waiting = gauge(
+export function buildCellMetrics(metrics: Instruments): (facts: CellFacts | undefined) => void {
+  const up = metrics.gauge('cell_up', '1 while the cell answers this process, else 0.', ['cell'])
+  const accounts = metrics.gauge('cell_accounts', 'Accounts in the cell.', ['cell'])
+  const waiting = metrics.gauge(
     'cell_oldest_waiting_seconds',
     'Age of the oldest event of the cell that waits for the event log.',
+    ['cell'],
   )
-  const lag = gauge('cell_reference_lag_bytes', 'Changes of home that the cell has not confirmed.')
-  const backlog = gauge(
+  const lag = metrics.gauge('cell_reference_lag_bytes', 'Changes of home that the cell has not confirmed.', ['cell'])
+  const backlog = metrics.gauge(
     'cell_backlog',
     'Due dispatches and events without routing in the cell; 10000 stands for that many or more.',
+    ['cell'],
   )
-  const oldest = gauge('cell_oldest_due_seconds', 'Age of the oldest of these; 0 when none waits.')
+  const oldest = metrics.gauge('cell_oldest_due_seconds', 'Age of the oldest of these; 0 when none waits.', ['cell'])
   const remedies = metrics.gauge(
     'cells_remedies',
     'Things that are to be done about cells: signalbox cell status names them.',

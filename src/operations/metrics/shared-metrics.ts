@@ -4,9 +4,10 @@ import { readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readEndedDeliveries, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import { readTotals } from '../../webhook/delivery/delivery-count.store.ts'
+import type { ReadCellFacts } from '../health/cell-facts.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
 import { readSecretFacts } from '../stored-secret/secret-health.ts'
-import { buildCellMetrics, type CellMetricsFacts } from './cell-metrics.ts'
+import { buildCellMetrics } from './cell-metrics.ts'
 import { buildEventLogMetrics } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
 import { buildStorageMetrics, type StorageMetricsDeps } from './storage-metrics.ts'
@@ -23,7 +24,7 @@ export function buildSharedMetrics(deps: {
   /** Whether events are appended to a log. */
   hasEventLog: boolean
   /** What is known of the cells; undefined without any. */
-  readCellFacts: () => Promise<CellMetricsFacts | undefined>
+  readCellFacts: ReadCellFacts
 }): () => Promise<string> {
   const registry = new Registry()
   const metrics = buildInstruments(registry)

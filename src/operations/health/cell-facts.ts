@@ -1,11 +1,10 @@
 import { cacheFor } from '../../base/cached.ts'
 import { type Clock, systemClock } from '../../base/clock.ts'
-import { type CellStatus, type CellUse, readStatusOf } from '../../carriage/cell/cell-status.ts'
-import { readWebhookOutFacts } from '../../operations/health/health.store.ts'
-import { FACTS_LIFETIME_MS, type WebhookOutFacts } from '../../operations/health/webhook-out.ts'
-import { listCells } from '../../postgres/cell/cell.store.ts'
+import { type CellStatus, type CellUse, findStatus } from '../../carriage/cell/cell-status.ts'
 import type { Cells } from '../../postgres/cell/cells.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { readWebhookOutFacts } from './health.store.ts'
+import { FACTS_LIFETIME_MS, type WebhookOutFacts } from './webhook-out.ts'
 
 /** How long a cell may take to answer, in ms, before it counts as away. */
 const ANSWER_LIMIT_MS = 3_000
@@ -33,8 +32,6 @@ export function buildCellFacts(deps: {
 }): ReadCellFacts {
   const { findCells, db, clock, rest = systemClock.sleep } = deps
   return cacheFor(clock, FACTS_LIFETIME_MS, async () => {
-    const records = await listCells(db)
-    if (records.length === 0) return undefined
     const now = new Date(clock.now())
     const work = new Map<string, WebhookOutFacts>()
     const use: CellUse = async ({ name }, read) => {
@@ -46,8 +43,8 @@ export function buildCellFacts(deps: {
       })()
       return within(reading, rest)
     }
-    const status = await readStatusOf(records, { home: db, use, now, hasLog: true, joiningMs: JOINING_LIMIT_MS })
-    return { status, work }
+    const status = await findStatus({ home: db, use, now, hasLog: true, joiningMs: JOINING_LIMIT_MS })
+    return status && { status, work }
   })
 }
 
