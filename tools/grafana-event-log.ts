@@ -36,6 +36,44 @@ export const EVENT_LOG: Row = {
   ],
 }
 
+/** The row of cells; empty without any. */
+export const CELLS: Row = {
+  title: 'Cells',
+  panels: [
+    course('Cells that answer', 'With what is to be done, and moves of accounts that no process runs.', {
+      unit: 'short',
+      queries: [
+        { expr: `min by (cell) (cell_up${ONLY})`, legend: '{{cell}} answers' },
+        shared('cells_remedies', 'to be done'),
+        shared('account_moves_interrupted', 'interrupted moves'),
+      ],
+    }),
+    course('Accounts of cells', 'The accounts in each cell.', {
+      unit: 'short',
+      queries: [{ expr: `max by (cell) (cell_accounts${ONLY})`, legend: '{{cell}}' }],
+    }),
+    course('Backlog of cells', 'Due deliveries and events without routing; 10,000 stands for that many or more.', {
+      unit: 'short',
+      queries: [{ expr: `max by (cell) (cell_backlog${ONLY})`, legend: '{{cell}}' }],
+    }),
+    course(
+      'Waits of cells',
+      'The oldest due delivery of each cell, and its oldest event that waits for the event log.',
+      {
+        unit: 's',
+        queries: [
+          { expr: `max by (cell) (cell_oldest_due_seconds${ONLY})`, legend: '{{cell}}: due' },
+          { expr: `max by (cell) (cell_oldest_waiting_seconds${ONLY})`, legend: '{{cell}}: event log' },
+        ],
+      },
+    ),
+    course('Reference rows of cells', 'Changes of home that a cell has not confirmed.', {
+      unit: 'bytes',
+      queries: [{ expr: `max by (cell) (cell_reference_lag_bytes${ONLY})`, legend: '{{cell}}' }],
+    }),
+  ],
+}
+
 /** A panel of the row of realtime; empty without a bus. */
 export const REALTIME_BUS = course(
   'Messages between processes',

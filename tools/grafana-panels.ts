@@ -1,5 +1,5 @@
 import { DATABASE_PANELS } from './grafana-database-panels.ts'
-import { EVENT_LOG, REALTIME_BUS } from './grafana-event-log.ts'
+import { CELLS, EVENT_LOG, REALTIME_BUS } from './grafana-event-log.ts'
 import {
   course,
   ONLY,
@@ -280,4 +280,4 @@ const PROCESSES: Row = {
 }
 
 /** The rows of the dashboard. */
-export const ROWS: readonly Row[] = [OVERVIEW, WEBHOOKS, PROVISIONING, REALTIME, EVENT_LOG, REQUESTS, PROCESSES]
+export const ROWS: readonly Row[] = [OVERVIEW, WEBHOOKS, PROVISIONING, REALTIME, EVENT_LOG, CELLS, REQUESTS, PROCESSES]

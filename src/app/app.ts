@@ -17,6 +17,7 @@ import { buildPasswordHashing } from '../identity/password/password.ts'
 import { mountConsole } from '../operations/console/console.ts'
 import { buildConsoleReader, CONSOLE_FOLDER } from '../operations/console/console-build.ts'
 import { mountPortal } from '../operations/console/portal.ts'
+import { buildCellFacts, type ReadCellFacts } from '../operations/health/cell-facts.ts'
 import type { Metrics } from '../operations/metrics/metrics.ts'
 import { mountSite } from '../operations/site/site.ts'
 import { readSiteBuild, SITE_FOLDER } from '../operations/site/site-build.ts'
@@ -91,8 +92,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
   }
   const caches = { ...own, invalidate }
   const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
+  const readCellFacts: ReadCellFacts = config.eventLog
+    ? buildCellFacts({ findCells: () => cells, db, clock })
+    : async () => undefined
   const workerParts = {
     ...options,
+    readCellFacts,
     database: options.workerDatabase ?? database,
     requestDatabase: database,
     ids,
@@ -111,7 +116,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter, ...announcement }))
   const parts = {
     ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl },
-    ...{ workers, caches, limiter, equalEntries, sinkUrl },
+    ...{ workers, caches, limiter, equalEntries, sinkUrl, readCellFacts },
   }
   const api = isApi ? await mountApi(server, options, parts) : undefined
   const onGrant = (userId: UserId, token?: string) => workers.realtime.guard?.noteGrant(userId, token)

@@ -26,8 +26,7 @@ const REQUEST_GRACE_MS = 6_000
 export interface RunningParts {
   server: FastifyInstance
   workers: Workers
-  /** The cells, where there may be some. */
-  cells: CellWatch | undefined
+  cells: Pick<CellWatch, 'run' | 'stop'>
   limiter: RateLimiter
   equalEntries: EqualEntries
   realtimeServer: MountedRealtime | undefined
@@ -87,7 +86,7 @@ export function buildLifecycle(options: AppOptions, parts: RunningParts): Lifecy
       await realtimeServer?.start()
       metricsListener = await openMetricsPort(options, workers.metrics)
       workers.start()
-      if (parts.cells) running.push(parts.cells.run())
+      running.push(parts.cells.run())
       if (config.roles.includes('api')) running.push(limiter.run(), equalEntries.run())
       void checkEngine?.()
     },
@@ -101,7 +100,7 @@ export function buildLifecycle(options: AppOptions, parts: RunningParts): Lifecy
         .then(feed.stop)
         .finally(() => upgrades.close())
       // Requests and POSTs in flight end in parallel, to stay within 10 s.
-      await Promise.all([closeServer(server), workers.stop(), parts.cells?.stop(), drained])
+      await Promise.all([closeServer(server), workers.stop(), parts.cells.stop(), drained])
       // No request is left that counts another one.
       await equalEntries.flush().catch(warnOfCounts(logger))
       // Last, when every span has ended.

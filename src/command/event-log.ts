@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Config } from '../app/config/config.ts'
 import { FatalError } from '../app/log/fatal.ts'
+import type { Resources } from '../app/prepare/resources.ts'
 import { systemClock } from '../base/clock.ts'
 import { buildIdMaker } from '../base/id.ts'
 import { systemRandom } from '../base/random.ts'
@@ -33,9 +34,7 @@ export function addEventLogCommands(program: Command): void {
     .command('republish')
     .description('append all events recorded after an instant again, with their ids; consumers drop those they have')
     .requiredOption('--since <instant>', 'the instant', parseInstant)
-    .action(({ since }: { since: Date }) =>
-      withFixture({ prepare: false }, ({ database }) => republish(database.db, since)),
-    )
+    .action(({ since }: { since: Date }) => withFixture({ prepare: false }, (resources) => republish(resources, since)))
   log
     .command('off')
     .description('stop recording events for the log, and drop those that wait')
@@ -95,13 +94,19 @@ async function readLog({ eventLog }: Config, { since, account = '*', type, limit
   })
 }
 
-async function republish(db: Database, since: Date): Promise<void> {
+async function republish(resources: Resources, since: Date): Promise<void> {
   const { beginRepublication } = await import('../carriage/relay/outbox.store.ts')
-  const now = new Date(systemClock.now())
-  await inAudited(db, { command: 'log republish', since: since.toISOString() }, async (tx) => {
-    if (!(await beginRepublication(tx, { after: since, now }))) throw new FatalError(OFF)
+  const { onEachDatabase } = await import('./each-database.ts')
+  const given = { after: since, now: new Date(systemClock.now()) }
+  const cells = await onEachDatabase(resources, async (db, cell) => {
+    // The audit log of the service is that of home.
+    if (cell !== null) return void (await beginRepublication(db, given))
+    await inAudited(db, { command: 'log republish', since: since.toISOString() }, async (tx) => {
+      if (!(await beginRepublication(tx, given))) throw new FatalError(OFF)
+    })
   })
   print(`Events recorded after ${since.toISOString()} are appended again within 10 seconds: see signalbox log status.`)
+  if (cells.length > 0) print(`So are those of the cells ${cells.join(', ')}.`)
 }
 
 async function turnOff(db: Database, { eventLog }: Config): Promise<void> {
@@ -109,6 +114,9 @@ async function turnOff(db: Database, { eventLog }: Config): Promise<void> {
     throw new FatalError(
       'EVENT_LOG_URL is set: the next start would turn the log on. Remove it from all processes first.',
     )
+  const { listCells } = await import('../postgres/cell/cell.store.ts')
+  if ((await listCells(db)).length > 0)
+    throw new FatalError('There are cells, which get the events of home by the log: see signalbox cell status.')
   const { closeOutbox } = await import('../carriage/relay/outbox.store.ts')
   await inAudited(db, { command: 'log off' }, closeOutbox)
   print('Events are not recorded for the log any more. The stream in NATS is as it was.')

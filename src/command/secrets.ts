@@ -3,6 +3,7 @@ import type { Resources } from '../app/prepare/resources.ts'
 import { systemClock } from '../base/clock.ts'
 import { buildKeyring } from '../base/keyring.ts'
 import { systemRandom } from '../base/random.ts'
+import type { SecretCount } from '../operations/stored-secret/stored-secret.store.ts'
 import { print } from './print/print.ts'
 import { withFixture } from './resources.ts'
 
@@ -21,19 +22,30 @@ export function addSecretsCommands(program: Command): void {
     .action(() =>
       withFixture({ prepare: false }, async (resources) => {
         const { buildReencryption } = await import('../app/work/reencrypt.ts')
+        const { onEachDatabase } = await import('./each-database.ts')
         const keyring = buildKeyring(resources.secrets.secretKey, systemRandom)
-        for (const [table, run] of Object.entries(buildReencryption(keyring, resources.database.db)))
-          print(`${table}: ${await run()} sealed anew`)
+        await onEachDatabase(resources, async (db, cell) => {
+          for (const [table, run] of Object.entries(buildReencryption(keyring, db)))
+            print(`${cell === null ? '' : `${cell}: `}${table}: ${await run()} sealed anew`)
+        })
         await showStatus(resources)
       }),
     )
 }
 
-async function showStatus({ database, secrets }: Pick<Resources, 'database' | 'secrets'>): Promise<void> {
+async function showStatus(resources: Pick<Resources, 'database' | 'secrets'>): Promise<void> {
   const { countSecrets } = await import('../operations/stored-secret/stored-secret.store.ts')
   const { describeRotation } = await import('../operations/stored-secret/rotation.ts')
-  const { keyIds } = buildKeyring(secrets.secretKey, systemRandom)
-  const status = describeRotation(await countSecrets(database.db, new Date(systemClock.now())), keyIds)
+  const { onEachDatabase } = await import('./each-database.ts')
+  const { keyIds } = buildKeyring(resources.secrets.secretKey, systemRandom)
+  const { listCells } = await import('../postgres/cell/cell.store.ts')
+  const counts: SecretCount[] = []
+  const counted = await onEachDatabase(resources, async (db, cell) => {
+    const found = await countSecrets(db, new Date(systemClock.now()))
+    counts.push(...found.map((count) => (cell === null ? count : { ...count, place: `${cell}: ${count.place}` })))
+  })
+  const isWhole = counted.length === (await listCells(resources.database.db)).length
+  const status = describeRotation(counts, keyIds, isWhole)
   for (const line of status.lines) print(line)
   if (!status.isEnded) process.exitCode = 1
 }

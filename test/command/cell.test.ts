@@ -2,6 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildKeyring } from '../../src/base/keyring.ts'
+import { systemRandom } from '../../src/base/random.ts'
 import { type CellsUnderTest, startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
@@ -65,9 +67,52 @@ test('a cell is added, shown, drained and removed, and each change has its audit
   const doctor = await runCommand(['doctor', '--json'], { env: buildServiceEnvironment(cells.home) })
   expect(doctor.stdout).toContain('cells_broken')
 
+  // Commands on what databases keep do it in home and in every cell.
+  const everywhere = { env: { ...buildServiceEnvironment(cells.home), ...LOG } }
+  const republished = await runCommand(['log', 'republish', '--since', '2026-01-01T00:00:00Z'], everywhere)
+  expect([republished.code, republished.stdout]).toEqual([0, expect.stringContaining('of the cells one.')])
+  const cell = cells.open(cells.cell)
+  for (const { pool } of [cells.homeDb, cell])
+    expect((await pool.query('select republish_after from event_log')).rows).toEqual([
+      { republish_after: new Date('2026-01-01T00:00:00Z') },
+    ])
+  const sealed = buildKeyring(['another secret of at least thirty-two characters'], systemRandom).seal('x', 'webhook:1')
+  await cell.pool.query(
+    `insert into webhook (document_id, url, is_global, secret_encrypted, created_at, updated_at)
+     values (gen_random_uuid(), 'https://example.com/', true, $1, now(), now())`,
+    [sealed],
+  )
+  const secrets = await runCommand(['secrets', 'status'], everywhere)
+  expect([secrets.code, secrets.stdout]).toEqual([1, expect.stringContaining('one: webhook')])
+  expect(secrets.stdout).toContain('1 secrets open under no key')
+  await cell.pool.query('delete from webhook')
+  expect((await runCommand(['secrets', 'status'], everywhere)).code).toBe(0)
+  expect((await runCommand(['log', 'off'], { env: buildServiceEnvironment(cells.home) })).stderr).toContain(
+    'There are cells',
+  )
+  cells.setAway('cell', true)
+  const away = await runCommand(['secrets', 'status'], everywhere)
+  expect([away.code, away.stderr, away.stdout]).toEqual([
+    ...[1, expect.stringContaining('The cell one was left out'), expect.stringContaining('A database was not counted')],
+  ])
+  cells.setAway('cell', false)
+
+  await cells.homeDb.pool.query('select open_fence()')
+  const countFence = async () =>
+    (await cells.homeDb.pool.query(`select from pg_trigger where tgname like 'fence%'`)).rowCount
+  expect(await countFence()).toBe(7)
   expect((await run(['drain', 'one'])).code).toBe(0)
   expect((await run(['acknowledge', 'one'])).code).toBe(0)
+  const writer = await cells.homeDb.pool.connect()
+  await writer.query('begin')
+  await writer.query('lock table event_occurrence in row exclusive mode')
+  const busy = await run(['remove', 'one'])
+  expect([busy.code, busy.stderr]).toEqual([1, expect.stringContaining('home_busy')])
+  await writer.query('rollback')
+  writer.release()
+  expect(await countFence()).toBe(7)
   expect((await run(['remove', 'one'])).stdout).toContain('The cell one is removed.')
+  expect(await countFence()).toBe(0)
   expect((await run(['remove', 'one'])).stderr).toContain('unknown_cell')
   expect((await readAudit()).map(({ action }) => action)).toEqual([
     ...['cell.add', 'cell.drain', 'cell.acknowledge', 'cell.remove'],

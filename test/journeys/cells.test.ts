@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { buildKeyring } from '../../src/base/keyring.ts'
 import { systemRandom } from '../../src/base/random.ts'
-import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
+import { TEST_METRICS_TOKEN, TEST_SECRETS } from '../harness/app/test-secrets.ts'
 import { startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
 import { buildLogEnvironment } from '../harness/carriage/event-log-service.ts'
 import { openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
@@ -101,7 +101,26 @@ test('home and a cell deliver the events of each other, each once, while one of 
   expect(idsOf(ofAll)[2]).toBe(meanwhile)
 
   // The cell is away: home delivers, and the cell gets the event later.
+  const readHealth = async () =>
+    (await service.call('GET', '/api/v3/health')).body.data.components.find(
+      ({ component }: { component: string }) => component === 'cells',
+    )
+  const scrape = async () =>
+    (await service.call('GET', '/metrics', undefined, { authorization: `Bearer ${TEST_METRICS_TOKEN}` })).body as string
+  const whole = { cells: [{ name: 'one', state: 'active', is_reachable: true }], interrupted_moves: 0, remedy: null }
+  await waitFor('a whole cell', async () => (await readHealth()).status === 'operational', FAR)
+  expect((await readHealth()).details).toMatchObject(whole)
+  await waitFor('its metrics', async () => /^cell_up\{cell="one"\} 1$/m.test(await scrape()), FAR)
+  expect(await scrape()).toMatch(/^cell_accounts\{cell="one"\} 1$/m)
+
   cells.setAway('cell', true)
+  await waitFor('a cell that is away', async () => (await readHealth()).status === 'degraded', FAR)
+  expect((await readHealth()).details).toMatchObject({
+    ...{ cells: [{ name: 'one', is_reachable: false, oldest_waiting_s: null }], interrupted_moves: 0 },
+    remedy: expect.stringContaining('signalbox cell status'),
+  })
+  await waitFor('its metrics', async () => /^cell_up\{cell="one"\} 0$/m.test(await scrape()), FAR)
+  expect(await scrape()).not.toContain('cell_backlog{')
   await fixture.change(service)
   await have(ofAll, 4)
   expect(ofAccount.requests).toHaveLength(3)
@@ -109,6 +128,20 @@ test('home and a cell deliver the events of each other, each once, while one of 
   await have(ofAccount, 4)
   expect(idsOf(ofAccount).toSorted()).toEqual(idsOf(ofAll).toSorted())
   expect(new Set(idsOf(ofAll)).size).toBe(4)
+
+  // A move without a process is told, and a process without a log refuses its cells.
+  await cells.homeDb.pool.query(
+    `insert into account_move (account, source, version, step, drain_until, created_at, updated_at)
+     values ($1, 'one', 2, 'hold', now() + interval '1 h', now(), now() - interval '1 min')`,
+    [fixture.account],
+  )
+  await service.waitForLog(/move of an account was interrupted, its changes are refused: run signalbox account move/)
+  await waitFor('an interrupted move', async () => (await readHealth()).details.interrupted_moves === 1, FAR)
+  expect(JSON.stringify(await readHealth())).not.toContain(fixture.account)
+  await cells.homeDb.pool.query('delete from account_move')
+  const without = await fixture.startLocal({ roles: 'api' })
+  await without.waitForLog(/cells are not served by this process, since EVENT_LOG_URL is not set/)
+  await without.stop()
 
   const { rows } = await cell.pool.query(
     'select origin, count(*)::int as n from event_occurrence where event = $1 group by 1 order by 1',

@@ -1,4 +1,6 @@
+import { listCells } from '../../postgres/cell/cell.store.ts'
 import { buildCells, buildHomeAlone, type CellDatabase, type Cells } from '../../postgres/cell/cells.ts'
+import type { Database } from '../../postgres/statement/database.ts'
 import type { OpenedCell } from '../prepare/cell-pools.ts'
 import type { WorkerParts } from '../work/worker-parts.ts'
 import type { Workers } from '../work/workers.ts'
@@ -6,10 +8,10 @@ import { buildAppIntake } from './app-intake.ts'
 import { buildCellWatch, type CellWatch } from './cell-watch.ts'
 import { buildCellWorkers } from './cell-workers.ts'
 
-/** The cells of this process, and what opens them; `watch` is undefined without an event log: nothing is asked. */
+/** The cells of this process, and what opens them: without an event log, a single look that refuses. */
 export interface AppCells {
   cells: Cells
-  watch: CellWatch | undefined
+  watch: Pick<CellWatch, 'run' | 'stop'>
 }
 
 /** Builds the databases that hold accounts. Nothing runs before `watch.run`. */
@@ -25,7 +27,7 @@ export function buildAppCells(parts: WorkerParts, workers: Pick<Workers, 'metric
   const { eventLog } = config
   const { metrics } = workers
   const counts = metrics.intake
-  if (!eventLog || !counts) return { cells: buildHomeAlone(home), watch: undefined }
+  if (!eventLog || !counts) return { cells: buildHomeAlone(home), watch: buildCellRefusal({ logger, db }) }
   const watch = buildCellWatch({
     ...{ config, logger, keyring, db },
     buildWorkers: (opened, homeId) =>
@@ -37,6 +39,27 @@ export function buildAppCells(parts: WorkerParts, workers: Pick<Workers, 'metric
   })
   const cells = buildCells({ home, db, isLive: workers.isLive, opened: watch.opened, open: watch.look })
   return { cells, watch }
+}
+
+/**
+ * Tells, at the start of a process without EVENT_LOG_URL, that it serves no cell: their workers would get nothing of home.
+ * The fence refuses what it would write for their accounts.
+ */
+function buildCellRefusal({ logger, db }: Pick<WorkerParts, 'logger'> & { db: Database }): AppCells['watch'] {
+  return {
+    run: async () => {
+      const cells = await listCells(db).catch((err: unknown) => {
+        logger.warn({ err }, 'cells not looked up: see docs/operations.md, database')
+        return []
+      })
+      if (cells.length > 0)
+        logger.error(
+          { cells: cells.map(({ name }) => name) },
+          'cells are not served by this process, since EVENT_LOG_URL is not set: set it in every process, see docs/operations/cells.md, needs',
+        )
+    },
+    stop: async () => {},
+  }
 }
 
 /** The parts of workers with the pools of a cell. Its log lines have its name. */

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { systemClock } from '../../base/clock.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Intake } from '../../carriage/intake/intake.ts'
+import { listMoves } from '../../carriage/move/move.store.ts'
 import { type CellRecord, cellContextOf, findIdentity, listCells } from '../../postgres/cell/cell.store.ts'
 import type { CellDatabase } from '../../postgres/cell/cells.ts'
 import { migrateSchema } from '../../postgres/migration/migrate.ts'
@@ -53,6 +54,8 @@ export function buildCellWatch(deps: CellWatchDeps): CellWatch {
   const served = new Map<string, Served>()
   /** Cells that cannot be used: each is told once. */
   const away = new Set<string>()
+  /** Moves that no process runs: each is told once. */
+  let interrupted: ReadonlySet<string> = new Set()
   let homeIntake: Intake | undefined
   let taking: Promise<void> | undefined
   let looking: Promise<void> | undefined
@@ -96,6 +99,17 @@ export function buildCellWatch(deps: CellWatchDeps): CellWatch {
     await gone.opened.close()
   }
 
+  async function tellMoves(): Promise<void> {
+    const moves = (await listMoves(db)).filter(({ isInterrupted }) => isInterrupted)
+    for (const { account, step } of moves)
+      if (!interrupted.has(account))
+        logger.error(
+          { account, step },
+          'move of an account was interrupted, its changes are refused: run signalbox account move <account>, see docs/operations/account-move.md',
+        )
+    interrupted = new Set(moves.map(({ account }) => account))
+  }
+
   async function lookOnce(): Promise<void> {
     const records = (await listCells(db)).filter(({ state }) => state !== 'joining')
     const wanted = new Map(records.map((record) => [record.name, record]))
@@ -106,6 +120,7 @@ export function buildCellWatch(deps: CellWatchDeps): CellWatch {
     if (records.length === 0) return
     const identity = await findIdentity(db)
     if (identity?.cell !== null) return
+    if (config.roles.includes('maintenance')) await tellMoves()
     await Promise.all(
       records
         .filter(({ name }) => !served.has(name))

@@ -8,6 +8,7 @@ import type { AccountLimiter } from '../../identity/account/limit/account-limit.
 import type { Brand } from '../../identity/pages/brand/brand.ts'
 import type { PasswordHashing } from '../../identity/password/password.ts'
 import { readHookKeys } from '../../oauth/hook/hook-signature.ts'
+import type { ReadCellFacts } from '../../operations/health/cell-facts.ts'
 import { buildHealthDeps } from '../../operations/health/health.ts'
 import { buildServiceFacts, type RealtimeMode } from '../../operations/health/service-facts.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
@@ -42,12 +43,13 @@ export interface BuiltParts {
   accountLimits: AccountLimiter
   authenticate: Pipeline['authenticate']
   passwords: PasswordHashing
+  readCellFacts: ReadCellFacts
 }
 
 /** Builds the parts from which features take their dependencies. */
 export function buildFeatureParts(options: AppOptions, built: BuiltParts): FeatureParts {
   const { config, secrets, database, clock, random, logger } = options
-  const { workers, authenticate, brand, baseUrl, ...parts } = built
+  const { workers, authenticate, brand, baseUrl, readCellFacts, ...parts } = built
   const permissions = listPermissions(ROUTE_TREE).map(({ name }) => name)
   const accountPermissions = listAccountPermissions(ROUTE_TREE)
   const { ids, keyring, callbackRules } = built
@@ -98,6 +100,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
       db: database.db,
       ...{ clock, keyIds: built.keyring.keyIds, hasEventLog: config.eventLog !== undefined },
       readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing: workers.realtime.missing }),
+      readCellStatus: async () => (await readCellFacts())?.status,
     }),
     readServiceFacts: buildServiceFacts(database.db, {
       ...{ environment: config.appEnv, roles: config.roles, isPublishing: config.enableApiEventQueue },

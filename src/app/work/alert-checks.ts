@@ -1,3 +1,4 @@
+import type { CellStatus } from '../../carriage/cell/cell-status.ts'
 import { readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { IncidentCheck, NewIncident } from '../../delivery/incident/alert.ts'
 import { readClockFacts } from '../../operations/health/clock-health.ts'
@@ -24,6 +25,8 @@ export function listIncidentChecks(deps: {
   readRealtimeHealth: () => Promise<RealtimeHealth>
   /** Whether events are appended to a log. */
   hasEventLog: boolean
+  /** The status of cells; undefined without any. */
+  readCellStatus: () => Promise<CellStatus | undefined>
 }): readonly IncidentCheck[] {
   return [
     ...WEBHOOK_INCIDENT_CHECKS,
@@ -55,7 +58,7 @@ export function listIncidentChecks(deps: {
         },
       ]
     }),
-    ...(deps.hasEventLog ? EVENT_LOG_CHECKS : []),
+    ...(deps.hasEventLog ? [...EVENT_LOG_CHECKS, checkCells(deps.readCellStatus)] : []),
     checkState('realtime-down', async () => {
       const { status, isWanted } = await deps.readRealtimeHealth()
       return [
@@ -99,6 +102,30 @@ const EVENT_LOG_CHECKS: readonly IncidentCheck[] = [
     ]
   }),
 ]
+
+/** How long something must be wrong with the cells, so that processes that start or stop begin no incident. */
+const CELLS_WRONG_MS = 60_000
+
+/** One incident for all cells. What is to be done names accounts and servers: the summary has the number alone. */
+function checkCells(readStatus: () => Promise<CellStatus | undefined>): IncidentCheck {
+  let wrongSinceMs: number | undefined
+  return checkState('cells-broken', async (_db, now) => {
+    const status = await readStatus()
+    const { remedies = [], databases = [] } = status ?? {}
+    const away = databases.filter(({ is_reachable: isReachable }) => !isReachable).map(({ name }) => name)
+    wrongSinceMs = remedies.length > 0 ? (wrongSinceMs ?? now.getTime()) : undefined
+    const isLasting = wrongSinceMs !== undefined && now.getTime() - wrongSinceMs >= CELLS_WRONG_MS
+    return [
+      {
+        incident: 'cells-broken',
+        subject: 'cells',
+        summary: `${remedies.length} things are to be done about the cells: run signalbox cell status.${away.length > 0 ? ` Away: ${away.join(', ')}.` : ''}`,
+        url: '/api/v3/health',
+        isOn: isLasting ? true : wrongSinceMs === undefined ? false : undefined,
+      },
+    ]
+  })
+}
 
 /** Undefined: no change. */
 function isBehind(oldestSeconds: number): boolean | undefined {

@@ -21,6 +21,7 @@ export function buildAppAlertWorker(parts: WorkerParts, missing: readonly string
       keyIds: keyring.keyIds,
       hasEventLog: config.eventLog !== undefined,
       readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing }),
+      readCellStatus: async () => (await parts.readCellFacts())?.status,
     }),
     secret: config.alertWebhookSecret,
     userAgent: `Signalbox-Alerts/${VERSION}`,

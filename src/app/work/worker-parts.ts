@@ -4,6 +4,7 @@ import type { DatabaseClock } from '../../base/database-clock.ts'
 import type { IdMaker } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
+import type { ReadCellFacts } from '../../operations/health/cell-facts.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../../outbound/send/http-sender.ts'
@@ -47,6 +48,8 @@ export interface WorkerParts {
   leaseDatabase?: DatabasePool
   /** The pool of maintenance. Default: `database`. */
   maintenanceDatabase?: DatabasePool
+  /** What is known of the cells; undefined without any. Not before the app is built. */
+  readCellFacts: ReadCellFacts
   /** The embedded realtime server, where the settings ask for one. */
   embeddedRealtime?: EmbeddedRealtime | undefined
   /** Certificate authorities that the realtime provider is trusted by, in place of the system's; for tests. */

@@ -201,7 +201,7 @@ function buildChangeListener(to: {
 }
 
 function buildAppMetrics(
-  { config, clock, time, keyring, logCounts, ...databases }: WorkerParts,
+  { config, clock, time, keyring, logCounts, readCellFacts, ...databases }: WorkerParts,
   {
     isLogConnected,
     ...counts
@@ -212,7 +212,7 @@ function buildAppMetrics(
   return buildMetrics({
     ...{ db: database.db, clock, time, roles: config.roles, allRoles: ROLES, keyIds: keyring.keyIds, logCounts },
     storage: { disk: findDiskSource(config), retention: config },
-    hasEventLog: config.eventLog !== undefined,
+    ...{ hasEventLog: config.eventLog !== undefined, readCellFacts },
     ...(hasRelay(config) && { relay: { isConnected: isLogConnected } }),
     pools: {
       requests: requestDatabase.state,

@@ -4,14 +4,16 @@ import {
   type CellRecord,
   cellContextOf,
   changeCellState,
+  closeUnusedFence,
   type DatabaseIdentity,
   ensureHome,
   findCell,
   findIdentity,
+  lockCells,
   removeCell,
   writeCell,
 } from '../../postgres/cell/cell.store.ts'
-import { type Database, type DatabasePool, inTransaction } from '../../postgres/statement/database.ts'
+import { type Database, type DatabasePool, inTransaction, isLockTimeout } from '../../postgres/statement/database.ts'
 import { openOutbox } from '../relay/outbox.store.ts'
 import { CellError } from './cell-error.ts'
 import {
@@ -236,8 +238,8 @@ export async function drainCell(
 }
 
 /**
- * Removes a cell that has no account: home keeps nothing for it any more. What it has stays in its database. Throws a
- * `CellError`.
+ * Removes a cell that has no account: home keeps nothing for it any more. What it has stays in its database. The last one
+ * ends the checks of the writes of home. Throws a `CellError`.
  */
 export async function dropCell(
   { home, keyring, open, record }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'record'>,
@@ -245,9 +247,17 @@ export async function dropCell(
 ): Promise<{ isLeft: boolean }> {
   const cell = await loadCell(home, name)
   await inTransaction(home, async (tx) => {
+    await lockCells(tx)
     if (!(await removeCell(tx, name)))
       throw new CellError('cell_has_accounts', `The cell ${name} has accounts, or a move. Move them away first.`)
+    await closeUnusedFence(tx)
     await record(tx, { command: 'cell remove', cell: name })
+  }).catch((error: unknown) => {
+    if (!isLockTimeout(error)) throw error
+    throw new CellError(
+      'home_busy',
+      'Statements in home lasted, so that the checks of its writes could not be ended. Nothing was changed: run the command again.',
+    )
   })
   const pool = open(keyring.open(cell.databaseUrlEncrypted, cellContextOf(name)))
   try {

@@ -18,6 +18,7 @@ export type CellErrorCode =
   | 'unknown_cell'
   | 'cell_state'
   | 'cell_has_accounts'
+  | 'home_busy'
 
 /** A failure with what to do, and without a secret. */
 export class CellError extends Error {

@@ -36,6 +36,24 @@ test('the status says of each database what is to be done, also of one that is a
   expect((await read()).remedies).toEqual([])
   expect(cells.recorded.at(-1)).toEqual({ command: 'cell acknowledge', cell: 'one' })
 
+  await cells.homeDb.pool.query(
+    `insert into account_move (account, target, version, step, drain_until, runner, lease_until, created_at, updated_at)
+     values ('0190a5c0-0000-7000-8000-0000000000a1', 'one', 1, 'copy', now() + interval '1 h', 'a',
+       now() + interval '1 h', now(), now())`,
+  )
+  expect(await read()).toMatchObject({
+    ...{ moves: [{ from: 'home', to: 'one', step: 'copy', is_running: true }], remedies: [] },
+  })
+  await cells.homeDb.pool.query(`update account_move set lease_until = now() - interval '1 s'`)
+  expect((await read()).remedies).toEqual([
+    expect.stringMatching(/from home to one was interrupted \(copy\).*account move 0190a5c0.*--back/),
+  ])
+  await cells.homeDb.pool.query(`update account_move set step = 'switch', runner = null, lease_until = null`)
+  expect((await read()).remedies).toEqual([])
+  await cells.homeDb.pool.query(`update account_move set updated_at = now() - interval '16 s'`)
+  expect((await read()).remedies).toEqual([expect.not.stringContaining('--back')])
+  await cells.homeDb.pool.query('delete from account_move')
+
   cells.setAway('cell', true)
   expect(await read()).toMatchObject({
     databases: [{ name: 'home' }, { name: 'one', is_reachable: false, intake: null }],

@@ -1,6 +1,8 @@
 import { type CellRecord, cellContextOf, countAccountsByCell, listCells } from '../../postgres/cell/cell.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { findIntakeFacts, forgetFault, type IntakeFacts } from '../intake/intake.store.ts'
+import { listMoves, type MoveRecord } from '../move/move.store.ts'
+import { canGoBack, type MoveStep, type Place } from '../move/move-plan.ts'
 import { type EventLogFacts, readEventLogFacts } from '../relay/log-facts.ts'
 import type { AddCellDeps } from './add-cell.ts'
 import { CellError } from './cell-error.ts'
@@ -31,26 +33,82 @@ export interface DatabaseStatus {
   } | null
 }
 
+/** A move of an account that has not ended. */
+export interface MoveStatus {
+  account: string
+  from: string
+  to: string
+  step: MoveStep
+  /** Whether a process runs it. */
+  is_running: boolean
+  since: string
+}
+
 /** The cells with what is to be done. */
 export interface CellStatus {
   databases: DatabaseStatus[]
+  /** At most 1,000. */
+  moves: MoveStatus[]
+  /** Those of them that no process runs. */
+  interrupted: number
   /** Sentences; empty while nothing is to be done. */
   remedies: string[]
 }
 
-/** Reads home and every cell, all at once: one that is away is shown as such. */
+/** Reads home and every cell, all at once, by connections of its own: one that is away is shown as such. */
 export async function readCellStatus(
   { home, keyring, open, now }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'now'>,
   { hasLog }: { hasLog: boolean },
 ): Promise<CellStatus> {
-  const [records, accounts] = [await listCells(home), await countAccountsByCell(home)]
-  const ofHome = await readOne(home, now())
+  const use: CellUse = async ({ name, databaseUrlEncrypted }, read) => {
+    const pool = open(keyring.open(databaseUrlEncrypted, cellContextOf(name)))
+    try {
+      return await read(pool.db)
+    } finally {
+      await pool.close()
+    }
+  }
+  return readStatusOf(await listCells(home), { home, use, now: now(), hasLog })
+}
+
+/** Reads something in the database of a cell. Rejects when it is away. */
+export type CellUse = <Result>(record: CellRecord, read: (db: Database) => Promise<Result>) => Promise<Result>
+
+/** Reads home and every cell by the connections of a process; undefined without cells. */
+export async function findStatus(given: StatusDeps): Promise<CellStatus | undefined> {
+  const records = await listCells(given.home)
+  return records.length === 0 ? undefined : readStatusOf(records, given)
+}
+
+interface StatusDeps {
+  home: Database
+  use: CellUse
+  now: Date
+  hasLog: boolean
+  /** How long a cell may be joining. Default: it may not. */
+  joiningMs?: number
+}
+
+/** Reads home and these cells, all at once. */
+async function readStatusOf(records: readonly CellRecord[], given: StatusDeps): Promise<CellStatus> {
+  const { home, use, now, hasLog, joiningMs = 0 } = given
+  const [accounts, moves] = [await countAccountsByCell(home), await listMoves(home)]
+  const ofHome = await readOne(home, now)
   const cells = await Promise.all(
     records.map(async (record) => {
       const { name, state } = record
       const source = await readSourceFacts(home, name)
-      const found = await readCell(record, { keyring, open, now: now() }).catch(() => undefined)
-      return { status: describe({ name, state, accounts: accounts.get(name) ?? 0, found, source }), found, source }
+      const found = await use(record, async (db) => ({
+        ...(await readOne(db, now)),
+        reference: await readReferenceFacts(db),
+      })).catch(() => undefined)
+      const isJoining = state === 'joining' && now.getTime() - record.createdAt.getTime() >= joiningMs
+      return {
+        isJoining,
+        status: describe({ name, state, accounts: accounts.get(name) ?? 0, found, source }),
+        found,
+        source,
+      }
     }),
   )
   const databases = [
@@ -58,9 +116,11 @@ export async function readCellStatus(
     ...cells.map(({ status }) => status),
   ]
   const remedies = databases.flatMap((status, index) => findRemedies(status, cells[index - 1]))
+  const interrupted = moves.filter(({ isInterrupted }) => isInterrupted)
+  remedies.push(...interrupted.map(findMoveRemedy))
   if (!hasLog && records.length > 0)
     remedies.push('EVENT_LOG_URL is not set here: set it in every process, or cells get nothing.')
-  return { databases, remedies }
+  return { databases, moves: moves.map(describeMove), interrupted: interrupted.length, remedies }
 }
 
 interface Found {
@@ -73,16 +133,16 @@ async function readOne(db: Database, now: Date): Promise<Found> {
   return { outbox: await readEventLogFacts(db, now), intake: await findIntakeFacts(db), reference: undefined }
 }
 
-async function readCell(
-  { name, databaseUrlEncrypted }: CellRecord,
-  { keyring, open, now }: Pick<AddCellDeps, 'keyring' | 'open'> & { now: Date },
-): Promise<Found> {
-  const pool = open(keyring.open(databaseUrlEncrypted, cellContextOf(name)))
-  try {
-    return { ...(await readOne(pool.db, now)), reference: await readReferenceFacts(pool.db) }
-  } finally {
-    await pool.close()
-  }
+const nameOf = (place: Place) => place ?? 'home'
+
+function describeMove({ account, source, target, step, isLeased, createdAt }: MoveRecord): MoveStatus {
+  const places = { from: nameOf(source), to: nameOf(target) }
+  return { account, ...places, step, is_running: isLeased, since: createdAt.toISOString() }
+}
+
+function findMoveRemedy({ account, source, target, step }: MoveRecord): string {
+  const back = canGoBack(step) ? ', with --back to go back' : ''
+  return `The move of the account ${account} from ${nameOf(source)} to ${nameOf(target)} was interrupted (${step}), and its changes are refused: run signalbox account move ${account}${back}.`
 }
 
 function describe(given: {
@@ -116,12 +176,12 @@ function describe(given: {
 
 /** What to do about one database. Pure. */
 function findRemedies(
-  { name, state, is_reachable: isReachable, reference, outbox, intake }: DatabaseStatus,
-  cell: { source: SourceFacts } | undefined,
+  { name, is_reachable: isReachable, reference, outbox, intake }: DatabaseStatus,
+  cell: { source: SourceFacts; isJoining: boolean } | undefined,
 ): string[] {
   if (!isReachable) return [`${name} cannot be reached: see docs/operations/cells.md, a cell that is away.`]
   const remedies: string[] = []
-  if (state === 'joining') remedies.push(`${name} is joining: run signalbox cell add ${name} again.`)
+  if (cell?.isJoining) remedies.push(`${name} is joining: run signalbox cell add ${name} again.`)
   if (cell?.source.isLost)
     remedies.push(`${name} has lost changes of home, as after a failover: run signalbox cell add ${name} again.`)
   else if (reference && !reference.is_running)

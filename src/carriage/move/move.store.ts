@@ -26,14 +26,20 @@ export interface MoveRecord extends AccountMove {
   runner: string | null
   /** Whether its runner still has its lease, by the clock of home. */
   isLeased: boolean
+  /** Whether it has had no runner for a while. */
+  isInterrupted: boolean
   /** Whether it has waited too long for what is under way. */
   isLate: boolean
   createdAt: Date
   updatedAt: Date
 }
 
+/** How long a runner has a move without a sign of life, in seconds. */
+const LEASE = `interval '15 seconds'`
+
 const MOVE = `account, source, target, version::float8 as version, step, epoch::float8 as epoch, copied, reason, runner,
   coalesce(lease_until > clock_timestamp(), false) as "isLeased", drain_until < clock_timestamp() as "isLate",
+  coalesce(lease_until, updated_at + ${LEASE}) < clock_timestamp() as "isInterrupted",
   created_at as "createdAt", updated_at as "updatedAt"`
 
 const begin = statement<MoveRecord, { account: AccountId; target: Place; drainSeconds: number }>(`
@@ -89,9 +95,6 @@ const selectAll = statement<MoveRecord>(`select ${MOVE} from account_move order 
 export function listMoves(db: Database): Promise<MoveRecord[]> {
   return selectAll(db)
 }
-
-/** How long a runner has a move without a sign of life, in seconds. */
-const LEASE = `interval '15 seconds'`
 
 const take = statement<MoveRecord, { account: AccountId; runner: string }>(`
   update account_move set runner = $runner, lease_until = clock_timestamp() + ${LEASE}, epoch = nextval('account_move_epoch')

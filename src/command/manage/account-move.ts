@@ -130,7 +130,8 @@ async function recordMove(tx: Database, move: MoveRecord, action: 'begin' | 'mov
 async function run(resources: Resources, account: AccountId): Promise<MoveEnd> {
   const { runMove } = await import('../../carriage/move/mover.ts')
   await using pools = buildPools(resources)
-  return runMove(
+  // Awaited here: the pools are closed when this function ends.
+  return await runMove(
     {
       open: pools.open,
       runner: `command ${buildIdMaker(systemClock, systemRandom).next()}`,

@@ -90,7 +90,8 @@ export const healthRoutes: Routes<HealthDeps> = [
           await deps.readClockHealth(),
         ]
         const ofLog = deps.readEventLogHealth ? [await deps.readEventLogHealth()] : []
-        const components = [...always, ...ofLog, ...ofRealtime].map(toComponentRow)
+        const ofCells = await deps.readCellHealth()
+        const components = [...always, ...ofLog, ...(ofCells ? [ofCells] : []), ...ofRealtime].map(toComponentRow)
         const status = components.some((component) => component.status !== 'operational') ? 'degraded' : 'operational'
         return { data: { status, components } as const, message: 'Health of all components.' }
       },

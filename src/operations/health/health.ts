@@ -1,5 +1,7 @@
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
+import { decideCellHealth, describeCellHealth } from '../../carriage/cell/cell-health.ts'
+import type { CellStatus } from '../../carriage/cell/cell-status.ts'
 import { decideEventLogHealth, readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { decideProvisioningHealth, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
@@ -11,7 +13,7 @@ import { decideWebhookOutHealth, FACTS_LIFETIME_MS } from './webhook-out.ts'
 
 /** The health of one component, with its facts. */
 export interface ComponentHealth {
-  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock' | 'event-log'
+  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock' | 'event-log' | 'cells'
   status: 'operational' | 'degraded'
   checkedAt: Date
   details: object
@@ -31,6 +33,8 @@ export interface HealthDeps {
   readClockHealth: () => Promise<ComponentHealth>
   /** The health of the event log, at most 5 s old; undefined without one. */
   readEventLogHealth: (() => Promise<ComponentHealth>) | undefined
+  /** The health of cells, at most 5 s old; undefined without any. */
+  readCellHealth: () => Promise<ComponentHealth | undefined>
 }
 
 /** Checks outbound webhooks at `now`. */
@@ -63,6 +67,17 @@ async function checkEventLog(db: Database, now: Date): Promise<ComponentHealth> 
   return { component: 'event-log', status: decideEventLogHealth(details), checkedAt: now, details }
 }
 
+/** Describes the cells, whose status is at most 5 s old. */
+async function checkCells(
+  readStatus: () => Promise<CellStatus | undefined>,
+  now: Date,
+): Promise<ComponentHealth | undefined> {
+  const status = await readStatus()
+  if (!status) return undefined
+  const details = describeCellHealth(status)
+  return { component: 'cells', status: decideCellHealth(details), checkedAt: now, details }
+}
+
 /** Builds the dependencies of the health routes. The routes are public, so all callers of a process share one check in 5 s. */
 export function buildHealthDeps(deps: {
   db: Database
@@ -72,6 +87,8 @@ export function buildHealthDeps(deps: {
   /** Whether events are appended to a log. */
   hasEventLog: boolean
   readRealtimeHealth: HealthDeps['readRealtimeHealth']
+  /** The status of cells; undefined without any. */
+  readCellStatus: () => Promise<CellStatus | undefined>
 }): HealthDeps {
   const { db, clock, keyIds, readRealtimeHealth } = deps
   const cache = (check: (now: Date) => Promise<ComponentHealth>) =>
@@ -82,6 +99,7 @@ export function buildHealthDeps(deps: {
     readProvisioningHealth: cache((now) => checkProvisioning(db, now)),
     readSecretHealth: cache((now) => checkSecrets(db, keyIds, now)),
     readClockHealth: cache((now) => checkClock(db, now)),
+    readCellHealth: () => checkCells(deps.readCellStatus, new Date(clock.now())),
     readEventLogHealth: deps.hasEventLog ? cache((now) => checkEventLog(db, now)) : undefined,
   }
 }

@@ -152,6 +152,7 @@ test('without a database a process shows its own metrics and leaves out the rest
       clock: app.clock,
       inFlight: () => 3,
       keyIds: [],
+      readCellFacts: async () => undefined,
       hasEventLog: false,
       time: { skewMs: () => 3_500 },
     },

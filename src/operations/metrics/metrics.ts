@@ -9,6 +9,7 @@ import { OWN_FAULT_CODES, type OwnFault } from '../../outbound/own-fault/own-fau
 import { type Database, isDatabaseReady } from '../../postgres/statement/database.ts'
 import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
 import type { RecordedAttempt, WebhookNotice } from '../../webhook/delivery/outcome.ts'
+import type { ReadCellFacts } from '../health/cell-facts.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
 import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
 import { buildIntakeMetrics, buildRelayMetrics, type EventLogMetricsDeps } from './event-log-metrics.ts'
@@ -53,6 +54,8 @@ export interface MetricsDeps extends ProcessMetricsDeps, DatabaseMetricsDeps {
   storage: StorageMetricsDeps
   /** Whether events are appended to a log. */
   hasEventLog: boolean
+  /** What is known of the cells; undefined without any. */
+  readCellFacts: ReadCellFacts
   /** The relay of the event log in this process. */
   relay?: EventLogMetricsDeps | undefined
   /** POSTs in flight. */

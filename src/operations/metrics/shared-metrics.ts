@@ -4,8 +4,10 @@ import { readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readEndedDeliveries, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import { readTotals } from '../../webhook/delivery/delivery-count.store.ts'
+import type { ReadCellFacts } from '../health/cell-facts.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
 import { readSecretFacts } from '../stored-secret/secret-health.ts'
+import { buildCellMetrics } from './cell-metrics.ts'
 import { buildEventLogMetrics } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
 import { buildStorageMetrics, type StorageMetricsDeps } from './storage-metrics.ts'
@@ -21,6 +23,8 @@ export function buildSharedMetrics(deps: {
   storage: StorageMetricsDeps
   /** Whether events are appended to a log. */
   hasEventLog: boolean
+  /** What is known of the cells; undefined without any. */
+  readCellFacts: ReadCellFacts
 }): () => Promise<string> {
   const registry = new Registry()
   const metrics = buildInstruments(registry)
@@ -52,6 +56,7 @@ export function buildSharedMetrics(deps: {
   )
   const provisioning = buildProvisioningMetrics(metrics)
   const eventLog = deps.hasEventLog ? buildEventLogMetrics(metrics) : undefined
+  const cells = deps.hasEventLog ? buildCellMetrics(metrics) : undefined
   const storage = buildStorageMetrics(deps.db, deps.clock, deps.storage)
   return async () => {
     const totals = await readTotals(deps.db)
@@ -65,6 +70,7 @@ export function buildSharedMetrics(deps: {
     disabled.set(facts.auto_disabled)
     unreadable.set((await readSecretFacts(deps.db, deps.keyIds)).unreadable)
     if (eventLog) eventLog(await readEventLogFacts(deps.db, new Date(deps.clock.now())))
+    if (cells) cells(await deps.readCellFacts())
     return toCounter(await registry.metrics()) + (await storage())
   }
 }

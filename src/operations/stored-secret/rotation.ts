@@ -12,8 +12,15 @@ interface RotationStatus {
   isEnded: boolean
 }
 
-/** Describes counted secrets. `keyIds`: those of SECRET_KEY, the first one first. Pure. */
-export function describeRotation(counts: readonly SecretCount[], keyIds: readonly string[]): RotationStatus {
+/**
+ * Describes counted secrets. `keyIds`: those of SECRET_KEY, the first one first. `isWhole`: every database was counted.
+ * Pure.
+ */
+export function describeRotation(
+  counts: readonly SecretCount[],
+  keyIds: readonly string[],
+  isWhole = true,
+): RotationStatus {
   const [current = '', ...older] = keyIds
   const standing = (keyId: string) =>
     keyId === current ? 'first key' : older.includes(keyId) ? 'older key' : 'opens under no key of SECRET_KEY'
@@ -31,11 +38,11 @@ export function describeRotation(counts: readonly SecretCount[], keyIds: readonl
       `SECRET_KEY seals under ${current}${older.length > 0 ? `, and opens ${older.join(', ')} too` : ''}.`,
       `${'table'.padEnd(22)} ${'key'.padEnd(9)} ${'secrets'.padStart(8)}`,
       ...rows,
-      ...conclude({ stale, unreadable, older, lastEnd: findLastEnd(counts, older) }),
+      ...conclude({ stale, unreadable, older, isWhole, lastEnd: findLastEnd(counts, older) }),
     ],
     stale,
     unreadable,
-    isEnded: stale === 0 && unreadable === 0,
+    isEnded: isWhole && stale === 0 && unreadable === 0,
   }
 }
 
@@ -53,9 +60,10 @@ function conclude(facts: {
   stale: number
   unreadable: number
   older: readonly string[]
+  isWhole: boolean
   lastEnd: Date | null
 }): string[] {
-  const { stale, unreadable, older, lastEnd } = facts
+  const { stale, unreadable, older, isWhole, lastEnd } = facts
   const lines: string[] = []
   if (unreadable > 0)
     lines.push(`${unreadable} secrets open under no key: add the key that is missing, see docs/operations.md.`)
@@ -63,7 +71,8 @@ function conclude(facts: {
     const end = lastEnd ? ` Those that expire are gone at ${lastEnd.toISOString()}.` : ''
     lines.push(`${stale} secrets are sealed under an older key. Run: signalbox secrets reencrypt.${end}`)
   }
-  if (stale === 0 && unreadable === 0)
+  if (!isWhole) lines.push('A database was not counted: keep all keys in SECRET_KEY, and run the command again.')
+  else if (stale === 0 && unreadable === 0)
     lines.push(
       older.length > 0
         ? 'The rotation has ended: remove the older keys from SECRET_KEY and restart every process.'

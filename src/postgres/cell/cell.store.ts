@@ -106,6 +106,24 @@ export async function removeCell(db: Database, name: string): Promise<boolean> {
   return (await remove(db, { name })) > 0
 }
 
+const lockTable = statement<object>('lock table cell in share row exclusive mode')
+
+/** Lets no cell be added or removed until the transaction ends. */
+export async function lockCells(tx: Database): Promise<void> {
+  await lockTable(tx)
+}
+
+const closeUnused = statement<object>(`
+  select close_fence() where not exists (select from cell) and not exists (select from account_move)`)
+
+/**
+ * Ends the checks of writes in home when no cell is left: nothing moves any more. Behind `lockCells`. Throws the lock
+ * timeout (5 s) when statements that write events last.
+ */
+export async function closeUnusedFence(tx: Database): Promise<void> {
+  await closeUnused(tx)
+}
+
 const countAccounts = statement<{ cell: string; accounts: number }>(
   `select cell, count(*)::int as accounts from account_cell where cell is not null group by cell`,
 )
