@@ -33,12 +33,6 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'only for the types: the statement writes and returns a row always',
   },
   {
-    path: 'src/oauth/provider/build-provider.ts',
-    lineText: "if (decision.kind === 'refuse') throw new errors.InvalidGrant('the user may not get a token')",
-    change: "decision.kind === 'refuse' -> false",
-    reason: 'only for the types: the provider issues nothing without an account, which is of an active user',
-  },
-  {
     path: 'src/oauth/exchange/exchange.store.ts',
     lineText: "if (!row) throw new Error('claim_exchange returns one row')",
     change: '!row -> false',
