@@ -33,6 +33,18 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'only for the types: the statement writes and returns a row always',
   },
   {
+    path: 'src/oauth/provider/provider-pages.ts',
+    lineText: "if (typeof ctx.body === 'string') replaceSubmitPage(ctx, { brand, texts: chooseOwnTexts(ctx) })",
+    change: "typeof ctx.body === 'string' -> true",
+    reason: 'saves the choice of a language: what is no text has no form',
+  },
+  {
+    path: 'src/oauth/provider/provider-mount.ts',
+    lineText: 'if (lastBase.text === text) return lastBase',
+    change: 'lastBase.text === text -> false',
+    reason: 'only has the address of the service be parsed again',
+  },
+  {
     path: 'src/oauth/exchange/exchange.store.ts',
     lineText: "if (!row) throw new Error('claim_exchange returns one row')",
     change: '!row -> false',

@@ -30,6 +30,12 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'a signature counter is never negative, and one above 0 has grown from 0',
   },
   {
+    path: 'src/identity/user/password/password-reset.ts',
+    lineText: 'const to = user?.email ?? email',
+    change: 'user?.email ?? email -> (user?.email)',
+    reason: 'nothing is written for an unknown address',
+  },
+  {
     path: 'src/identity/sso/exchange.ts',
     lineText: "if (!found || reason) return { kind: 'refused', reason: reason ?? 'session_unknown', handshake }",
     change: '!found -> false',

@@ -14,7 +14,7 @@ interface Sent {
   type?: string
   body?: readonly string[]
   /** How the client ends it instead of with its last byte. */
-  fault?: 'error' | 'close'
+  fault?: 'error' | 'close' | 'never'
   baseUrl?: string
 }
 
@@ -24,7 +24,7 @@ async function send({ url = '/token', method = 'POST', type = FORM, body = [], f
   for (const piece of body) stream.push(piece)
   if (fault === 'error') stream.destroy(new Error('reset'))
   else if (fault === 'close') stream.destroy()
-  else stream.push(null)
+  else if (fault !== 'never') stream.push(null)
   const headers: Record<string, string> = {
     ...(type !== '' && { 'content-type': type }),
     ...{ host: 'evil.example.com', 'transfer-encoding': 'chunked' },
@@ -113,6 +113,10 @@ describe('a request is refused', () => {
   ])('whose body is larger than 8 KiB, %s', async (_name, bodyOf) => {
     expect((await send({ body: bodyOf(LIMIT) })).body).toHaveLength(LIMIT)
     expect(await send({ body: bodyOf(LIMIT + 1) })).toMatchObject(refused)
+  })
+
+  test('whose body is larger, before its end comes', async () => {
+    expect(await send({ body: ['a'.repeat(LIMIT), 'a'], fault: 'never' })).toMatchObject(refused)
   })
 
   test.each(['error', 'close'] as const)('whose client leaves before its end: %s', async (fault) => {
