@@ -215,13 +215,13 @@ describe('a change', () => {
 })
 
 describe('a change of roles', () => {
-  test.each<[name: string, before: () => RoleId[], after: () => RoleId[]]>([
+  test.each<[name: string, held: () => RoleId[], roles: () => RoleId[]]>([
     ['one more', () => [wide], () => [member, wide, wider]],
     ['one less', () => [wide, wider], () => [member, wide]],
     ['another in place of one', () => [wide], () => [member, wider]],
-  ])('to %s is one', async (_name, before, after) => {
-    const user = await createOne(before())
-    expect(await change(user, { roles: after() })).toMatchObject({ roles: after() })
+  ])('to %s is one', async (_name, held, roles) => {
+    const user = await createOne(held())
+    expect(await change(user, { roles: roles() })).toMatchObject({ roles: roles() })
   })
 
   test.each<[name: string, isExempt: boolean, roles: (() => RoleId[]) | undefined, isEnded: boolean]>([
