@@ -133,6 +133,11 @@ test('a token that names no family, session or user comes alone', async () => {
   expect(await read('AccessToken', 'alone', ctx)).toBe('AccessToken alone')
   const { rows: kept, sessions, users } = findRequestState(ctx)
   expect([kept.size, sessions.size, users.size]).toEqual([1, 0, 0])
+  // What another row names is not read with it.
+  await keep('Interaction', 'step', { payload: { accountId: userId } })
+  const step = open()
+  expect(await read('Interaction', 'step', step)).toBe('Interaction step')
+  expect(findRequestState(step).users.size).toBe(0)
 })
 
 test.each([
