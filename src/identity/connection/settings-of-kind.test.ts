@@ -58,7 +58,10 @@ describe('a change', () => {
     expect([change(), change({})]).toEqual([{}, {}])
     expect(change({ client_id: 'other' })).toEqual({ clientId: 'other' })
     expect(change({ scopes: ['email'] })).toEqual({ scopes: ['openid', 'email'] })
-    expect(change({ groups_claim: null, is_email_trusted: false })).toEqual({ groupsClaim: null, isEmailTrusted: false })
+    expect(change({ groups_claim: null, is_email_trusted: false })).toEqual({
+      groupsClaim: null,
+      isEmailTrusted: false,
+    })
     expect(change({ issuer: ISSUER })).toEqual({ issuer: ISSUER })
   })
 
@@ -66,6 +69,8 @@ describe('a change', () => {
     const issuer = 'https://other.example.com'
     expect(catchFrom(() => change({ issuer }))).toMatchObject(problemAt('oidc.client_secret', 'required'))
     expect(change({ issuer, client_secret: 'new' })).toEqual({ issuer })
-    expect(catchFrom(() => change({ issuer: `${issuer}#a`, client_secret: 'new' }))).toMatchObject(problemAt('oidc.issuer'))
+    expect(catchFrom(() => change({ issuer: `${issuer}#a`, client_secret: 'new' }))).toMatchObject(
+      problemAt('oidc.issuer'),
+    )
   })
 })

@@ -48,12 +48,17 @@ describe('the class of a sign-in', () => {
     for (const acr of [null, undefined, 'aal2', [], {}, { essential: true }, { value: 'aal2' }])
       expect(need(acr)).toBeUndefined()
     for (const essential of [false, 'true', 1]) expect(need({ essential, value: 'aal2' })).toBeUndefined()
-    for (const claims of [{}, { id_token: null }, { id_token: [] }]) expect(findNeededAcrs(claims as never)).toBeUndefined()
+    for (const claims of [{}, { id_token: null }, { id_token: [] }])
+      expect(findNeededAcrs(claims as never)).toBeUndefined()
   })
 
   test('fits when it is needed, or when none is', () => {
     const text = JSON.stringify({ id_token: { acr: { essential: true, value: 'aal2' } } })
-    expect([isNeededAcr(text, 'aal2'), isNeededAcr(text, 'aal1'), isNeededAcr(text, null)]).toEqual([true, false, false])
+    expect([isNeededAcr(text, 'aal2'), isNeededAcr(text, 'aal1'), isNeededAcr(text, null)]).toEqual([
+      true,
+      false,
+      false,
+    ])
     expect([isNeededAcr(undefined, null), isNeededAcr('{}', 'aal1')]).toEqual([true, true])
   })
 })

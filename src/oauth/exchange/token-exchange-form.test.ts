@@ -45,9 +45,11 @@ describe('a form is refused', () => {
     ['invalid_request', 'actor_token is not supported', { actor_token_type: ACCESS_TOKEN_TYPE }],
     ['invalid_target', 'the address of the API', { resource: 'https://other.example.com' }],
     ['invalid_target', 'the address of the API', { resource: API, audience: 'https://other.example.com' }],
-    ...['a  b', ' a', 'a ', 'a"b', 'a\\b', 'ä', 'a'.repeat(2_049)].map(
-      (scope): [string, string, object] => ['invalid_scope', 'single spaces', { scope }],
-    ),
+    ...['a  b', ' a', 'a ', 'a"b', 'a\\b', 'ä', 'a'.repeat(2_049)].map((scope): [string, string, object] => [
+      'invalid_scope',
+      'single spaces',
+      { scope },
+    ]),
   ] as [string, string, Record<string, unknown>][])('as %s: %s', (error, text, more) => {
     const given = Object.fromEntries(Object.entries({ ...FORM, ...more }).filter(([, value]) => value !== undefined))
     expect(readTokenExchange(given, [API])).toEqual({

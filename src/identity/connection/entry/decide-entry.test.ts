@@ -86,7 +86,11 @@ describe('the roles of a membership', () => {
     ['are not the default beside a group', { groups: ['staff'], standard: 'guest' }, ['viewer']],
     ['lose what a group gave', { held: ['admin', 'viewer'], groups: ['staff'] }, ['viewer']],
     ['lose the default', { held: ['guest'], groups: ['staff'], standard: 'guest' }, ['viewer']],
-    ['keep what the connection does not give', { held: ['own', 'guest'], groups: ['staff'] }, ['guest', 'own', 'viewer']],
+    [
+      'keep what the connection does not give',
+      { held: ['own', 'guest'], groups: ['staff'] },
+      ['guest', 'own', 'viewer'],
+    ],
     ['keep what its last holder must', { held: ['admin', 'viewer'], kept: 'admin' }, ['admin']],
     ['have each once', { held: ['own', 'viewer'], groups: ['staff'], kept: 'viewer' }, ['own', 'viewer']],
   ])('%s', (_name, input, roles) => {

@@ -4,7 +4,8 @@ import { checkTimes, decodeSegment, isSeconds, parseClaims, readClaim } from './
 test('a segment is canonical base64url', () => {
   expect(decodeSegment('YQ')?.toString()).toBe('a')
   expect(decodeSegment('_-8')).toEqual(Buffer.from([0xff, 0xef]))
-  for (const text of ['', 'YR', 'YQ==', 'YQ ', ' YQ', 'Y+', 'Y/', 'Y', 'YQ\n']) expect(decodeSegment(text)).toBeUndefined()
+  for (const text of ['', 'YR', 'YQ==', 'YQ ', ' YQ', 'Y+', 'Y/', 'Y', 'YQ\n'])
+    expect(decodeSegment(text)).toBeUndefined()
 })
 
 test('claims are an object, in UTF-8, whose names occur once', () => {

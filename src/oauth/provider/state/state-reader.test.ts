@@ -176,6 +176,8 @@ test('a browser is read once, with its session, user, grant and family', async (
   const ctx = open()
   findRequestState(ctx).browser = { userId, sessionId, clientId }
   expect(await read('Session', 'cookie', ctx)).toBe('Session cookie')
+  // Another request reads the grant itself.
+  expect(await readGrant(deps(), { userId, clientId }, open())).toMatchObject({ scopes: ['openid'] })
   await run('delete from oauth_state')
   await run('delete from oauth_grant')
   await rows.set('user', userId, { is_actived: false })
