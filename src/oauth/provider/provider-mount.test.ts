@@ -18,6 +18,9 @@ interface Sent {
   baseUrl?: string
 }
 
+/** A request as the provider gets it; its body where the mount has read it. */
+type Served = Pick<IncomingMessage, 'url' | 'headers'> & { originalUrl: string; iterator?: () => Buffer[] }
+
 /** The answer of the mount, or the request as the provider gets it. */
 async function send({ url = '/token', method = 'POST', type = FORM, body = [], fault, baseUrl }: Sent) {
   const stream = new Readable({ read() {} })
@@ -35,12 +38,12 @@ async function send({ url = '/token', method = 'POST', type = FORM, body = [], f
     writeHead: (status: number, given: Record<string, string>) => Object.assign(answer, { status, headers: given }),
     end: (text = '') => Object.assign(answer, { text }),
   }
-  let served: (IncomingMessage & { originalUrl?: string; iterator?: () => Buffer[] }) | undefined
+  let served: Served | undefined
   await serveProvider(
     {
       source: {
         current: async () => async (given: IncomingMessage) => {
-          served = given
+          served = given as unknown as Served
         },
       } as never,
       baseUrl: () => baseUrl ?? 'https://login.example.com:8443/base',

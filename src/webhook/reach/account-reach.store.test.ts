@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { AccountId, WebhookId } from '../../base/id.ts'
+import type { OwnAccount } from '../../http/listing/page.ts'
 import { isOwnedBy, keepOwnJobs, listHiddenTypes, type OwnedKind } from './account-reach.store.ts'
 
 /** What an account reaches, judged by the statements alone: each row beside that of another account. */
@@ -111,7 +112,7 @@ test('a list of bulk replays has those of the account, or all where the caller r
   const jobs = [own, foreign, both].map(({ job }) => job)
   const list = async (...[account, scope]: [AccountId | undefined, 'all' | AccountId[]]) => {
     const query = database.db.selectFrom('replay_job').select('document_id').where('document_id', 'in', jobs)
-    const found = await keepOwnJobs(query, account, scope).execute()
+    const found = await keepOwnJobs(query, account as OwnAccount | undefined, scope).execute()
     return jobs.filter((job) => found.some(({ document_id }) => document_id === job))
   }
   expect(await list(first, [first])).toEqual([own.job])
