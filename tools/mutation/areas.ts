@@ -66,7 +66,7 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
   ['src/oauth/provider/state/state-reader.ts', ['src/oauth/provider/round-trips.slow.test.ts']],
   ['src/oauth/provider/provider-source.ts', ['src/oauth/provider/round-trips.slow.test.ts']],
   [
-    'src/oauth/provider/build-provider.ts',
+    'src/oauth/provider/configuration.ts',
     ['test/conformance/openid-claims.test.ts', 'test/conformance/openid-logout-plans.test.ts'],
   ],
   ['src/oauth/provider/token-family/', ['src/oauth/redirect-consent.slow.test.ts']],

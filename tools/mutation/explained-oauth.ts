@@ -33,10 +33,59 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'only for the types: the statement writes and returns a row always',
   },
   {
-    path: 'src/oauth/provider/build-provider.ts',
-    lineText: "if (decision.kind === 'refuse') throw new errors.InvalidGrant('the user may not get a token')",
-    change: "decision.kind === 'refuse' -> false",
-    reason: 'only for the types: the provider issues nothing without an account, which is of an active user',
+    path: 'src/oauth/provider/provider-pages.ts',
+    lineText: "if (typeof ctx.body === 'string') replaceSubmitPage(ctx, { brand, texts: chooseOwnTexts(ctx) })",
+    change: "typeof ctx.body === 'string' -> true",
+    reason: 'saves the choice of a language: what is no text has no form',
+  },
+  {
+    path: 'src/oauth/provider/provider-mount.ts',
+    lineText: 'if (lastBase.text === text) return lastBase',
+    change: 'lastBase.text === text -> false',
+    reason: 'only has the address of the service be parsed again',
+  },
+  {
+    path: 'src/oauth/exchange/exchange.ts',
+    lineText: 'subject: isOwn ? null : subject,',
+    change: 'isOwn -> false',
+    reason: 'claim_exchange reads the subject only where there is no user id',
+  },
+  {
+    path: 'src/oauth/provider/state/state-reader.ts',
+    lineText: 'if (!browser) return undefined',
+    change: '!browser -> false',
+    reason: 'only for the types: both callers have looked',
+  },
+  {
+    path: 'src/oauth/provider/state/state-reader.ts',
+    lineText: 'const tokenFamilyId = clientId === undefined ? undefined : readTokenFamilyId(loaded.session, clientId)',
+    change: 'clientId === undefined -> false',
+    reason: 'only for the types: no session has an authorization of no client',
+  },
+  {
+    path: 'src/oauth/provider/state/state-reader.ts',
+    lineText: 'return Object.hasOwn(authorizations, clientId) ? authorizations[clientId]?.grantId : undefined',
+    change: 'Object.hasOwn(authorizations, clientId) -> true',
+    reason: 'what every object has is without a grant',
+  },
+  {
+    path: 'src/oauth/provider/state/session-bridge.ts',
+    lineText:
+      "if (state && user) state.browser = { ...user, clientId: typeof clientId === 'string' ? clientId : undefined }",
+    change: 'state -> true',
+    reason: 'only for the types: a request has a state always',
+  },
+  {
+    path: 'src/oauth/exchange/token-exchange-form.ts',
+    lineText: "return typeof value === 'string' && value.length <= SCOPE_LENGTH_LIMIT && SCOPE_PATTERN.test(value)",
+    change: "typeof value === 'string' -> true",
+    reason: 'only for the types: a form with anything but text was refused before',
+  },
+  {
+    path: 'src/oauth/exchange/token-exchange-form.ts',
+    lineText: "return typeof value === 'string' ? value : undefined",
+    change: "typeof value === 'string' -> true",
+    reason: 'only for the types: a form with anything but text was refused before',
   },
   {
     path: 'src/oauth/exchange/exchange.store.ts',

@@ -30,6 +30,43 @@ export const EXPLAINED: readonly Explained[] = [
     reason: 'a signature counter is never negative, and one above 0 has grown from 0',
   },
   {
+    path: 'src/identity/user/password/password-reset.ts',
+    lineText: 'const to = user?.email ?? email',
+    change: 'user?.email ?? email -> (user?.email)',
+    reason: 'nothing is written for an unknown address',
+  },
+  {
+    path: 'src/identity/social-login/flow/login-code.store.ts',
+    lineText: 'identity: isLink ? JSON.stringify(code.identity) : null,',
+    change: 'isLink -> true',
+    reason: 'only for the types: a code of a sign-in has no identity, and JSON of none is none',
+  },
+  {
+    path: 'src/identity/account/invitation/invitation-acceptance.ts',
+    lineText: 'const invitation = await findOpenInvitation(db, { tokenHash: hashProofToken(token), now, lock: false })',
+    change: 'false -> true',
+    reason: 'outside of a transaction a lock ends with its statement',
+  },
+  {
+    path: 'src/identity/connection/entry/decide-entry.ts',
+    lineText:
+      'const governed = new Set([...groupRoles.map(({ role }) => role), ...(defaultRole === null ? [] : [defaultRole])])',
+    change: 'defaultRole === null -> false',
+    reason: 'only for the types: no role that a member has is null',
+  },
+  {
+    path: 'src/identity/session/token/json-keys.ts',
+    lineText: 'for (let at = 0; at < json.length; at += 1) {',
+    change: '< -> <=',
+    reason: 'behind the end of the text there is no character',
+  },
+  {
+    path: 'src/identity/user/user.ts',
+    lineText: "await deleteProofTokens(db, user.id, 'reset')",
+    change: "await deleteProofTokens(db, user.id, 'reset') -> ;",
+    reason: 'the end of the access, which comes before, deletes them as well',
+  },
+  {
     path: 'src/identity/sso/exchange.ts',
     lineText: "if (!found || reason) return { kind: 'refused', reason: reason ?? 'session_unknown', handshake }",
     change: '!found -> false',

@@ -115,6 +115,26 @@ describe('the semaphore of hashing', () => {
     expect(() => judge(new Date(101))).toThrow(expect.objectContaining({ code: 'overloaded' }))
   })
 
+  test('lets the place of work that has ended be taken, and that of running work not', async () => {
+    const { semaphore, enter, settle } = open(1, 7)
+    const come = (address: string) => semaphore.admit({ address, knownBrowser: undefined })
+    /** A request of its own, with work if it has a name. */
+    const visit = (address: string, name?: string) =>
+      new AsyncResource('request').runInAsyncScope(() => {
+        const leave = come(address)
+        return { leave, work: name === undefined ? undefined : enter(name) }
+      })
+    // It has tried once more than the others, which have all other places of strangers.
+    visit('10.1.0.1').leave(false)
+    const { work } = visit('10.1.0.1', 'work')
+    for (let network = 2; network < 8; network += 1) visit(`10.${network}.0.1`)
+    await settle()
+    expect(() => visit('10.8.0.1')).toThrow(expect.objectContaining({ code: 'overloaded' }))
+    work!.finish()
+    await work!.done
+    expect(() => visit('10.9.0.1')).not.toThrow()
+  })
+
   test('refuses work at once when its queue is full', async () => {
     const { enter, started, settle } = open(1, 2)
     const [first, second, third] = ['first', 'second', 'third'].map(enter)

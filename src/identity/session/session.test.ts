@@ -9,7 +9,7 @@ import { openAccountFor } from '../account/account.ts'
 import { buildAuthenticate, readBearerToken } from '../caller/authenticate.ts'
 import { buildCallerCache } from '../caller/caller-cache.ts'
 import { clearSessionAccount, deleteEndedSessions, findSession } from './session.store.ts'
-import { issueSession, REFRESH_LIFETIME_MS, SESSION_LIFETIME_MS } from './session.ts'
+import { issueSession, REFRESH_LIFETIME_MS, SESSION_LIFETIME_MS, signOut } from './session.ts'
 import { verifySessionToken } from './token/session-token.ts'
 
 const SESSION = '/api/v3/auth/session'
@@ -142,6 +142,28 @@ describe('signing out', () => {
     const child = await openChild(someone)
     await app.call('POST', REVOKE, { token: child.jwt })
     expect([await statusOf(someone.token), await statusOf(child.jwt)]).toEqual([200, 401])
+  })
+
+  test('by the refresh token of a child leaves its parent valid, unless the family is named', async () => {
+    const someone = await user()
+    const { userId, sessionId } = { userId: someone.user.id, sessionId: someone.session.sessionId }
+    const parent = (await findSession(app.db, sessionId))!
+    const origin = { address: null, userAgent: null }
+    const end = async (more: { family?: boolean }) => {
+      const child = (await issueSession(deps(), app.db, { userId, origin, parent, now: now() }))!
+      const input = {
+        caller: { userId, sessionId },
+        all: false,
+        refreshToken: child.refreshToken!,
+        now: now(),
+        ...more,
+      }
+      const ended = await inTransaction(app.db, (tx) => signOut(tx, input))
+      return { hasChild: ended.includes(child.sessionId), hasParent: ended.includes(sessionId) }
+    }
+    expect(await end({})).toEqual({ hasChild: true, hasParent: false })
+    expect(await end({ family: false })).toEqual({ hasChild: true, hasParent: false })
+    expect(await end({ family: true })).toEqual({ hasChild: true, hasParent: true })
   })
 
   test('revokes all own sessions, or one by its refresh token, and none of another user', async () => {

@@ -153,7 +153,7 @@ export async function changeUser(
   const roles = input.roles && (await replaceRoles(db, user, { ids: input.roles, caller, now }))
   const change = { ...buildChange(user, input), now }
   if (!roles && Object.keys(change).length === 1) return undefined
-  const isClosing = user.isExempt && roles !== undefined && !hasGlobalRole(user, roles)
+  const isClosing = user.isExempt && roles !== undefined && !hasGlobalRole(user)
   if (change.emailVerifiedAt === null || change.passwordHash || isClosing)
     await endUserAccess(db, { userId: user.id, now })
   if (change.passwordHash) await endOldPassword(db, user, input)
@@ -162,8 +162,7 @@ export async function changeUser(
 }
 
 /** Whether one of the requested roles holds in more than the accounts of the user. Pure. */
-const hasGlobalRole = (user: ManagedUser, roles: readonly RoleId[]) =>
-  user.asked.some(({ id, isAccountScoped }) => !isAccountScoped && roles.includes(id))
+const hasGlobalRole = ({ asked }: ManagedUser) => asked.some(({ isAccountScoped }) => !isAccountScoped)
 
 /** The columns that an update writes: those that differ. */
 function buildChange(user: UserRecord, { email, name, passwordHash }: ChangeUserInput): Omit<UserChange, 'now'> {

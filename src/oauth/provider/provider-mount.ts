@@ -72,7 +72,8 @@ function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
       // The rest is read and dropped.
       else resolve(undefined)
     })
-    request.on('end', () => resolve(size <= BODY_LIMIT_BYTES ? Buffer.concat(chunks) : undefined))
+    // Of one that is too large, this comes too late.
+    request.on('end', () => resolve(Buffer.concat(chunks)))
     request.on('error', () => resolve(undefined))
     request.on('close', () => resolve(undefined))
   })

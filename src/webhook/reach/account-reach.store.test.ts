@@ -4,7 +4,8 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { AccountId, WebhookId } from '../../base/id.ts'
-import { isOwnedBy, listHiddenTypes, type OwnedKind } from './account-reach.store.ts'
+import type { OwnAccount } from '../../http/listing/page.ts'
+import { isOwnedBy, keepOwnJobs, listHiddenTypes, type OwnedKind } from './account-reach.store.ts'
 
 /** What an account reaches, judged by the statements alone: each row beside that of another account. */
 
@@ -101,6 +102,23 @@ describe('a row', () => {
     await run(`update replay_job set accounts = '{}' where document_id = $1`, job)
     expect([await reach([mine]), await reach([]), await reach(null)]).toEqual([false, false, true])
   })
+})
+
+test('a list of bulk replays has those of the account, or all where the caller reaches all', async () => {
+  const first = await ledger.addAccount()
+  const [own, foreign] = [await make(first), await make(other)]
+  const both = await make(first)
+  await run('update replay_job set accounts = $2 where document_id = $1', both.job, [first, other])
+  const jobs = [own, foreign, both].map(({ job }) => job)
+  const list = async (...[account, scope]: [AccountId | undefined, 'all' | AccountId[]]) => {
+    const query = database.db.selectFrom('replay_job').select('document_id').where('document_id', 'in', jobs)
+    const found = await keepOwnJobs(query, account as OwnAccount | undefined, scope).execute()
+    return jobs.filter((job) => found.some(({ document_id }) => document_id === job))
+  }
+  expect(await list(first, [first])).toEqual([own.job])
+  expect(await list(first, [first, other])).toEqual([own.job, both.job])
+  expect(await list(first, 'all')).toEqual(jobs)
+  expect(await list(undefined, [first])).toEqual(jobs)
 })
 
 test('a hidden event type is one that accounts do not see and the webhook has no subscription to', async () => {

@@ -57,8 +57,7 @@ async function expectBrowser({ findUser }: { findUser: FindUser }, ctx: KoaConte
 
 function follow(model: SessionModel, found: FollowingSession, user: BrowserUser | undefined): FollowingSession {
   if (!user) return found.accountId === undefined ? found : model.instantiate({})
-  const isOther = found.accountId !== undefined && found.accountId !== user.userId
-  const session = isOther || found.accountId === undefined ? model.instantiate({}) : found
+  const session = found.accountId === user.userId ? found : model.instantiate({})
   if (session.browserSession === user.sessionId) return session
   const { userId, sessionId, amr, acr, authTime } = user
   session.loginAccount({

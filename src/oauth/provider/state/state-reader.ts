@@ -26,11 +26,11 @@ export function readRow(
   { model, idHash }: { model: string; idHash: Buffer },
   ctx: KoaContextWithOIDC | undefined,
 ): Promise<FoundState | undefined> {
-  const state = findRequestState(ctx)
-  const cached = state?.rows.get(keyOf(model, idHash))
-  if (cached) return cached
   const now = new Date(deps.machineClock.now())
-  if (!ctx || !state) return findState(deps.db, { model, idHash, now })
+  if (!ctx) return findState(deps.db, { model, idHash, now })
+  const state = findRequestState(ctx)
+  const cached = state.rows.get(keyOf(model, idHash))
+  if (cached) return cached
   if (model === 'Session' && state.browser) {
     state.user ??= readBrowser(deps, state, idHash)
     return state.user.then(() => state.rows.get(keyOf(model, idHash)))
