@@ -72,9 +72,9 @@ const CODE_IDENTITY: Step = [
 ]
 
 const INVITATION: Step = [
-  'begin; keeps the account; locks the roles; locks and counts the invitations of the account; replaces the open one; writes the mail; closes; commit',
-  9,
-  4,
+  'begin; keeps the account; locks the roles; locks and counts the invitations of the account; replaces the open one; locks and counts the mails of the address; writes the mail; closes; commit',
+  10,
+  5,
 ]
 const ACCEPTANCE: Step = [
   'begin; locks the invitation, its roles and its inviter; registers the user; closes; commit',
@@ -231,6 +231,8 @@ const LONGER: readonly Step[] = [
 const STEPS: Record<string, readonly Step[]> = {
   'webhook.pull': LEASES,
   'webhook.ack': [ACKNOWLEDGEMENT],
+  'webhook.nack': [ACKNOWLEDGEMENT],
+  'webhook.extend': [['begin; reads the webhook; reads the rows; extends those under their lease; commit', 5, 4]],
   'webhook.find-backlog': [
     ['reads the webhook', 1, 1],
     ['counts what waits', 1, 1],
