@@ -183,6 +183,8 @@ const WITHDRAWAL: Step = ['begin; locks the user; ends the change, if there is o
 /** The failure count is decided behind the lock of the webhook. */
 const ACKNOWLEDGEMENT: Step = ['begin; locks the webhook; reads the rows behind its lock; settles them; commit', 5, 4]
 
+const EXTENSION: Step = ['begin; reads the webhook; reads the rows; extends those under their lease; commit', 5, 4]
+
 /** The leases are committed once every delivery is signed. */
 const LEASES: readonly Step[] = [
   ['reads the webhook', 1, 1],
@@ -209,6 +211,7 @@ const LONGER: readonly Step[] = [
   ...OF_CONNECTIONS,
   POSTED_RESPONSE,
   ACKNOWLEDGEMENT,
+  EXTENSION,
   SELECTION,
   DECISION,
   END_OF_APP,
@@ -232,7 +235,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'webhook.pull': LEASES,
   'webhook.ack': [ACKNOWLEDGEMENT],
   'webhook.nack': [ACKNOWLEDGEMENT],
-  'webhook.extend': [['begin; reads the webhook; reads the rows; extends those under their lease; commit', 5, 4]],
+  'webhook.extend': [EXTENSION],
   'webhook.find-backlog': [
     ['reads the webhook', 1, 1],
     ['counts what waits', 1, 1],

@@ -1,6 +1,6 @@
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { isAfter, statement } from '../../postgres/statement/statement.ts'
 import { type ClaimedDispatch, readClaimedDispatch, WORK_JSON } from '../delivery/claimed-work.ts'
 import type { AttemptTrigger } from '../delivery/outcome.ts'
 
@@ -142,7 +142,7 @@ const extend = statement<
   where d.document_id = any(array(
       select x.document_id from webhook_dispatch_open x where x.document_id = any($ids::uuid[])
       order by x.document_id for update))
-    and d.fence = ($fences::int[])[array_position($ids::uuid[], d.document_id)] and d.leased_until > $now
+    and d.fence = ($fences::int[])[array_position($ids::uuid[], d.document_id)] and ${isAfter('d.leased_until', '$now')}
   returning d.document_id as id, d.leased_until as "leasedUntil"`)
 
 /**

@@ -28,7 +28,7 @@ export const OPEN_LIMIT = 100
 const DAILY_LIMIT = 200
 
 /** Limit of new ones of an account to one address in a day: one account uses up no limit of the address over all accounts. */
-export const ADDRESS_LIMIT = 5
+const ADDRESS_LIMIT = 5
 const DAY_MS = 24 * 3_600_000
 
 /** The permission for invitations. */
