@@ -5,7 +5,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
 import { hasOpenInvitation } from '../account/invitation/invitation.store.ts'
-import { mailRoomOf } from '../mail/mail-limit.store.ts'
+import { mailRoomOf } from '../mail/mail-room.ts'
 import { hasEmail } from '../user-record/user.store.ts'
 
 /**

@@ -5,9 +5,8 @@ import type { Keyring } from '../../base/keyring.ts'
 import { ENGLISH, findLanguage } from '../../base/language/texts.ts'
 import { runRounds } from '../../base/rounds.ts'
 import { ACCOUNT_ADMIN_ROLE } from '../../identity/access/system-roles.ts'
-import { listWebhookMailRooms } from '../../identity/mail/mail-limit.store.ts'
 import type { MailChecks } from '../../identity/mail/mail-worker.ts'
-import { writeMails } from '../../identity/mail/outbox.ts'
+import { findWebhookMailRooms, writeMails } from '../../identity/mail/outbox.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
   type DueNotice,
@@ -133,10 +132,7 @@ interface ReaderRoom {
 /** The room of each reader, behind the locks of their addresses. */
 async function findRoom(tx: Database, readers: readonly MailReader[]): Promise<Map<UserId, ReaderRoom>> {
   if (readers.length === 0) return new Map()
-  const rooms = await listWebhookMailRooms(tx, {
-    users: readers.map(({ user }) => user),
-    emails: readers.map(({ email }) => email),
-  })
+  const rooms = await findWebhookMailRooms(tx, readers)
   const told = rooms.filter(({ room }) => room > 0).map(({ user }) => user)
   const held = new Map((await takeHeldNotices(tx, { users: told })).map(({ user, notices }) => [user, notices]))
   return new Map(rooms.map(({ user, room }) => [user, { mails: room, heldNotices: held.get(user) ?? 0 }]))

@@ -8,8 +8,7 @@ import { checkHoldsGrants, type Grant, listHeldPatterns, listMemberRoleGrants } 
 import { checkMemberRoles, lockMemberRoles } from '../../access/role.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
 import { buildLinkMail } from '../../mail/link-mail.ts'
-import { findInvitationRoom } from '../../mail/mail-limit.store.ts'
-import { checkCanSend, type MailDeps, writeMail } from '../../mail/outbox.ts'
+import { checkCanSend, findInvitationRoom, type MailDeps, writeMail } from '../../mail/outbox.ts'
 import { createProofToken } from '../../user/proof/proof-token.ts'
 import { type AccountTarget, keepAccount } from '../account.store.ts'
 import {

@@ -3,7 +3,7 @@ import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { changeStatement, closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
-import { mailRoomOf } from '../../mail/mail-limit.store.ts'
+import { mailRoomOf } from '../../mail/mail-room.ts'
 import { OF_USER, rolesOfUser, type UserWithRoles } from '../../user-record/user.store.ts'
 
 /** A new change of the own address. */

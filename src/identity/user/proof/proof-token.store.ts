@@ -3,7 +3,7 @@ import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
-import { mailRoomOf } from '../../mail/mail-limit.store.ts'
+import { mailRoomOf } from '../../mail/mail-room.ts'
 import { hasEmail } from '../../user-record/user.store.ts'
 import type { ProofPurpose } from './proof-token.ts'
 
