@@ -662,12 +662,14 @@ create table "mail_outbox" (
   expires_at timestamp(3) with time zone not null,
   last_error text,
   created_at timestamp(3) with time zone not null,
+  queued_at timestamp(3) with time zone not null default clock_timestamp(),
   ended_at timestamp(3) with time zone,
   constraint mail_outbox_pkey PRIMARY KEY (document_id),
   constraint mail_outbox_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'sent'::text, 'failed'::text])))
 );
 CREATE INDEX mail_outbox_due_idx ON public.mail_outbox USING btree (due_at) WHERE (status = 'waiting'::text);
 CREATE INDEX mail_outbox_ended_idx ON public.mail_outbox USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE INDEX mail_outbox_recipient_idx ON public.mail_outbox USING btree (email_key(recipient), kind, queued_at);
 
 create table "oauth_client" (
   document_id uuid not null,
@@ -1628,6 +1630,7 @@ create table "webhook_mail_setting" (
   is_stopped boolean not null default false,
   stopped_webhooks uuid[] not null default '{}'::uuid[],
   language text not null default 'en'::text,
+  held_notices integer not null default 0,
   created_at timestamp(3) with time zone not null,
   updated_at timestamp(3) with time zone not null,
   constraint webhook_mail_setting_language_check CHECK ((language = ANY (ARRAY['en'::text, 'de'::text]))),

@@ -625,8 +625,11 @@ create table mail_outbox (
   expires_at timestamptz(3) not null,
   last_error text,
   created_at timestamptz(3) not null,
+  -- By the clock of the database, which the limits of an address count by.
+  queued_at timestamptz(3) not null default clock_timestamp(),
   ended_at timestamptz(3)
 );
+create index mail_outbox_recipient_idx on mail_outbox (email_key(recipient), kind, queued_at);
 create index mail_outbox_due_idx on mail_outbox (due_at) where status = 'waiting';
 create index mail_outbox_ended_idx on mail_outbox (ended_at) where ended_at is not null;
 
@@ -935,6 +938,24 @@ begin
     perform from "user" u where u.document_id = holder for no key update;
   end loop;
   return recent;
+end $$;
+
+-- Number of mails of a kind that an address may still get, behind the lock of both.
+create function mail_room(address text, of_kind text, hourly integer, daily integer) returns integer
+language plpgsql volatile as $$
+declare
+  at timestamptz;
+  of_hour integer;
+  of_day integer;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('signalbox mail ' || of_kind || ' ' || email_key(address), 0));
+  at := clock_timestamp();
+  select count(*) filter (where x.queued_at > at - interval '1 hour')::int, count(*)::int into of_hour, of_day
+  from (
+    select m.queued_at from mail_outbox m
+    where email_key(m.recipient) = email_key(address) and m.kind = of_kind and m.queued_at > at - interval '1 day'
+    order by m.queued_at desc limit daily) x;
+  return greatest(0, least(hourly - of_hour, daily - of_day));
 end $$;
 
 -- Number of changes of the own address that a locked user asked for after an instant.

@@ -746,6 +746,8 @@ create table webhook_mail_setting (
   is_stopped boolean not null default false,
   stopped_webhooks uuid[] not null default '{}',
   language text not null default 'en' check (language in ('en', 'de')),
+  -- Notices in mails that the limit of the address held back; the next mail tells their number.
+  held_notices integer not null default 0,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   constraint webhook_mail_setting_number check (cardinality(stopped_webhooks) <= 1000)

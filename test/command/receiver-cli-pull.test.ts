@@ -1,5 +1,6 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkDelivery } from '../../packages/webhooks/src/verify-delivery.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
 import { waitFor } from '../harness/run/wait.ts'
 import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
@@ -53,6 +54,37 @@ test('signalbox listen --pull leaves what is answered otherwise for a later atte
   expect(await listRows(id)).toMatchObject([{ status: 'pending', attempts: 1 }])
 })
 
+test('signalbox listen --pull --nack gives back what is answered otherwise, until the attempts are used up', async () => {
+  await using target = await startReceiver()
+  target.behave({ kind: 'status', status: 500 })
+  const { id } = await makePulling()
+  await using listening = fixture.start(['listen', '--pull', id, '--forward', `${target.origin}/hook`, '--nack'])
+  await fixture.createContract()
+  await waitFor('the last attempt', async () => (await listRows(id))[0]?.status === 'exhausted')
+  expect(await listRows(id)).toMatchObject([{ attempts: 5, last_error: 'returned' }])
+  expect(target.requests.map(({ headers }) => headers['x-service-attempt'])).toEqual(['1', '2', '3', '4', '5'])
+  expect(listening.stdout()).toMatch(/contract\.create +\S+ {2}500/)
+})
+
+test('signalbox listen --pull forwards the asymmetric signature as it is, which the public key verifies', async () => {
+  await using target = await startReceiver()
+  const body = { mode: 'pull', account: fixture.account, events: ['contract.create'], asymmetric_signature: true }
+  const { data } = (await fixture.service.admin('POST', PATH, body)).body
+  await using listening = fixture.start(['listen', '--pull', data.document_id, '--forward', `${target.origin}/hook`])
+  await listening.waitForOutput(/Pulling the deliveries/)
+  await fixture.createContract()
+  const [request] = await target.waitFor(1, 20_000)
+  const text = request!.body.toString()
+  const headers = request!.headers as Record<string, string>
+  const versions = headers['webhook-signature']!.split(' ').map((signature) => signature.split(',')[0])
+  expect(versions).toEqual(['v1', 'v1a'])
+  const now = () => fixture.service.clock.now()
+  const { public_key: publicKey } = data
+  expect(await checkDelivery({ headers, body: text, publicKey, now })).toMatchObject({ ok: true })
+  expect(await checkDelivery({ headers, body: text, secret: data.secret, now })).toMatchObject({ ok: true })
+  expect(await checkDelivery({ headers, body: `${text} `, publicKey, now })).toMatchObject({ ok: false })
+})
+
 test('signalbox listen --pull without --forward prints and acknowledges, with --print-json the envelope', async () => {
   const { id } = await makePulling()
   await fixture.createContract()
@@ -69,6 +101,11 @@ test.each([
     'a list of events, which the webhook has',
     ['--pull', '01990000-0000-7000-8000-000000000000', '--events', '*'],
     /cannot be used with/,
+  ],
+  [
+    'to give back without a receiver',
+    ['--pull', '01990000-0000-7000-8000-000000000000', '--nack'],
+    /needs --pull and --forward/,
   ],
 ])('signalbox listen --pull refuses %s', async (_what, args, text) => {
   const { code, stderr } = await fixture.run(['listen', ...args])

@@ -101,7 +101,7 @@ const WRITES_NOTHING = [
   'connection.read-metadata',
   'oauth-hook.access-token',
   ...['auth', 'presence-auth', 'resume', 'user-auth', 'webhook'].map((action) => `realtime.${action}`),
-  ...['webhook.ack', 'webhook.pull'],
+  ...['webhook.ack', 'webhook.extend', 'webhook.nack', 'webhook.pull'],
 ]
 
 /** Routes that ask another service; their own tests call them at once. */

@@ -15,13 +15,17 @@ export function buildPullRouteRequests({
     await created(`/api/v3/webhook/webhook/${id}/test`, {})
     return id
   }
+  /** One with the receipt of a leased delivery. */
+  const withReceipt = async () => {
+    const id = await newPull()
+    const { deliveries } = await created(`/api/v3/webhook/webhook/${id}/pull`, {})
+    return { params: { id }, body: { receipts: [deliveries[0].receipt] } }
+  }
   return {
     'webhook.pull': async () => ({ params: { id: await newPull() }, body: { max: 1 } }),
-    'webhook.ack': async () => {
-      const id = await newPull()
-      const { deliveries } = await created(`/api/v3/webhook/webhook/${id}/pull`, {})
-      return { params: { id }, body: { receipts: [deliveries[0].receipt] } }
-    },
+    'webhook.ack': withReceipt,
+    'webhook.nack': withReceipt,
+    'webhook.extend': withReceipt,
     'webhook.find-backlog': async () => ({ params: { id: await newPull() } }),
   }
 }

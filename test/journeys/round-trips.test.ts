@@ -72,9 +72,9 @@ const CODE_IDENTITY: Step = [
 ]
 
 const INVITATION: Step = [
-  'begin; keeps the account; locks the roles; locks and counts the invitations of the account; replaces the open one; writes the mail; closes; commit',
-  9,
-  4,
+  'begin; keeps the account; locks the roles; locks and counts the invitations of the account; replaces the open one; locks and counts the mails of the address; writes the mail; closes; commit',
+  10,
+  5,
 ]
 const ACCEPTANCE: Step = [
   'begin; locks the invitation, its roles and its inviter; registers the user; closes; commit',
@@ -183,6 +183,8 @@ const WITHDRAWAL: Step = ['begin; locks the user; ends the change, if there is o
 /** The failure count is decided behind the lock of the webhook. */
 const ACKNOWLEDGEMENT: Step = ['begin; locks the webhook; reads the rows behind its lock; settles them; commit', 5, 4]
 
+const EXTENSION: Step = ['begin; reads the webhook; reads the rows; extends those under their lease; commit', 5, 4]
+
 /** The leases are committed once every delivery is signed. */
 const LEASES: readonly Step[] = [
   ['reads the webhook', 1, 1],
@@ -209,6 +211,7 @@ const LONGER: readonly Step[] = [
   ...OF_CONNECTIONS,
   POSTED_RESPONSE,
   ACKNOWLEDGEMENT,
+  EXTENSION,
   SELECTION,
   DECISION,
   END_OF_APP,
@@ -231,6 +234,8 @@ const LONGER: readonly Step[] = [
 const STEPS: Record<string, readonly Step[]> = {
   'webhook.pull': LEASES,
   'webhook.ack': [ACKNOWLEDGEMENT],
+  'webhook.nack': [ACKNOWLEDGEMENT],
+  'webhook.extend': [EXTENSION],
   'webhook.find-backlog': [
     ['reads the webhook', 1, 1],
     ['counts what waits', 1, 1],

@@ -111,6 +111,8 @@ const BODIES: Record<string, (victim: Victim) => unknown> = {
   'webhook.active': () => ({ is_actived: false }),
   'webhook.pull': () => ({ max: 1 }),
   'webhook.ack': ({ dispatch }) => ({ receipts: [`${dispatch}:1`] }),
+  'webhook.nack': ({ dispatch }) => ({ receipts: [`${dispatch}:1`] }),
+  'webhook.extend': ({ dispatch }) => ({ receipts: [`${dispatch}:1`] }),
   'webhook-event.set': () => ({ events: [visibleType] }),
   'webhook-event.create': ({ webhook }) => ({ webhook, event: visibleType }),
   'webhook-event.update': () => ({ event: visibleType }),

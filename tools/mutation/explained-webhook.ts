@@ -138,8 +138,8 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
   },
   {
     path: 'src/webhook/mail/notice-worker.ts',
-    lineText: 'const texts = findLanguage([reader.language]) ?? ENGLISH',
-    change: 'findLanguage([reader.language]) ?? ENGLISH -> (findLanguage([reader.language]))',
+    lineText: 'const texts = findLanguage([language]) ?? ENGLISH',
+    change: 'findLanguage([language]) ?? ENGLISH -> (findLanguage([language]))',
     reason: 'only for the types: a user has one of the languages of the service',
   },
   {

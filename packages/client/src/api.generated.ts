@@ -3865,6 +3865,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v3/webhook/webhook/{id}/extend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Extend the leases of pulled deliveries
+         * @description A lease ends an hour after its pull at the latest. A receipt whose lease has ended does nothing.
+         *
+         *     Needs the permission `webhook:pull`.
+         */
+        post: operations["webhookExtend"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v3/webhook/webhook/{id}/jwks": {
         parameters: {
             query?: never;
@@ -3879,6 +3901,28 @@ export interface paths {
         get: operations["webhookFindKeys"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v3/webhook/webhook/{id}/nack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give pulled deliveries back
+         * @description Ends their leases and attempts: the next ones are due at once, five in all. A repeat answers the same. A receipt whose lease has ended does nothing.
+         *
+         *     Needs the permission `webhook:pull`.
+         */
+        post: operations["webhookNack"];
         delete?: never;
         options?: never;
         head?: never;
@@ -9110,7 +9154,7 @@ export interface components {
          * @description The stage that failed: our address rules, the look-up, the connection, TLS, the time limit, a connection that broke, an answer that is not HTTP, a stop of the service; the status that was answered; or a secret that is missing or cannot be read.
          * @enum {string}
          */
-        AttemptErrorClass: "blocked_address" | "dns" | "connect" | "tls" | "timeout" | "reset" | "protocol" | "interrupted" | "redirect" | "http_4xx" | "http_5xx" | "http_unexpected" | "secret_missing" | "secret_unreadable" | "lease_expired";
+        AttemptErrorClass: "blocked_address" | "dns" | "connect" | "tls" | "timeout" | "reset" | "protocol" | "interrupted" | "redirect" | "http_4xx" | "http_5xx" | "http_unexpected" | "secret_missing" | "secret_unreadable" | "lease_expired" | "returned";
         AttemptTimings: {
             dns_ms: number | null;
             connect_ms: number | null;
@@ -10414,6 +10458,31 @@ export interface components {
             last_24h: number;
             before_24h: number;
         };
+        ExtendLeases: {
+            receipts: string[];
+            /** @description The time from now to the end of the lease. Default 60. */
+            lease_seconds?: number;
+        };
+        ExtendedReceipt: {
+            receipt: string;
+            /**
+             * @description `extended`: the lease ends at `lease_until`. `expired`: it had ended. `not_found`: the webhook has no such delivery.
+             * @enum {string}
+             */
+            status: "extended" | "expired" | "not_found";
+            /**
+             * Format: date-time
+             * @description The end of the lease; null without one.
+             */
+            lease_until: string | null;
+        };
+        ExtendedReceipts: {
+            receipts: components["schemas"]["ExtendedReceipt"][];
+        };
+        ExtendedReceiptsAnswer: {
+            data: components["schemas"]["ExtendedReceipts"];
+            message: string;
+        };
         FactorCode: {
             /** @description Six digits of an authenticator app, or a recovery code. */
             code: string;
@@ -10471,6 +10540,9 @@ export interface components {
         };
         ForgotPassword: {
             email: string;
+        };
+        GiveBackDeliveries: {
+            receipts: string[];
         };
         GiveConnectionGroupRole: {
             /** @description As the provider writes it. Compared exactly. */
@@ -12444,6 +12516,21 @@ export interface components {
         };
         ResumedChannelAnswer: {
             data: components["schemas"]["ResumedChannel"];
+            message: string;
+        };
+        ReturnedReceipt: {
+            receipt: string;
+            /**
+             * @description `returned`: the delivery was given back by this receipt, now or before. `expired`: its lease had ended. `not_found`: the webhook has no such delivery.
+             * @enum {string}
+             */
+            status: "returned" | "expired" | "not_found";
+        };
+        ReturnedReceipts: {
+            receipts: components["schemas"]["ReturnedReceipt"][];
+        };
+        ReturnedReceiptsAnswer: {
+            data: components["schemas"]["ReturnedReceipts"];
             message: string;
         };
         RevokeSession: {
@@ -23250,6 +23337,47 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    webhookExtend: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExtendLeases"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExtendedReceiptsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     webhookFindKeys: {
         parameters: {
             query?: never;
@@ -23286,6 +23414,47 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhookNack: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A UUID in lower case. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GiveBackDeliveries"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReturnedReceiptsAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

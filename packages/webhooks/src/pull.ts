@@ -18,6 +18,20 @@ export type PulledDelivery = {
   readonly body: string
 }
 
+/** The lease of a delivery that is being handled. */
+export type PullLease = {
+  /**
+   * Extends the lease to `leaseSeconds` (10 to 600, default that of the loop) from now, an hour after the pull at most.
+   * Returns its end, ISO 8601. Rejects with a `PullError`: of the code `lease_expired` when it had ended.
+   */
+  readonly extend: (leaseSeconds?: number) => Promise<string>
+  /**
+   * Gives the delivery back: it is due at once, five attempts in all, and not acknowledged when `onDelivery` returns.
+   * Rejects like `extend`.
+   */
+  readonly nack: () => Promise<void>
+}
+
 /** What a loop of pulls needs. */
 export type PullOptions = {
   /** Origin of the service: `https://signalbox.example.com`. */
@@ -27,8 +41,8 @@ export type PullOptions = {
   /** The id of a webhook of the mode `pull`. */
   readonly webhook: string
   readonly secret: SecretInput
-  /** Handles a genuine delivery, which is acknowledged when it returns. If it throws, the delivery comes again. */
-  readonly onDelivery: (envelope: Envelope, delivery: PulledDelivery) => unknown
+  /** Handles a genuine delivery, which is acknowledged when it returns. If it throws, the delivery comes again by the retry schedule. */
+  readonly onDelivery: (envelope: Envelope, delivery: PulledDelivery, lease: PullLease) => unknown
   /** Ends the loop: what is handled is finished and acknowledged first. */
   readonly signal?: AbortSignal | undefined
   /** Deliveries handled at once, 1 to 100. Default 10. */
@@ -122,31 +136,66 @@ async function handle(options: PullOptions, delivery: PulledDelivery): Promise<v
   try {
     const { headers, body } = delivery
     const envelope = await verifyDelivery({ headers, body, secret: options.secret })
-    await options.onDelivery(envelope, delivery)
-    await acknowledge(options, delivery)
+    const lease = openLease(options, delivery)
+    await options.onDelivery(envelope, delivery, lease)
+    if (!lease.isGivenBack())
+      await changeLease(options, { action: 'ack', receipt: delivery.receipt, until: lease.until })
   } catch (error) {
     options.onError?.(error, delivery)
   }
 }
 
-/** Acknowledges, and repeats that until the lease ends: a repeat answers the same. */
-async function acknowledge(options: PullOptions, { receipt, lease_until: until }: PulledDelivery): Promise<void> {
+function openLease(
+  options: PullOptions,
+  { receipt, lease_until: first }: PulledDelivery,
+): PullLease & { until: () => string; isGivenBack: () => boolean } {
+  let end = first
+  let isGivenBack = false
+  const until = () => end
+  return {
+    until,
+    isGivenBack: () => isGivenBack,
+    extend: async (leaseSeconds = options.leaseSeconds ?? 60) => {
+      const more = { lease_seconds: leaseSeconds }
+      const { lease_until: later } = await changeLease(options, { action: 'extend', receipt, until, more })
+      end = later ?? end
+      return end
+    },
+    nack: async () => {
+      await changeLease(options, { action: 'nack', receipt, until })
+      isGivenBack = true
+    },
+  }
+}
+
+/** The status of a receipt whose change was made. */
+const DONE = { ack: 'acknowledged', nack: 'returned', extend: 'extended' } as const
+
+/** Makes a change of one lease, and repeats that until the lease ends: a repeat answers the same. */
+async function changeLease(
+  options: PullOptions,
+  { action, receipt, until, more }: { action: keyof typeof DONE; receipt: string; until: () => string; more?: object },
+): Promise<{ lease_until?: string | null }> {
   for (let failures = 1; ; failures += 1) {
     try {
-      const body = { receipts: [receipt] }
-      const { receipts } = await call<{ receipts: { status: string }[] }>(options, 'ack', {
-        body,
-        limitMs: ANSWER_LIMIT_MS,
-      })
-      if (receipts[0]?.status === 'acknowledged') return
-      throw new PullError('The lease ended before the acknowledgement: the delivery comes again.', {
+      const body = { receipts: [receipt], ...more }
+      const { receipts } = await call<{ receipts: { status: string; lease_until?: string | null }[] }>(
+        options,
+        action,
+        {
+          body,
+          limitMs: ANSWER_LIMIT_MS,
+        },
+      )
+      if (receipts[0]?.status === DONE[action]) return receipts[0]
+      throw new PullError(`The lease ended before the ${action}: the delivery comes again, or was settled.`, {
         status: 200,
         code: 'lease_expired',
       })
     } catch (error) {
       if (!(error instanceof PullError) || !error.isTemporary) throw error
       const delayMs = findDelay(error, failures)
-      if (Date.now() + delayMs >= Date.parse(until)) throw error
+      if (Date.now() + delayMs >= Date.parse(until())) throw error
       await sleep(delayMs)
     }
   }
@@ -154,7 +203,7 @@ async function acknowledge(options: PullOptions, { receipt, lease_until: until }
 
 async function call<Data>(
   { baseUrl, token, webhook, fetch: send = fetch }: PullOptions,
-  action: 'pull' | 'ack',
+  action: 'pull' | keyof typeof DONE,
   { body, limitMs, signal }: { body: object; limitMs: number; signal?: AbortSignal | undefined },
 ): Promise<Data> {
   const limit = AbortSignal.timeout(limitMs)

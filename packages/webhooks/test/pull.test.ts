@@ -17,13 +17,24 @@ interface Answer {
 async function openService(answers: {
   pull: (count: number, body: Record<string, number>) => Answer | Promise<Answer>
   ack?: (count: number, receipts: string[]) => Answer
+  /** The answer to an action of a lease, by its status. */
+  change?: (count: number, action: string, receipts: string[]) => Answer
 }) {
-  const seen = { pulls: [] as Record<string, number>[], acks: [] as string[][], tokens: new Set<string | undefined>() }
+  const changes: { action: string; receipts: string[]; lease_seconds?: number }[] = []
+  const seen = {
+    changes,
+    pulls: [] as Record<string, number>[],
+    acks: [] as string[][],
+    tokens: new Set<string | undefined>(),
+  }
   const server = createServer(async (request, response) => {
     const body = JSON.parse(await readText(request))
     seen.tokens.add(request.headers.authorization)
     const isPull = request.url === `/api/v3/webhook/webhook/${WEBHOOK}/pull`
+    const action = request.url?.split('/').at(-1) ?? ''
+    const isChange = action === 'nack' || action === 'extend'
     if (isPull) seen.pulls.push(body)
+    else if (isChange) changes.push({ action, ...body })
     else seen.acks.push(body.receipts)
     const acknowledged = (receipts: string[]): Answer => ({
       body: { data: { receipts: receipts.map((receipt) => ({ receipt, status: 'acknowledged' })) } },
@@ -34,7 +45,9 @@ async function openService(answers: {
       body: sent,
     } = isPull
       ? await answers.pull(seen.pulls.length, body)
-      : (answers.ack ?? ((_count, receipts) => acknowledged(receipts)))(seen.acks.length, body.receipts)
+      : isChange && answers.change
+        ? answers.change(changes.length, action, body.receipts)
+        : (answers.ack ?? ((_count, receipts) => acknowledged(receipts)))(seen.acks.length, body.receipts)
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(sent))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -226,4 +239,64 @@ test('an abort ends a pull that waits', async () => {
     ...{ baseUrl, token: 't', webhook: WEBHOOK, secret: SECRET, signal: stop.signal, onDelivery: () => {} },
   })
   expect(service.pulls).toHaveLength(1)
+})
+
+const judged = (receipts: string[], status: string, more: object = {}): Answer => ({
+  body: { data: { receipts: receipts.map((receipt) => ({ receipt, status, ...more })) } },
+})
+
+test('a delivery that its handler gives back is not acknowledged, and a failed call is made again', async () => {
+  const delivery = await makeDelivery(1)
+  await using service = await openService({
+    pull: (count) => deliveries(count === 1 ? [delivery] : []),
+    change: (count, _action, receipts) =>
+      count === 1 ? { status: 503, headers: { 'retry-after': '0' }, body: {} } : judged(receipts, 'returned'),
+  })
+  let stop: AbortController | undefined
+  await run(service, {
+    onStop: (given) => {
+      stop = given
+    },
+    onDelivery: async (_envelope, _delivery, lease) => {
+      await lease.nack()
+      stop?.abort()
+    },
+  })
+  const change = { action: 'nack', receipts: [delivery.receipt] }
+  expect(service.changes).toEqual([change, change])
+  expect(service.acks).toEqual([])
+})
+
+test('a lease is extended as often as its handler asks, then acknowledged; one that had ended is an error', async () => {
+  const [slow, late] = [await makeDelivery(1), await makeDelivery(2)]
+  const until = new Date(Date.now() + 300_000).toISOString()
+  await using service = await openService({
+    pull: (count) => deliveries(count === 1 ? [slow, late] : []),
+    change: (_count, _action, receipts) =>
+      receipts[0] === slow.receipt
+        ? judged(receipts, 'extended', { lease_until: until })
+        : judged(receipts, 'expired', { lease_until: null }),
+  })
+  const ends: string[] = []
+  const errors: unknown[] = []
+  let stop: AbortController | undefined
+  await run(service, {
+    onStop: (given) => {
+      stop = given
+    },
+    onDelivery: async (_envelope, _delivery, lease) => {
+      ends.push(await lease.extend(300), await lease.extend())
+    },
+    onError: (error, delivery) => {
+      errors.push([delivery?.id, (error as PullError).code])
+      stop?.abort()
+    },
+  })
+  expect(ends).toEqual([until, until])
+  expect(service.changes.filter(({ receipts }) => receipts[0] === slow.receipt)).toMatchObject([
+    { action: 'extend', lease_seconds: 300 },
+    { action: 'extend', lease_seconds: 60 },
+  ])
+  expect(service.acks).toEqual([[slow.receipt]])
+  expect(errors).toEqual([[late.id, 'lease_expired']])
 })

@@ -143,16 +143,25 @@ const PULL_WAIT_SECONDS = 20
 
 /**
  * Pulls, prints and forwards the deliveries of a webhook until `signal` aborts, as they are signed. Acknowledges those
- * whose receiver answers a 2xx, and without a receiver all; the others come again. Throws an `ApiError` when the service
+ * whose receiver answers a 2xx, and without a receiver all; the others come again by the retry schedule, or with
+ * `givesBack` at once. Throws an `ApiError` when the service
  * refuses.
  */
-export async function listenByPull(deps: ListenDeps, input: SessionInput & { webhook: string }): Promise<void> {
+export async function listenByPull(
+  deps: ListenDeps,
+  input: SessionInput & { webhook: string; givesBack: boolean },
+): Promise<void> {
   const { client, note } = deps
-  const { webhook, forwardUrl, signal } = input
+  const { webhook, forwardUrl, givesBack, signal } = input
   const path = `/api/v3/webhook/webhook/${webhook}`
   const pull = async (waitSeconds: number) => {
     const body = { max: CONCURRENCY, wait_seconds: waitSeconds }
     return (await client.call<{ deliveries: PulledDelivery[] }>('POST', `${path}/pull`, body)).data.deliveries
+  }
+  const settle = async (action: 'ack' | 'nack', deliveries: readonly PulledDelivery[]) => {
+    const receipts = deliveries.map(({ receipt }) => receipt)
+    if (receipts.length > 0)
+      await readPatiently(deps, () => client.call('POST', `${path}/${action}`, { receipts }).then(() => []), signal)
   }
   const forwarding = forwardUrl === undefined ? '' : ` Forwarding to ${forwardUrl}, signed with its secret.`
   let first: PulledDelivery[] | undefined = await pull(0)
@@ -161,9 +170,15 @@ export async function listenByPull(deps: ListenDeps, input: SessionInput & { web
     const pulled = first ?? (await readPatiently(deps, () => pull(PULL_WAIT_SECONDS), signal))
     first = undefined
     const done = await Promise.all(pulled.map((delivery) => passOn(deps, delivery, input)))
-    const receipts = pulled.filter((_, index) => done[index]).map(({ receipt }) => receipt)
-    if (receipts.length > 0)
-      await readPatiently(deps, () => client.call('POST', `${path}/ack`, { receipts }).then(() => []), signal)
+    await settle(
+      'ack',
+      pulled.filter((_, index) => done[index]),
+    )
+    if (givesBack)
+      await settle(
+        'nack',
+        pulled.filter((_, index) => !done[index]),
+      )
   }
 }
 

@@ -23,6 +23,7 @@ interface ListenOptions extends ClientOptions, SecretOptions {
   events?: EventPatterns
   account?: string
   pull?: string
+  nack: boolean
   printJson: boolean
 }
 
@@ -52,6 +53,11 @@ export function addListenCommand(program: Command): void {
         .argParser(parseIdOption)
         .conflicts(['events', 'account', 'secret', 'secretFile']),
     )
+    .option(
+      '--nack',
+      'with --pull: give back at once what --forward does not answer 2xx, five attempts in all, in place of the retry schedule',
+      false,
+    )
     .option('--print-json', 'print each envelope as a line of JSON; everything else goes to standard error', false)
     .addHelpText('after', EXAMPLES)
     .showHelpAfterError('signalbox listen --help lists the options.')
@@ -59,7 +65,9 @@ export function addListenCommand(program: Command): void {
   addClientOptions(command).action(runListen)
 }
 
-async function runListen(options: ListenOptions): Promise<void> {
+async function runListen(options: ListenOptions, command: Command): Promise<void> {
+  if (options.nack && (options.pull === undefined || options.forward === undefined))
+    command.error('error: --nack needs --pull and --forward')
   const { listen, listenByPull } = await import('./listen-session.ts')
   const secret = options.pull === undefined ? findSigningSecret(options) : undefined
   const stop = new AbortController()
@@ -78,7 +86,8 @@ async function runListen(options: ListenOptions): Promise<void> {
     ...{ printJson: options.printJson, signal: stop.signal },
   }
   try {
-    if (options.pull !== undefined) return await listenByPull(deps, { ...shared, webhook: options.pull })
+    if (options.pull !== undefined)
+      return await listenByPull(deps, { ...shared, webhook: options.pull, givesBack: options.nack })
     await listen(deps, {
       ...shared,
       patterns: options.events ?? parseEventPatterns(undefined),

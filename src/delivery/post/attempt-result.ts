@@ -16,6 +16,8 @@ export type ErrorClass =
   | 'secret_unreadable'
   /** A pulled delivery was not acknowledged in time. */
   | 'lease_expired'
+  /** The subscriber that pulled a delivery gave it back. */
+  | 'returned'
 
 /** Every failure class, in the order of the stages of an attempt. */
 export const ERROR_CLASSES = Object.keys({
@@ -34,6 +36,7 @@ export const ERROR_CLASSES = Object.keys({
   secret_missing: null,
   secret_unreadable: null,
   lease_expired: null,
+  returned: null,
 } satisfies Record<ErrorClass, null>) as ErrorClass[]
 
 /** Outcome of an attempt, as needed for the decision. */
@@ -44,7 +47,8 @@ export const ACKNOWLEDGED = { isAcknowledged: true } as const
 
 /** Whether an attempt was made by this service; otherwise its time is that of the subscriber who pulled it. Pure. */
 export function isOwnAttempt(result: AttemptResult): boolean {
-  return 'errorClass' in result ? result.errorClass !== 'lease_expired' : 'statusCode' in result
+  if (!('errorClass' in result)) return 'statusCode' in result
+  return result.errorClass !== 'lease_expired' && result.errorClass !== 'returned'
 }
 
 /** Classifies an attempt: undefined when it delivered, else the class of its failure. Success is any 2xx (docs/contract/delivery.md#statuses). */

@@ -5,6 +5,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
 import { closingStatement, isAfter, statement } from '../../postgres/statement/statement.ts'
 import { hasOpenInvitation } from '../account/invitation/invitation.store.ts'
+import { mailRoomOf } from '../mail/mail-room.ts'
 import { hasEmail } from '../user-record/user.store.ts'
 
 /**
@@ -43,6 +44,13 @@ export interface NewAddressProof
 /** The exceeded limit; null when the proof is kept. */
 export type ProofRefusal = 'address' | 'network' | 'total' | null
 
+/** Result of counting a proof. */
+interface Admission {
+  refusal: ProofRefusal
+  /** Whether the address may get the mail: those for a browser that its user knows are counted by themselves. */
+  hasRoom: boolean
+}
+
 /** Facts about the address of a sign-up. */
 export interface SignUpAddress {
   /** Whether a user has it. */
@@ -63,9 +71,9 @@ export interface MailLoginUser {
  */
 function defineAdmission<Read>(
   counts: string,
-  { holder = 'null::uuid', reads }: { holder?: string; reads: string },
-): (db: Database, row: NewAddressProof) => Promise<Read & { refusal: ProofRefusal }> {
-  const admit = countBehindLock<Read & { refusal: ProofRefusal }, NewAddressProof>({
+  { kind, holder = 'null::uuid', reads }: { kind: 'sign-up' | 'sign-in'; holder?: string; reads: string },
+): (db: Database, row: NewAddressProof) => Promise<Read & Admission> {
+  const admit = countBehindLock<Read & Admission, NewAddressProof>({
     counts,
     lock: 'addressProofs',
     by: 'admit_address_proof',
@@ -73,7 +81,8 @@ function defineAdmission<Read>(
     call: `
       select admit_address_proof($tokenHash, $purpose, $email, ${holder}, $loginHash, $codeHash, $network, $wideNetwork,
         $browser, $isKnownBrowser, $redirectUrl, $next, $expiresAt, $now, $addressLimit, $networkLimit,
-        $wideNetworkLimit, $totalLimit) as refusal, ${reads}`,
+        $wideNetworkLimit, $totalLimit) as refusal,
+        $isKnownBrowser or ${mailRoomOf(kind, '$email')} > 0 as "hasRoom", ${reads}`,
   })
   return async (db, row) => {
     const [admitted] = await admit(db, row)
@@ -88,6 +97,7 @@ const OF_SIGN_UP = `
 
 /** Counts and keeps a sign-up, and reads the facts about its address. */
 export const admitSignUp = defineAdmission<SignUpAddress>('open sign-ups of an address and of a network', {
+  kind: 'sign-up',
   reads: OF_SIGN_UP,
 })
 
@@ -109,6 +119,7 @@ const ofMailedUser = (column: string) => `
 
 /** Counts and keeps a sign-in by mail, with its user, if any. */
 export const admitMailLogin = defineAdmission<MailLoginUser>('open sign-ins by mail of an address and of a network', {
+  kind: 'sign-in',
   holder: ofMailedUser('document_id'),
   reads: `${ofMailedUser('document_id')} as "userId", ${ofMailedUser('email')} as "to"`,
 })

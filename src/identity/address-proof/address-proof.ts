@@ -127,16 +127,16 @@ interface AskedProof {
 
 /**
  * Keeps a sign-up until its link is used, and reads the facts about its address, in the caller's transaction. `isKept`
- * is false beyond the limit of the address. Throws 429 or 503 beyond the other limits.
+ * is false beyond the limits of the address. Throws 429 or 503 beyond the other limits.
  */
 export async function keepSignUp(
   db: Database,
   { origin, ...asked }: AskedProof,
 ): Promise<SignUpAddress & { isKept: boolean }> {
   const row = { ...asked, purpose: 'sign-up' as const, loginHash: null, codeHash: null, ...describeOrigin(origin) }
-  const { refusal, ...address } = await admitSignUp(db, row)
+  const { refusal, hasRoom, ...address } = await admitSignUp(db, row)
   checkAdmitted(refusal)
-  return { ...address, isKept: refusal === null }
+  return { ...address, isKept: refusal === null && hasRoom }
 }
 
 /** As `keepSignUp`, for a sign-in by mail, of which it reads the user. `loginHash` is of the id that its client holds. */
@@ -144,13 +144,13 @@ export async function keepMailLogin(
   db: Database,
   { origin, ...asked }: AskedProof & { loginHash: Buffer; codeHash: Buffer },
 ): Promise<MailLoginUser & { isKept: boolean }> {
-  const { refusal, ...user } = await admitMailLogin(db, {
+  const { refusal, hasRoom, ...user } = await admitMailLogin(db, {
     ...asked,
     purpose: 'sign-in',
     ...describeOrigin(origin),
   })
   checkAdmitted(refusal)
-  return { ...user, isKept: refusal === null }
+  return { ...user, isKept: refusal === null && hasRoom }
 }
 
 /** Facts about the address of a sign-up. */

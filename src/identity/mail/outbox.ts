@@ -1,8 +1,9 @@
-import type { IdMaker } from '../../base/id.ts'
+import type { IdMaker, UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { MailContent, MailId } from './mail.ts'
+import { listWebhookMailRooms, type MailRoom, readInvitationRoom } from './mail-limit.store.ts'
 import { insertMail, insertMails } from './outbox.store.ts'
 
 /** Dependencies of writing mails. */
@@ -54,4 +55,18 @@ export async function writeMails(
   })
   if (rows.length > 0) await insertMails(tx, rows, now)
   return rows.map(({ id }) => id)
+}
+
+/** Mails of invitations that an address may still get, from any account. They are written in the same transaction. */
+export function findInvitationRoom(tx: Database, email: string): Promise<number> {
+  return readInvitationRoom(tx, email)
+}
+
+/** Mails about webhooks that each of these users may still get. They are written in the same transaction. */
+export function findWebhookMailRooms(
+  tx: Database,
+  readers: readonly { user: UserId; email: string }[],
+): Promise<MailRoom[]> {
+  const [users, emails] = [readers.map(({ user }) => user), readers.map(({ email }) => email)]
+  return listWebhookMailRooms(tx, { users, emails })
 }

@@ -35,6 +35,10 @@ export const ADVISORY_LOCKS = {
     key: 'signalbox address proof ',
     serializes: 'proofs that strangers ask for, of an address or from a network, which are counted',
   },
+  mailRecipients: {
+    key: 'signalbox mail ',
+    serializes: 'mails of a kind to an address, which are counted',
+  },
   accountFence: {
     key: 'signalbox account ',
     serializes: 'writes for an account, which share it, with the steps of its move (decision 62)',
@@ -102,6 +106,9 @@ export const LOCK_ORDER = [
   'login_flow',
   'strangers',
   'login_throttle',
+  'webhook_mail_notice',
+  'webhook_mail_turn',
+  'mailRecipients',
   // Taken by triggers, after what their statement locks. Who holds it alone waits for no other lock.
   'accountFence',
 ] as const

@@ -541,6 +541,7 @@ export interface MailOutbox {
   expires_at: Timestamp;
   kind: string;
   last_error: string | null;
+  queued_at: Generated<Timestamp>;
   recipient: string;
   status: Generated<string>;
 }
@@ -1270,6 +1271,7 @@ export interface WebhookMailRecipient {
 
 export interface WebhookMailSetting {
   created_at: Timestamp;
+  held_notices: Generated<number>;
   is_stopped: Generated<boolean>;
   language: Generated<string>;
   stopped_webhooks: Generated<string[]>;

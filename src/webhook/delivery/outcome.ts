@@ -76,7 +76,7 @@ export interface OutcomeDecision {
 /**
  * Decides the next state of a dispatch (docs/contract/delivery.md#statuses, docs/contract/delivery.md#replay).
  * `attempts` counts this attempt too. An attempt interrupted by a stop or crash of the process is repeated at once,
- * since it is unknown whether it arrived.
+ * since it is unknown whether it arrived; so is one whose subscriber gave the delivery back.
  */
 export function decideOutcome(input: {
   trigger: AttemptTrigger
@@ -100,7 +100,7 @@ export function decideOutcome(input: {
   if (isExtra && error !== 'interrupted') return end('exhausted')
   if (input.isWebhookDeleted) return { ...end('cancelled'), failureCount: 'keep' }
   if (!isExtra && attempts >= MAX_SCHEDULED_ATTEMPTS) return end('exhausted')
-  const delayMs = error === 'interrupted' ? 0 : (RETRY_DELAYS_MS[attempts - 1] ?? 0)
+  const delayMs = error === 'interrupted' || error === 'returned' ? 0 : (RETRY_DELAYS_MS[attempts - 1] ?? 0)
   const nextAttemptAt = new Date(endedAt.getTime() + delayMs)
   return { status: 'retrying', nextAttemptAt, lastError: error, failureCount: 'keep' }
 }

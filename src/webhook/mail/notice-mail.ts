@@ -16,6 +16,8 @@ export interface NoticeMail {
   account: AccountId
   accountName: string
   notices: readonly DueNotice[]
+  /** Earlier notices that no mail told (docs/contract/delivery.md#mails). */
+  heldNotices: number
   /** `BASE_URL`. */
   baseUrl: string
   /** `BRAND_NAME`. */
@@ -32,7 +34,12 @@ export function buildNoticeMail(facts: NoticeMail): MailContent {
   const { texts, kind, notices, baseUrl, serviceName: service, unsubscribe } = facts
   const account = quoteName(facts.accountName)
   const [first] = notices as [DueNotice]
-  const after = [texts.say('mail.webhook.why', { account }), texts.say('mail.webhook.stop', { link: unsubscribe })]
+  const held = facts.heldNotices > 0 ? [texts.say('mail.webhook.held', { count: facts.heldNotices })] : []
+  const after = [
+    ...held,
+    texts.say('mail.webhook.why', { account }),
+    texts.say('mail.webhook.stop', { link: unsubscribe }),
+  ]
   if (notices.length === 1) {
     const values = { webhook: nameOf(first), account, service }
     return {

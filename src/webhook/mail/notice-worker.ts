@@ -6,11 +6,12 @@ import { ENGLISH, findLanguage } from '../../base/language/texts.ts'
 import { runRounds } from '../../base/rounds.ts'
 import { ACCOUNT_ADMIN_ROLE } from '../../identity/access/system-roles.ts'
 import type { MailChecks } from '../../identity/mail/mail-worker.ts'
-import { writeMails } from '../../identity/mail/outbox.ts'
+import { findWebhookMailRooms, writeMails } from '../../identity/mail/outbox.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
   type DueNotice,
   endMailTurn,
+  holdNoticesBack,
   insertMailRecipients,
   isMailWanted,
   listDueNotices,
@@ -18,8 +19,9 @@ import {
   lockDueTurn,
   type MailReader,
   queueTurns,
+  takeHeldNotices,
 } from './notice.store.ts'
-import { MAIL_KINDS } from './notice.ts'
+import { MAIL_KINDS, type MailKind } from './notice.ts'
 import { buildNoticeMail } from './notice-mail.ts'
 import { UNSUBSCRIBE } from './unsubscribe-page.ts'
 import { buildUnsubscribeToken } from './unsubscribe-token.ts'
@@ -103,34 +105,72 @@ async function takeTurn(deps: NoticeWorkerDeps, tx: Database, now: Date): Promis
   const contacts = [...new Set(told.flatMap((notice) => notice.contacts))]
   const asked = { account, contacts, administrator: ACCOUNT_ADMIN_ROLE, limit: READERS_LIMIT }
   const readers = told.length > 0 ? await listReaders(tx, asked) : []
-  const drafts = readers.flatMap((reader) => draftMails(deps, { ...turn, told, reader }))
+  const found = await findRoom(tx, readers)
+  const plans = readers.map((reader) => planMails(told, reader, found.get(reader.user)))
+  const drafts = plans.flatMap((plan) => draftMails(deps, turn, plan))
   const expiresAt = new Date(now.getTime() + LIFETIME_MS)
   const mails = drafts.map(({ to, content }) => ({ kind: WEBHOOK_MAIL, to, content, expiresAt }))
   const ids = await writeMails(deps, tx, mails, now)
   const recipients = drafts.map(({ user, webhooks }, index) => ({ mail: ids[index]!, user, account, webhooks }))
   if (recipients.length > 0) await insertMailRecipients(tx, recipients)
+  await holdNoticesBack(
+    tx,
+    plans.flatMap(({ reader: { user }, held }) => (held > 0 ? [{ user, notices: held }] : [])),
+    now,
+  )
   const dueAt = notices.length === NOTICES_LIMIT ? new Date(now.getTime() + PACE_S * 1_000) : null
   await endMailTurn(tx, { account, notices, now, dueAt })
   return drafts.length
 }
 
+/** What a user may be told: the mails that its address may still get, and the notices that were held back before. */
+interface ReaderRoom {
+  mails: number
+  heldNotices: number
+}
+
+/** The room of each reader, behind the locks of their addresses. */
+async function findRoom(tx: Database, readers: readonly MailReader[]): Promise<Map<UserId, ReaderRoom>> {
+  if (readers.length === 0) return new Map()
+  const rooms = await findWebhookMailRooms(tx, readers)
+  const told = rooms.filter(({ room }) => room > 0).map(({ user }) => user)
+  const held = new Map((await takeHeldNotices(tx, { users: told })).map(({ user, notices }) => [user, notices]))
+  return new Map(rooms.map(({ user, room }) => [user, { mails: room, heldNotices: held.get(user) ?? 0 }]))
+}
+
 /** The mails of one user: one of each kind, about the webhooks that the user looks after. */
-function draftMails(
-  { baseUrl, serviceName, keyring }: NoticeWorkerDeps,
-  given: { account: AccountId; accountName: string; told: readonly DueNotice[]; reader: MailReader },
-) {
-  const { account, accountName, told, reader } = given
-  const { user, email: to, isAdministrator, stoppedWebhooks } = reader
+interface MailPlan {
+  reader: MailReader
+  mails: { kind: MailKind; notices: DueNotice[]; heldNotices: number }[]
+  /** Notices that the next mail of the user counts. */
+  held: number
+}
+
+/** Plans the mails of one user. The first one tells what was held back before. Pure. */
+function planMails(told: readonly DueNotice[], reader: MailReader, room: ReaderRoom | undefined): MailPlan {
+  const { user, isAdministrator, stoppedWebhooks } = reader
+  const { mails: limit, heldNotices } = room ?? { mails: 0, heldNotices: 0 }
   const own = told.filter(
     ({ webhook, contacts }) => (isAdministrator || contacts.includes(user)) && !stoppedWebhooks.includes(webhook),
   )
-  return MAIL_KINDS.flatMap((kind) => {
-    const notices = own.filter((notice) => notice.kind === kind)
-    if (notices.length === 0) return []
-    const texts = findLanguage([reader.language]) ?? ENGLISH
+  const wanted = MAIL_KINDS.map((kind) => ({ kind, notices: own.filter((notice) => notice.kind === kind) })).filter(
+    ({ notices }) => notices.length > 0,
+  )
+  const mails = wanted.slice(0, limit).map((mail, index) => ({ ...mail, heldNotices: index === 0 ? heldNotices : 0 }))
+  const untold = wanted.slice(limit).reduce((sum, { notices }) => sum + notices.length, 0)
+  return { reader, mails, held: untold + (mails.length === 0 ? heldNotices : 0) }
+}
+
+function draftMails(
+  { baseUrl, serviceName, keyring }: NoticeWorkerDeps,
+  { account, accountName }: { account: AccountId; accountName: string },
+  { reader: { user, email: to, language }, mails }: MailPlan,
+) {
+  return mails.map((mail) => {
+    const texts = findLanguage([language]) ?? ENGLISH
     const links = { baseUrl: baseUrl(), unsubscribe: buildUnsubscribeUrl({ baseUrl, keyring }, user) }
-    const content = buildNoticeMail({ texts, kind, account, accountName, notices, serviceName, ...links })
-    return [{ user, to, content, webhooks: notices.map(({ webhook }) => webhook) }]
+    const content = buildNoticeMail({ texts, account, accountName, ...mail, serviceName, ...links })
+    return { user, to, content, webhooks: mail.notices.map(({ webhook }) => webhook) }
   })
 }
 

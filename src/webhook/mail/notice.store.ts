@@ -120,6 +120,33 @@ export const listReaders = statement<
   select r."user", r.email, r.is_administrator as "isAdministrator", r.stopped_webhooks as "stoppedWebhooks", r.language
   from webhook_mail_readers($account, $contacts::uuid[], $administrator, $limit) r`)
 
+/** Notices that were held back for a user. */
+interface HeldNotices {
+  user: UserId
+  notices: number
+}
+
+/** The notices that were held back for each of these users, whose rows are locked; a mail tells of them now. */
+export const takeHeldNotices = statement<HeldNotices, { users: readonly UserId[] }>(`
+  with held as (
+    select s."user", s.held_notices from webhook_mail_setting s
+    where s."user" = any($users::uuid[]) and s.held_notices > 0 order by s."user" for update
+  ), told as (
+    update webhook_mail_setting s set held_notices = 0 where s."user" = any(array(select h."user" from held h))
+  )
+  select h."user", h.held_notices as notices from held h`)
+
+const addHeld = statement<never, { users: readonly UserId[]; notices: readonly number[]; now: Date }>(`
+  insert into webhook_mail_setting as s ("user", held_notices, created_at, updated_at)
+  select x."user", x.notices, $now, $now from unnest($users::uuid[], $notices::int[]) x ("user", notices) order by x."user"
+  on conflict ("user") do update set held_notices = least(s.held_notices::bigint + excluded.held_notices, 1000000)::int`)
+
+/** Counts notices that no mail told, for the next mail of their users. */
+export async function holdNoticesBack(db: Database, held: readonly HeldNotices[], now: Date): Promise<void> {
+  if (held.length === 0) return
+  await addHeld(db, { users: held.map(({ user }) => user), notices: held.map(({ notices }) => notices), now })
+}
+
 const endTurn = changeStatement<{
   account: AccountId
   webhooks: readonly WebhookId[]

@@ -130,6 +130,34 @@ describe('a mail about a webhook', () => {
     ])
   })
 
+  test('is held back beyond the limit of its address, over all accounts, and counted in the next one', async () => {
+    const to = await mails.emailOf(boss.userId)
+    await mails.sql(
+      `insert into mail_outbox (document_id, kind, recipient, status, due_at, expires_at, created_at, ended_at)
+       select gen_random_uuid(), 'webhook', $1, 'sent', now(), now(), now(), now() from generate_series(1, 12)`,
+      [to.toUpperCase()],
+    )
+    const second = await fixture.createWebhook({ account }, ['contract.create'])
+    await deliver(410, 14, [hook, second])
+    expect(await mails.collect()).toEqual([])
+    expect(await mails.sql('select held_notices from webhook_mail_setting')).toEqual([{ held_notices: 2 }])
+    await deliver(410, 19, [second])
+    mails.advance(PACE_S)
+    expect(await mails.take()).toEqual([])
+    // An hour of the database, not of a process.
+    await mails.sql(`update mail_outbox set queued_at = queued_at - interval '1 hour'`)
+    await deliver(200)
+    mails.advance(PACE_S)
+    const [mail, ...others] = await mails.take()
+    expect(others).toEqual([])
+    expect(mail.text).toContain('held back, since many mails had gone to this address: 3.')
+    expect(await mails.sql('select held_notices from webhook_mail_setting')).toEqual([{ held_notices: 0 }])
+    await deliver(410, 14)
+    mails.advance(PACE_S)
+    expect((await mails.take())[0].text).not.toContain('held back')
+    await mails.sql('delete from webhook_mail_setting')
+  })
+
   test('of a global webhook is none: operators have alerts', async () => {
     hook = await fixture.createWebhook({ is_global: true }, ['contract.create'])
     await deliver(410, 19)

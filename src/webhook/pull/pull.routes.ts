@@ -2,8 +2,19 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { nameHolder } from '../../http/shape/caller.ts'
 import { checkWithin } from '../reach/account-reach.ts'
-import { AcknowledgeBody, AcknowledgedReceipts, PullBacklog, PullBody, PulledDeliveries } from './pull.schema.ts'
-import { acknowledge, type LeasedDelivery, loadBacklog, type PullDeps, pullDeliveries } from './pull.ts'
+import {
+  AcknowledgeBody,
+  AcknowledgedReceipts,
+  ExtendBody,
+  ExtendedReceipts,
+  GiveBackBody,
+  PullBacklog,
+  PullBody,
+  PulledDeliveries,
+  ReturnedReceipts,
+} from './pull.schema.ts'
+import { type LeasedDelivery, loadBacklog, type PullDeps, pullDeliveries } from './pull.ts'
+import { acknowledge, extend, giveBack } from './receipt.ts'
 
 /**
  * A pull is recorded in the ledger, not as an event or audit entry: a subscriber that pulls `webhook.pull` would never
@@ -69,6 +80,55 @@ export const pullRoutes: Routes<PullDeps> = [
         data: { receipts: await acknowledge(deps, { db, id: params.id, scope, receipts: body.receipts }) },
         message: 'Acknowledged.',
       }),
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_WEBHOOK,
+      method: 'POST',
+      path: '/api/v3/webhook/webhook/{id}/nack',
+      action: 'nack',
+      summary: 'Give pulled deliveries back',
+      description:
+        'Ends their leases and attempts: the next ones are due at once, five in all. A repeat answers the same. A receipt ' +
+        'whose lease has ended does nothing.',
+      params: IdParams,
+      body: GiveBackBody,
+      data: ReturnedReceipts,
+      problems: ['conflict'],
+    },
+    {
+      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
+      handle: async (deps, { db, params, body, scope }) => ({
+        data: { receipts: await giveBack(deps, { db, id: params.id, scope, receipts: body.receipts }) },
+        message: 'Given back.',
+      }),
+    },
+  ),
+  defineRoute(
+    {
+      ...OF_WEBHOOK,
+      method: 'POST',
+      path: '/api/v3/webhook/webhook/{id}/extend',
+      action: 'extend',
+      summary: 'Extend the leases of pulled deliveries',
+      description: 'A lease ends an hour after its pull at the latest. A receipt whose lease has ended does nothing.',
+      params: IdParams,
+      body: ExtendBody,
+      data: ExtendedReceipts,
+      problems: ['conflict'],
+    },
+    {
+      row: { find: (_deps: PullDeps, request) => checkWithin('webhook', request), neededBy: 'validation' },
+      handle: async (deps, { db, params, body, scope }) => {
+        const { receipts, lease_seconds: leaseSeconds = 60 } = body
+        const extended = await extend(deps, { db, id: params.id, scope, receipts, leaseSeconds })
+        const toRow = ({ leaseUntil, ...row }: (typeof extended)[number]) => ({
+          ...row,
+          lease_until: leaseUntil?.toISOString() ?? null,
+        })
+        return { data: { receipts: extended.map(toRow) }, message: 'Extended.' }
+      },
     },
   ),
   defineRoute(

@@ -52,17 +52,38 @@ export const PullBacklog = named(
   }),
 )
 
+const RECEIPTS = Type.Array(
+  Type.String({
+    pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:[1-9][0-9]{0,8}$',
+    description: 'The `receipt` of a pulled delivery.',
+  }),
+  { minItems: 1, maxItems: 100, uniqueItems: true },
+)
+
 /** Body of an acknowledgement (docs/contract/pull.md#acknowledgement). */
 export const AcknowledgeBody = named(
   'AcknowledgeDeliveries',
+  Type.Object({ receipts: RECEIPTS }, { additionalProperties: false }),
+)
+
+/** Body of giving deliveries back (docs/contract/pull.md#giving-back). */
+export const GiveBackBody = named(
+  'GiveBackDeliveries',
+  Type.Object({ receipts: RECEIPTS }, { additionalProperties: false }),
+)
+
+/** Body of an extension (docs/contract/pull.md#extension). */
+export const ExtendBody = named(
+  'ExtendLeases',
   Type.Object(
     {
-      receipts: Type.Array(
-        Type.String({
-          pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:[1-9][0-9]{0,8}$',
-          description: 'The `receipt` of a pulled delivery.',
+      receipts: RECEIPTS,
+      lease_seconds: Type.Optional(
+        Type.Integer({
+          minimum: 10,
+          maximum: 600,
+          description: 'The time from now to the end of the lease. Default 60.',
         }),
-        { minItems: 1, maxItems: 100, uniqueItems: true },
       ),
     },
     { additionalProperties: false },
@@ -86,6 +107,55 @@ export const AcknowledgedReceipts = named(
               '`acknowledged`: the delivery succeeded by this receipt, now or before. `expired`: its lease ended first, so ' +
               'the delivery comes again or has ended. `not_found`: the webhook has no such delivery.',
           }),
+        }),
+      ),
+    ),
+  }),
+)
+
+/** Result of giving back. */
+const RETURN_STATUSES = ['returned', 'expired', 'not_found'] as const
+export type ReturnStatus = (typeof RETURN_STATUSES)[number]
+
+export const ReturnedReceipts = named(
+  'ReturnedReceipts',
+  Type.Object({
+    receipts: Type.Array(
+      named(
+        'ReturnedReceipt',
+        Type.Object({
+          receipt: Type.String(),
+          status: enumSchema(RETURN_STATUSES, {
+            description:
+              '`returned`: the delivery was given back by this receipt, now or before. `expired`: its lease had ended. ' +
+              '`not_found`: the webhook has no such delivery.',
+          }),
+        }),
+      ),
+    ),
+  }),
+)
+
+/** Result of an extension. */
+const EXTENSION_STATUSES = ['extended', 'expired', 'not_found'] as const
+export type ExtensionStatus = (typeof EXTENSION_STATUSES)[number]
+
+export const ExtendedReceipts = named(
+  'ExtendedReceipts',
+  Type.Object({
+    receipts: Type.Array(
+      named(
+        'ExtendedReceipt',
+        Type.Object({
+          receipt: Type.String(),
+          status: enumSchema(EXTENSION_STATUSES, {
+            description:
+              '`extended`: the lease ends at `lease_until`. `expired`: it had ended. `not_found`: the webhook has no such ' +
+              'delivery.',
+          }),
+          lease_until: nullable(
+            Type.String({ format: 'date-time', description: 'The end of the lease; null without one.' }),
+          ),
         }),
       ),
     ),

@@ -1,6 +1,6 @@
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { isAfter, statement } from '../../postgres/statement/statement.ts'
 import { type ClaimedDispatch, readClaimedDispatch, WORK_JSON } from '../delivery/claimed-work.ts'
 import type { AttemptTrigger } from '../delivery/outcome.ts'
 
@@ -103,15 +103,20 @@ export function listLapsed(db: Database, now: Date, limit: number): Promise<Leas
 }
 
 /** A row of the ledger that a receipt names. The facts of an attempt hold while `leasedUntil` is not null. */
-export type ReceiptRow = Omit<LeasedRow, 'leasedUntil'> & { leasedUntil: Date | null; isSuccess: boolean }
+export type ReceiptRow = Omit<LeasedRow, 'leasedUntil'> & {
+  leasedUntil: Date | null
+  isSuccess: boolean
+  isEnded: boolean
+  lastError: string | null
+}
 
 const selectReceipts = statement<ReceiptRow, { webhook: WebhookId; ids: readonly DispatchId[] }>(`
-  select ${LEASED}, false as "isSuccess" from unnest($ids::uuid[]) as a (id)
+  select ${LEASED}, false as "isSuccess", false as "isEnded", d.last_error as "lastError" from unnest($ids::uuid[]) as a (id)
   cross join lateral (select * from webhook_dispatch_open d where d.document_id = a.id offset 0) d
   where d.webhook = $webhook
   union all
   select d.document_id, d.fence, d.attempts, 'schedule', d.is_test, false, d.webhook, d.event, d.created_at, null,
-    d.status = 'success'
+    d.status = 'success', true, d.last_error
   from unnest($ids::uuid[]) as a (id)
   cross join lateral (select * from webhook_dispatch_ended d where d.document_id = a.id offset 0) d
   where d.webhook = $webhook`)
@@ -119,4 +124,36 @@ const selectReceipts = statement<ReceiptRow, { webhook: WebhookId; ids: readonly
 /** The rows among these that belong to this webhook, open or ended. */
 export function listReceiptRows(db: Database, webhook: WebhookId, ids: readonly DispatchId[]): Promise<ReceiptRow[]> {
   return selectReceipts(db, { webhook, ids })
+}
+
+/** A lease that was extended. */
+export interface ExtendedLease {
+  id: DispatchId
+  leasedUntil: Date
+}
+
+const extend = statement<
+  ExtendedLease,
+  { ids: readonly DispatchId[]; fences: readonly number[]; now: Date; until: Date; totalSeconds: number }
+>(`
+  update webhook_dispatch_open d
+  set leased_until = greatest(d.leased_until, least($until, d.last_attempt_at + make_interval(secs => $totalSeconds))),
+    updated_at = $now
+  where d.document_id = any(array(
+      select x.document_id from webhook_dispatch_open x where x.document_id = any($ids::uuid[])
+      order by x.document_id for update))
+    and d.fence = ($fences::int[])[array_position($ids::uuid[], d.document_id)] and ${isAfter('d.leased_until', '$now')}
+  returning d.document_id as id, d.leased_until as "leasedUntil"`)
+
+/**
+ * Moves the end of leases that have not ended to `until`, never to an earlier time, and at most `totalSeconds` after the
+ * pull. Returns those that it found under their fence.
+ */
+export async function extendLeases(
+  db: Database,
+  leases: readonly { id: DispatchId; fence: number }[],
+  bounds: { now: Date; until: Date; totalSeconds: number },
+): Promise<ExtendedLease[]> {
+  if (leases.length === 0) return []
+  return extend(db, { ...bounds, ids: leases.map(({ id }) => id), fences: leases.map(({ fence }) => fence) })
 }

@@ -1,23 +1,19 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import type { DispatchId, IdMaker } from '../../base/id.ts'
-import { ACKNOWLEDGED } from '../../delivery/post/attempt-result.ts'
 import { buildDeliveryHeaders } from '../../delivery/post/delivery-headers.ts'
 import { openSealed, type SealedCache, type SecretCache } from '../../delivery/post/secret-cache.ts'
-import { withoutPost } from '../../delivery/post/signed-post.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import type { ClaimedDispatch } from '../delivery/claimed-work.ts'
-import type { EndedAttempt } from '../delivery/outcome.ts'
-import { type SettleDeps, type SettledAttempts, settleAttempts } from '../delivery/settle.ts'
+import type { SettleDeps, SettledAttempts } from '../delivery/settle.ts'
 import { buildEnvelope } from '../envelope/envelope.ts'
 import { checkQueueEnabled } from '../ledger/dispatch.ts'
 import { loadWithin } from '../reach/account-reach.ts'
 import type { WebhookRecord } from '../registry/webhook.store.ts'
 import { loadWebhook } from '../registry/webhook.ts'
-import type { ReceiptStatus } from './pull.schema.ts'
-import { type Backlog, leaseDue, listReceiptRows, type ReceiptRow, readBacklog } from './pull.store.ts'
+import { type Backlog, leaseDue, readBacklog } from './pull.store.ts'
 import type { PullPlace, PullWaits } from './pull-waits.ts'
 
 /** Dependencies of pulls and acknowledgements. */
@@ -118,7 +114,8 @@ export async function loadBacklog(
   return readBacklog(db, webhook.id, now)
 }
 
-function checkMode({ mode }: Pick<WebhookRecord, 'mode'>): void {
+/** Throws 409 `conflict` for a webhook that does not pull. */
+export function checkMode({ mode }: Pick<WebhookRecord, 'mode'>): void {
   if (mode !== 'pull')
     throw new Problem(
       'conflict',
@@ -162,76 +159,4 @@ function sign(
     body,
   })
   return { id, receipt: `${id}:${fence}`, attempt, leaseUntil: leasedUntil, headers, body }
-}
-
-/**
- * Ends pulled deliveries as a success (docs/contract/pull.md#acknowledgement): each by the receipt of the attempt whose
- * lease has not ended. The webhook is locked first, so that the failure count is decided behind its lock. Throws 404, and
- * 409 for a webhook that does not pull.
- */
-export async function acknowledge(
-  deps: PullDeps,
-  request: { db: Database; id: string; scope: PermissionScope; receipts: readonly string[] },
-): Promise<{ receipt: string; status: ReceiptStatus }[]> {
-  const { db, id, scope } = request
-  const receipts = request.receipts.map(readReceipt)
-  const { settled, statuses } = await inTransaction(db, async (tx) => {
-    const load = (at: Database, of: string) => loadWebhook(at, of, { lock: true })
-    const webhook = await loadWithin('webhook', { db: tx, params: { id }, scope }, load)
-    checkMode(webhook)
-    const now = new Date(deps.clock.now())
-    const rows = new Map(
-      (
-        await listReceiptRows(
-          tx,
-          webhook.id,
-          receipts.map((item) => item.id),
-        )
-      ).map((row) => [row.id, row]),
-    )
-    const ended = receipts.flatMap((item) => endAcknowledged(deps, rows.get(item.id), { fence: item.fence, now }))
-    const settled = await settleAttempts(deps, tx, ended)
-    const recorded = settled.recorded.filter(({ isRecorded }) => isRecorded)
-    const done = new Set(recorded.map(({ attempt }) => `${attempt.id}:${attempt.fence}`))
-    const judgeOne = ({ receipt, ...item }: Receipt) =>
-      done.has(receipt) ? 'acknowledged' : judge(rows.get(item.id), item.fence)
-    return { settled, statuses: receipts.map((item) => ({ receipt: item.receipt, status: judgeOne(item) })) }
-  })
-  deps.onSettled(settled)
-  return statuses
-}
-
-/** A parsed receipt. */
-interface Receipt {
-  receipt: string
-  id: DispatchId
-  fence: number
-}
-
-function readReceipt(receipt: string): Receipt {
-  const [id = '', fence = ''] = receipt.split(':')
-  return { receipt, id: id as DispatchId, fence: Number(fence) }
-}
-
-/** Status of a receipt that ends no attempt now. Pure. */
-function judge(row: ReceiptRow | undefined, fence: number): ReceiptStatus {
-  if (!row) return 'not_found'
-  return row.isSuccess && row.fence === fence ? 'acknowledged' : 'expired'
-}
-
-function endAcknowledged(
-  { workerId }: Pick<PullDeps, 'workerId'>,
-  row: ReceiptRow | undefined,
-  { fence, now }: { fence: number; now: Date },
-): EndedAttempt[] {
-  if (!row?.leasedUntil || row.leasedUntil <= now || row.fence !== fence) return []
-  const { leasedUntil, isSuccess, ...attempt } = row
-  const durationMs = Math.max(0, now.getTime() - row.startedAt.getTime())
-  return [
-    {
-      ...attempt,
-      ...withoutPost('interrupted'),
-      ...{ result: ACKNOWLEDGED, durationMs, workerId, traceId: null, endedAt: now },
-    },
-  ]
 }

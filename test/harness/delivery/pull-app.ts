@@ -30,6 +30,12 @@ export interface PullApp extends AsyncDisposable {
   ack(webhook: string, receipts: readonly string[], call?: TestCall): Promise<TestAnswer>
   /** Acknowledges, and returns the statuses. */
   settle(webhook: string, receipts: readonly string[]): Promise<string[]>
+  /** Gives back, or extends: the receipts of the answer. */
+  change(
+    webhook: string,
+    action: 'nack' | 'extend',
+    body: object,
+  ): Promise<{ receipt: string; status: string; lease_until?: string | null }[]>
   listRows(): Promise<LedgerRow[]>
   /** Advances the clock, and ends the leases that run out. */
   pass(ms: number): Promise<void>
@@ -73,6 +79,8 @@ export async function openPull(options: TestAppOptions = {}): Promise<PullApp> {
     ack: (webhook, receipts, by = call) => by('POST', `${PATH}/${webhook}/ack`, { receipts }),
     settle: async (webhook, receipts) =>
       (await expectDone(app.ack(webhook, receipts))).receipts.map(({ status }: { status: string }) => status),
+    change: async (webhook, action, body) =>
+      (await expectDone(call('POST', `${PATH}/${webhook}/${action}`, body))).receipts,
     listRows: () => listRows(t),
     pass: async (ms) => {
       t.clock.advance(ms)

@@ -25,6 +25,7 @@ const FAULTS = [
   'secret_missing',
   'secret_unreadable',
   'lease_expired',
+  'returned',
 ] as const
 
 /** The filters that are typed. */

@@ -38,6 +38,7 @@ async function createAccount(role = 'account-admin') {
   await setRoles(id, boss.userId, [role])
   return { id, boss, path: `${ACCOUNTS}/${id}/invitation` }
 }
+type Made = Awaited<ReturnType<typeof createAccount>>
 const setRoles = async (account: string, user: string, roles: string[]) =>
   app.admin('PATCH', `${ACCOUNTS}/${account}/member`, { user, roles: await Promise.all(roles.map(roleOf)) })
 /** A user with this address, signed in. */
@@ -264,6 +265,27 @@ describe('inviting', () => {
     ]
     expect(strip(known.data)).toEqual(strip(unknown.data))
     expect(known.message).toBe(unknown.message)
+  })
+
+  test('goes to one address 5 times a day from an account, and 10 times an hour from all accounts together', async () => {
+    const email = newEmail()
+    const accounts = [await createAccount(), await createAccount(), await createAccount()]
+    const ask = async ({ boss, path }: (typeof accounts)[number], times: number) => {
+      const replies = await Promise.all(Array.from({ length: times }, () => boss.call('POST', path, { email })))
+      return replies.map(({ status, body }) => (status === 201 ? 'sent' : body.code)).sort()
+    }
+    const limited = (sent: number, refused: number) => [
+      ...Array.from({ length: refused }, () => 'limit_reached'),
+      ...Array.from({ length: sent }, () => 'sent'),
+    ]
+    const [first, second, third] = accounts as [Made, Made, Made]
+    expect(await ask(first, 7)).toEqual(limited(5, 2))
+    expect(await ask(second, 5)).toEqual(limited(5, 0))
+    expect(await ask(third, 2)).toEqual(limited(0, 2))
+    expect((await third.boss.call('POST', third.path, { email: newEmail() })).status).toBe(201)
+    await app.database.pool.query(`update mail_outbox set queued_at = queued_at - interval '1 hour'`)
+    expect(await ask(third, 2)).toEqual(limited(2, 0))
+    expect((await app.database.pool.query('select from mail_outbox where recipient = $1', [email])).rowCount).toBe(12)
   })
 
   test('is limited to 100 open invitations of an account', async () => {

@@ -127,16 +127,16 @@ test('an account counts its open invitations to other addresses, and all that it
   await invite('dan@b.test', { of: other })
   const count = (given: { email?: string; now?: Date; since?: Date } = {}) =>
     inTransaction(db, (tx) => countInvitations(tx, account, { email: 'eve@b.test', now: NOW, since: at(-1), ...given }))
-  expect(await count()).toEqual({ open: 3, recent: 3 })
-  expect(await count({ email: 'Ada@b.test' })).toEqual({ open: 2, recent: 3 })
-  expect(await count({ since: NOW })).toEqual({ open: 3, recent: 0 })
+  expect(await count()).toEqual({ open: 3, recent: 3, recentTo: 0 })
+  expect(await count({ email: 'Ada@b.test' })).toEqual({ open: 2, recent: 3, recentTo: 1 })
+  expect(await count({ since: NOW })).toEqual({ open: 3, recent: 0, recentTo: 0 })
   expect(await count({ now: at(59_999) })).toMatchObject({ open: 3 })
   expect(await count({ now: LATER })).toMatchObject({ open: 0 })
   const { made } = await invite('ada@b.test')
   await revokeOpenInvitation(db, { id: made.id, account, now: NOW })
-  expect(await count()).toEqual({ open: 2, recent: 4 })
+  expect(await count()).toMatchObject({ open: 2, recent: 4 })
   await database.pool.query(`update account_invitation set accepted_at = $1 where email = 'bob@b.test'`, [NOW])
-  expect(await count()).toEqual({ open: 1, recent: 4 })
+  expect(await count()).toMatchObject({ open: 1, recent: 4 })
 })
 
 test('the holdings of a user are found while it is active', async () => {

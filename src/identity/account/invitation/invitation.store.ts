@@ -36,13 +36,19 @@ export function selectInvitations(db: Database, account: AccountId) {
     )
 }
 
+/** Numbers that limit a new invitation. */
+interface InvitationCounts {
+  /** Open ones of the account to other addresses. */
+  open: number
+  /** Those of the account since a time, and among them those to the address. */
+  recent: number
+  recentTo: number
+}
+
 /**
  * Serializes the invitations of an account; otherwise two for one address, or two at a limit, would both be created.
  */
-const countRecent = countBehindLock<
-  { open: number; recent: number },
-  { account: AccountId; email: string; now: Date; since: Date }
->({
+const countRecent = countBehindLock<InvitationCounts, { account: AccountId; email: string; now: Date; since: Date }>({
   counts: 'invitations of an account',
   lock: 'invitations',
   take: `select from (
@@ -50,21 +56,20 @@ const countRecent = countBehindLock<
   count: `
     select count(*) filter (where accepted_at is null and revoked_at is null and expires_at > $now
         and email_key(email) <> email_key($email))::int as open,
-      count(*) filter (where created_at > $since)::int as recent
+      count(*) filter (where created_at > $since)::int as recent,
+      count(*) filter (where created_at > $since and email_key(email) = email_key($email))::int as "recentTo"
     from account_invitation where account = $account`,
 })
 
-/**
- * Numbers of open invitations of an account to other addresses, and of all created since a time. No other transaction
- * creates one until this one ends.
- */
+/** Counts the invitations of an account. No other transaction creates one until this one ends. */
 export async function countInvitations(
   db: Database,
   account: AccountId,
   { email, now, since }: { email: string; now: Date; since: Date },
-): Promise<{ open: number; recent: number }> {
+): Promise<InvitationCounts> {
   const [row] = await countRecent(db, { account, email, now, since })
-  return row ?? { open: 0, recent: 0 }
+  if (!row) throw new Error('the statement that counts invitations returns a row')
+  return row
 }
 
 const revokeOlder = aheadStatement<{ account: AccountId; email: string; now: Date }>(`

@@ -8,7 +8,7 @@ import { checkHoldsGrants, type Grant, listHeldPatterns, listMemberRoleGrants } 
 import { checkMemberRoles, lockMemberRoles } from '../../access/role.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
 import { buildLinkMail } from '../../mail/link-mail.ts'
-import { checkCanSend, type MailDeps, writeMail } from '../../mail/outbox.ts'
+import { checkCanSend, findInvitationRoom, type MailDeps, writeMail } from '../../mail/outbox.ts'
 import { createProofToken } from '../../user/proof/proof-token.ts'
 import { type AccountTarget, keepAccount } from '../account.store.ts'
 import {
@@ -25,6 +25,9 @@ export const INVITATION_LIFETIME_MS = 7 * 24 * 3_600_000
 /** Limits of open invitations of an account, and of new ones in a day, against bulk mail. */
 export const OPEN_LIMIT = 100
 const DAILY_LIMIT = 200
+
+/** Limit of new ones of an account to one address in a day: one account uses up no limit of the address over all accounts. */
+const ADDRESS_LIMIT = 5
 const DAY_MS = 24 * 3_600_000
 
 /** The permission for invitations. */
@@ -83,6 +86,7 @@ export async function createInvitation(
     expiresAt,
     now,
   })
+  await checkRecipient(tx, email)
   const content = buildLinkMail('invitation', {
     texts,
     named: { account: account.name },
@@ -95,11 +99,24 @@ export async function createInvitation(
 
 async function checkLimits(tx: Database, account: AccountId, { email, now }: { email: string; now: Date }) {
   const since = new Date(now.getTime() - DAY_MS)
-  const { open, recent } = await countInvitations(tx, account, { email, now, since })
+  const { open, recent, recentTo } = await countInvitations(tx, account, { email, now, since })
   if (open >= OPEN_LIMIT)
     throw new Problem('limit_reached', `An account has at most ${OPEN_LIMIT} open invitations. Revoke one first.`)
   if (recent >= DAILY_LIMIT)
     throw new Problem('limit_reached', `An account sends at most ${DAILY_LIMIT} invitations in a day. Go on tomorrow.`)
+  if (recentTo >= ADDRESS_LIMIT)
+    throw new Problem(
+      'limit_reached',
+      `An account sends at most ${ADDRESS_LIMIT} invitations to one address in a day. Ask its owner to look for the last one.`,
+    )
+}
+
+/** Checks the limit of the address last, behind every other lock. */
+async function checkRecipient(tx: Database, email: string): Promise<void> {
+  if ((await findInvitationRoom(tx, email)) > 0) return
+  throw new Problem('limit_reached', 'Many invitations went to this address. Invite it again tomorrow.', {
+    reason: 'recipient_limit',
+  })
 }
 
 /**

@@ -3,6 +3,7 @@ import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { changeStatement, closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { mailRoomOf } from '../../mail/mail-room.ts'
 import { OF_USER, rolesOfUser, type UserWithRoles } from '../../user-record/user.store.ts'
 
 /** A new change of the own address. */
@@ -19,22 +20,35 @@ export interface NewEmailChange {
   now: Date
 }
 
-const count = countBehindLock<{ email: string; recent: number; isConnected: boolean }, { userId: UserId; since: Date }>(
-  {
-    counts: 'changes of the own address in a day',
-    lock: 'user',
-    rows: 'select u.document_id, u.email from "user" u where u.document_id = $userId and u.deleted_at is null',
-    read: `select l.email, count_email_changes(l.document_id, $since) as recent,
-    connected_account_of(l.document_id) is not null as "isConnected" from locked l`,
-  },
-)
+/** A user who asks for another address. */
+interface EmailChangeUser {
+  email: string
+  /** Changes that the user asked for after a time. */
+  recent: number
+  isConnected: boolean
+  /** Mails of changes that the new address may still get. */
+  room: number
+}
 
-/** Locks a user, and reads its address and the number of changes of it that it asked for after `since`. */
+const count = countBehindLock<EmailChangeUser, { userId: UserId; newEmail: string | null; since: Date }>({
+  counts: 'changes of the own address in a day',
+  lock: 'user',
+  rows: 'select u.document_id, u.email from "user" u where u.document_id = $userId and u.deleted_at is null',
+  read: `select l.email, count_email_changes(l.document_id, $since) as recent,
+    connected_account_of(l.document_id) is not null as "isConnected",
+    case when $newEmail::text is null then 0 else ${mailRoomOf('email-change', '$newEmail::text')} end as room
+    from locked l`,
+})
+
+/**
+ * Locks a user, and reads its address and the number of changes of it that it asked for after `since`; with `newEmail`
+ * also the room of that address, behind its lock.
+ */
 export async function lockForEmailChange(
   db: Database,
-  { userId, since }: { userId: UserId; since: Date },
-): Promise<{ email: string; recent: number; isConnected: boolean } | undefined> {
-  const [row] = await count(db, { userId, since })
+  { userId, newEmail, since }: { userId: UserId; newEmail?: string; since: Date },
+): Promise<EmailChangeUser | undefined> {
+  const [row] = await count(db, { userId, newEmail: newEmail ?? null, since })
   return row
 }
 

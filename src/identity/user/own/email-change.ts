@@ -42,7 +42,7 @@ export async function requestEmailChange(
   checkCanSend(deps)
   const { userId } = caller
   const since = new Date(now.getTime() - EMAIL_CHANGES_WINDOW_MS)
-  const user = await lockForEmailChange(tx, { userId, since })
+  const user = await lockForEmailChange(tx, { userId, newEmail: email, since })
   if (!user) throw notFound('user')
   if (foldEmail(email) === foldEmail(user.email)) throw invalidField('email', 'unchanged', 'is your address already')
   if (user.isConnected) {
@@ -54,6 +54,10 @@ export async function requestEmailChange(
     const text = `You asked for ${EMAIL_CHANGES_LIMIT} changes of your address in 24 hours. Try again tomorrow.`
     throw new Problem('limit_reached', text)
   }
+  if (user.room === 0)
+    throw new Problem('limit_reached', 'Many such mails went to the new address. Try again tomorrow.', {
+      reason: 'recipient_limit',
+    })
   const [forNew, forOld] = [createProofToken(deps.random), createProofToken(deps.random)]
   const expiresAt = new Date(now.getTime() + EMAIL_CHANGE_LIFETIME_MS)
   await replaceEmailChange(tx, {

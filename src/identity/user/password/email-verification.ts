@@ -31,7 +31,7 @@ export async function requestVerification(
   const user = await findProofCandidate(tx, { userId }, { purpose: 'verification', since, limit: LINKS_LIMIT })
   if (!user) return 'unknown'
   if (user.emailVerifiedAt !== null) return 'verified_already'
-  if (user.recent >= LINKS_LIMIT) return 'too_many'
+  if (user.recent >= LINKS_LIMIT || user.room === 0) return 'too_many'
   const { token, tokenHash } = createProofToken(deps.random)
   const expiresAt = new Date(now.getTime() + VERIFICATION_LIFETIME_MS)
   const { email } = user

@@ -52,7 +52,7 @@ export async function requestReset(
   checkCanSend(deps)
   const since = new Date(now.getTime() - LINKS_WINDOW_MS)
   const user = await findProofCandidate(tx, { email }, { purpose: 'reset', since, limit: LINKS_LIMIT })
-  const result = !user ? 'unknown' : user.recent < LINKS_LIMIT ? 'sent' : 'too_many'
+  const result = !user ? 'unknown' : user.recent < LINKS_LIMIT && user.room > 0 ? 'sent' : 'too_many'
   const isReal = result === 'sent'
   const { token, tokenHash } = createProofToken(deps.random)
   const expiresAt = new Date(now.getTime() + RESET_LIFETIME_MS)

@@ -128,7 +128,7 @@ test('who asks for a link is an active user, by its address or its id, with its 
   await insert({ made: 2, of: other })
   const ask = (by: { email: string } | { userId: UserId }, since = 0) =>
     write((tx) => findProofCandidate(tx, by, { purpose: 'reset', since: madeAfter(since), limit: 5 }))
-  const candidate = { userId: user, email: emailOf(user), emailVerifiedAt: null, recent: 2 }
+  const candidate = { userId: user, email: emailOf(user), emailVerifiedAt: null, recent: 2, room: 6 }
   expect(await ask({ userId: user })).toEqual(candidate)
   expect(await ask({ email: emailOf(user).toUpperCase() })).toEqual(candidate)
   expect([await ask({ userId: user }, 1), await ask({ userId: user }, 2)]).toMatchObject([{ recent: 1 }, { recent: 0 }])

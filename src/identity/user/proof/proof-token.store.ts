@@ -3,6 +3,7 @@ import { deletionOfOld } from '../../../postgres/retention.ts'
 import { countBehindLock } from '../../../postgres/statement/counted-limit.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
+import { mailRoomOf } from '../../mail/mail-room.ts'
 import { hasEmail } from '../../user-record/user.store.ts'
 import type { ProofPurpose } from './proof-token.ts'
 
@@ -32,6 +33,8 @@ export interface ProofCandidate {
   emailVerifiedAt: Date | null
   /** Tokens of the purpose that were made since a time. Below the limit the user is locked: no other token is being made. */
   recent: number
+  /** Mails of the purpose that the address may still get. */
+  room: number
 }
 
 /** Counts of one user. */
@@ -48,7 +51,9 @@ const findWhere = <By extends object>(condition: string) =>
     by: 'count_recent_links',
     call: `
       select u.document_id as "userId", u.email, u.email_verified_at as "emailVerifiedAt",
-        count_recent_links(u.document_id, $purpose, $since, $limit) as recent
+        count_recent_links(u.document_id, $purpose, $since, $limit) as recent,
+        case $purpose when 'reset' then ${mailRoomOf('reset', 'u.email')}
+          else ${mailRoomOf('verification', 'u.email')} end as room
       from "user" u where ${condition} and u.is_actived and u.deleted_at is null`,
   })
 
