@@ -256,7 +256,7 @@ describe('names in documents exist:', () => {
       /^docs\/(?:deployment|operations|contract\/\w+)\.md$/.test(path)
         ? [
             ...text.matchAll(
-              /(?<![\w.])(?:webhook_out|http|database|signalbox|stored_secrets|provisioning|realtime|clock_skew|maintenance_rows|log_lines|event_log)_\w+/g,
+              /(?<![\w.])(?:webhook_out|http|database|signalbox|stored_secrets|provisioning|realtime|clock_skew|maintenance_rows|log_lines|event_log|connection)_\w+/g,
             ),
           ]
         : [],

@@ -46,6 +46,11 @@ const OVERVIEW: Row = {
       limits: { orange: 1, red: 2 },
       queries: [shared('stored_secrets_unreadable', 'unreadable')],
     }),
+    stat('Certificates due', 'SAML connections whose last certificate ends within 14 days or has ended.', {
+      unit: 'short',
+      limits: { orange: 1, red: 10 },
+      queries: [{ expr: `max by (state) (connection_certificates${ONLY})`, legend: '{{state}}' }],
+    }),
     stat('Provisioning: oldest due', 'The longest wait of a user with a due delivery.', {
       unit: 's',
       limits: { orange: 60, red: 300 },

@@ -1,6 +1,7 @@
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
 import { decideEventLogHealth, readEventLogFacts } from '../../carriage/relay/log-facts.ts'
+import { decideConnectionHealth, readConnectionFacts } from '../../identity/connection/certificate/certificate-end.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { decideProvisioningHealth, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
@@ -11,7 +12,7 @@ import { decideWebhookOutHealth, FACTS_LIFETIME_MS } from './webhook-out.ts'
 
 /** The health of one component, with its facts. */
 export interface ComponentHealth {
-  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock' | 'event-log'
+  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock' | 'connections' | 'event-log'
   status: 'operational' | 'degraded'
   checkedAt: Date
   details: object
@@ -29,6 +30,8 @@ export interface HealthDeps {
   readSecretHealth: () => Promise<ComponentHealth>
   /** The health of the clocks of all processes, at most 5 s old. */
   readClockHealth: () => Promise<ComponentHealth>
+  /** The health of the connections of accounts, at most 5 s old. */
+  readConnectionHealth: () => Promise<ComponentHealth>
   /** The health of the event log, at most 5 s old; undefined without one. */
   readEventLogHealth: (() => Promise<ComponentHealth>) | undefined
 }
@@ -57,6 +60,12 @@ async function checkClock(db: Database, now: Date): Promise<ComponentHealth> {
   return { component: 'clock', status: decideClockHealth(details), checkedAt: now, details }
 }
 
+/** Checks the connections of accounts at `now`. */
+async function checkConnections(db: Database, now: Date): Promise<ComponentHealth> {
+  const details = await readConnectionFacts(db, now)
+  return { component: 'connections', status: decideConnectionHealth(details), checkedAt: now, details }
+}
+
 /** Checks the event log at `now`. */
 async function checkEventLog(db: Database, now: Date): Promise<ComponentHealth> {
   const details = await readEventLogFacts(db, now)
@@ -82,6 +91,7 @@ export function buildHealthDeps(deps: {
     readProvisioningHealth: cache((now) => checkProvisioning(db, now)),
     readSecretHealth: cache((now) => checkSecrets(db, keyIds, now)),
     readClockHealth: cache((now) => checkClock(db, now)),
+    readConnectionHealth: cache((now) => checkConnections(db, now)),
     readEventLogHealth: deps.hasEventLog ? cache((now) => checkEventLog(db, now)) : undefined,
   }
 }
