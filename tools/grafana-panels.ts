@@ -226,6 +226,11 @@ const PROCESSES: Row = {
         },
       ],
     }),
+    perSecond(
+      'Sign-ins by connections',
+      'By the reason of the refusal; "none" is a success. The page of a connection shows its own.',
+      rateBy('connection_sign_ins_total', 'reason'),
+    ),
     course('Processor', 'Cores in use. A process uses little more than one.', {
       unit: 'short',
       queries: [{ expr: `rate(process_cpu_seconds_total${ONLY}${RATE})`, legend: '{{instance}}' }],

@@ -357,7 +357,7 @@ const STEPS: Record<string, readonly Step[]> = {
     ['reads those of provisioning', 1, 1],
     ['reads the keys of stored secrets', 1, 1],
     ['reads which machines have another time', 1, 1],
-    ['counts the certificates of connections that end', 1, 1],
+    ['counts the certificates of connections that end; their refused sign-ins', 2, 2],
   ],
   'webhook-dispatch.replay-all': [SELECTION],
   'event.publish without a key': [PUBLICATION],

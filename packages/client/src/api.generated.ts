@@ -996,7 +996,7 @@ export interface paths {
         };
         /**
          * Health of the connections of accounts
-         * @description `degraded` while the last certificate of a SAML connection in use ends within 14 days (`certificates_ending`) or has ended (`certificates_ended`). An ended certificate still verifies. `remedy` says what to do. At most 5 seconds old.
+         * @description `degraded` while the last certificate of a SAML connection in use ends within 14 days (`certificates_ending`) or has ended (`certificates_ended`). An ended certificate still verifies. `refusals_today` has the refused sign-ins of the day (UTC) by reason, which change no status. `remedy` says what to do. At most 5 seconds old.
          */
         get: operations["healthConnections"];
         put?: never;

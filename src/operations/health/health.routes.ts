@@ -34,7 +34,7 @@ const DESCRIPTIONS = {
   clock:
     '`degraded` while the machine of a process is more than 2 seconds off the clock of the database: `skewed_processes` counts them, and `remedy` says what to do. At most 5 seconds old.',
   connections:
-    '`degraded` while the last certificate of a SAML connection in use ends within 14 days (`certificates_ending`) or has ended (`certificates_ended`). An ended certificate still verifies. `remedy` says what to do. At most 5 seconds old.',
+    '`degraded` while the last certificate of a SAML connection in use ends within 14 days (`certificates_ending`) or has ended (`certificates_ended`). An ended certificate still verifies. `refusals_today` has the refused sign-ins of the day (UTC) by reason, which change no status. `remedy` says what to do. At most 5 seconds old.',
 }
 
 /** Declares the health of one component; the last segment of the path names the action. */

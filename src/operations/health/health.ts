@@ -1,6 +1,7 @@
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
 import { decideEventLogHealth, readEventLogFacts } from '../../carriage/relay/log-facts.ts'
+import { readRefusals } from '../../identity/connection/activity/connection-activity.ts'
 import { decideConnectionHealth, readConnectionFacts } from '../../identity/connection/certificate/certificate-end.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { decideProvisioningHealth, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
@@ -62,8 +63,9 @@ async function checkClock(db: Database, now: Date): Promise<ComponentHealth> {
 
 /** Checks the connections of accounts at `now`. */
 async function checkConnections(db: Database, now: Date): Promise<ComponentHealth> {
-  const details = await readConnectionFacts(db, now)
-  return { component: 'connections', status: decideConnectionHealth(details), checkedAt: now, details }
+  const facts = await readConnectionFacts(db, now)
+  const details = { ...facts, refusals_today: await readRefusals(db, now) }
+  return { component: 'connections', status: decideConnectionHealth(facts), checkedAt: now, details }
 }
 
 /** Checks the event log at `now`. */

@@ -10,6 +10,7 @@ import { type Database, isDatabaseReady } from '../../postgres/statement/databas
 import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
 import type { RecordedAttempt, WebhookNotice } from '../../webhook/delivery/outcome.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
+import { buildConnectionMetrics, type ConnectionMetrics } from './connection-metrics.ts'
 import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
 import { buildIntakeMetrics, buildRelayMetrics, type EventLogMetricsDeps } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
@@ -26,7 +27,7 @@ const NOTICES = ['webhook.failing', 'webhook.auto-disable', 'webhook.recovered']
 const RESPONSE_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** The metrics of one process. */
-export interface Metrics extends ProcessMetrics {
+export interface Metrics extends ProcessMetrics, ConnectionMetrics {
   /** The Prometheus text of `GET /metrics`, at most 5 s old. */
   render(): Promise<string>
   contentType: string
@@ -133,6 +134,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
       responses.inc({ class: `${Math.floor(status / 100)}xx` })
     },
     ...{ realtime: buildRealtimeMetrics(metrics), ...buildProcessMetrics(deps, metrics) },
+    ...buildConnectionMetrics(metrics),
     relay: deps.relay && buildRelayMetrics(deps.relay, metrics),
     intake: deps.hasEventLog ? buildIntakeMetrics(metrics) : undefined,
   }
