@@ -137,7 +137,7 @@ create table event_log (
 create function record_outbox() returns trigger language plpgsql as $$
 begin
   insert into event_outbox (event_id) select document_id from recorded
-  where origin is null and current_setting('signalbox.moved_account', true) is distinct from account::text
+  where origin is null and coalesce(current_setting('signalbox.moved_account', true) <> account::text, true)
   order by ordinal;
   return null;
 end $$;

@@ -21,6 +21,18 @@ export const EVENT_LOG: Row = {
         { expr: `sum(event_log_connected${ONLY})`, legend: 'connected' },
       ],
     }),
+    course(
+      'Events taken in',
+      'By home and its cells, of each other; failures, and positions that were lost. Empty without cells.',
+      {
+        unit: 'short',
+        queries: [
+          { expr: `sum(rate(event_log_taken_total${ONLY}${RATE}))`, legend: 'events a second' },
+          { expr: `sum(increase(event_log_intake_failures_total${ONLY}[1m]))`, legend: 'failures' },
+          { expr: `sum by (fault) (increase(event_log_intake_faults_total${ONLY}[1m]))`, legend: 'lost: {{fault}}' },
+        ],
+      },
+    ),
   ],
 }
 

@@ -18,7 +18,7 @@ const config = renderSchemathesisConfig(ids as Parameters<typeof renderSchemathe
 
 /**
  * A user has an identity only after a sign-in with a provider; an invitation, a passkey and a grant are only deleted by
- * id; a picture is read by a key that its upload makes.
+ * id; a picture is read by a key that its upload makes, and a channel by a name.
  */
 const WITHOUT_ROW = [
   '/api/v3/identity/identity/{id}',
@@ -26,6 +26,7 @@ const WITHOUT_ROW = [
   '/api/v3/auth/factor/passkey/{id}',
   '/api/v3/oauth/grant/{id}',
   '/api/v3/auth/picture/{picture}',
+  '/api/v3/realtime/channel/{name}/member',
 ]
 
 test('every path with an id is called with the id of a row that exists', () => {

@@ -40,7 +40,7 @@ const FENCE = /(^```[\s\S]*?^```$)/m
 
 /**
  * Rewrites the links of a document for its page: those to a document become those to its page, pictures are copied below
- * `/files/`, an error page of the service becomes that of the site. What has no page is named without a link. Code is left
+ * `/files/`, an error of the service leads to its own page. What has no page is named without a link. Code is left
  * alone. Pure.
  */
 export function rewriteLinks(
@@ -56,6 +56,7 @@ export function rewriteLinks(
     if (path.startsWith('/docs/errors/')) return link(`${base}/errors/${path.slice('/docs/errors/'.length)}/`)
     const found = posix.normalize(posix.join(posix.dirname(file), path)).replace(/\/$/, '')
     if (isImage) return link(`${base}/files/${found}`)
+    if (found === 'docs/errors.md' && anchor) return link(`${base}/errors/${anchor}/`)
     const page = pages.get(found) ?? pages.get(`${found}/README.md`)
     return page === undefined ? text : link(`${base}/${page === '' ? '' : `${page}/`}${suffix}`)
   }

@@ -21,6 +21,7 @@ describe('links of a document', () => {
     ['[x](../contract/)', '[x](/contract/)'],
     ['[x](../../SECURITY.md)', '[x](/security/)'],
     ['[x](/docs/errors/not_found)', '[x](/errors/not_found/)'],
+    ['[x](../errors.md#not_found)', '[x](/errors/not_found/)'],
     ['[x](#here)', '[x](#here)'],
     ['[x](https://example.com/a)', '[x](https://example.com/a)'],
     ['[`x`](../../src/main.ts)', '`x`'],

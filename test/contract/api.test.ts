@@ -332,7 +332,7 @@ test('api#route-declaration: permission, event, operationId and path follow from
     const found = operations.filter((operation) => operation.path === route.path && operation.method === route.method)
     expect(found, route.path).toEqual([{ path: route.path, method: route.method, id: operationIdOf(route) }])
     expect(route.path, '').toMatch(
-      /^\/api\/v3\/[a-z-]+(\/[a-z-]+|\/\{(?:id|connection|domain|identity|invitation|picture|provider|secret|session)\})*$/,
+      /^\/api\/v3\/[a-z-]+(\/[a-z-]+|\/\{(?:id|connection|domain|identity|invitation|name|picture|provider|secret|session)\})*$/,
     )
   }
   expect(new Set(ROUTES.map(operationIdOf)).size).toBe(ROUTES.length)

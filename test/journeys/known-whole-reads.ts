@@ -63,7 +63,7 @@ const KNOWN: Record<string, readonly Known[]> = {
   ],
   'roles are made by operators alone, and each is compared with what the caller holds': [
     {
-      sql: 'array(select p.pattern from role_permission p where p.role = role.document_id order by p.pattern) as "patterns", not exists',
+      sql: 'not exists ( select from role_permission p where p.role = role.document_id and not ((p.pattern = any(',
       tables: ['role_permission'],
     },
   ],

@@ -8,9 +8,9 @@ const source = readFileSync(join(import.meta.dirname, '../../console/src/frame/r
 test('the pictures show every route that the router declares', () => {
   const routes = listConsoleRoutes(source)
   expect(routes).toEqual(expect.arrayContaining(['overview', 'webhooks/new', 'deliveries/$id']))
-  // The path `/` leads to the overview, and `createTabbed` makes its routes by one of the calls.
-  const made = source.match(/createRoute\(/g)!.length - 2
-  expect(routes.length).toBe(made + source.match(/= createTabbed\(/g)!.length)
+  // The path `/` leads to the overview, and `createScreen` and `createSearchable` have a call each.
+  const made = source.match(/createRoute\(/g)!.length - 3
+  expect(routes.length).toBe(made + source.match(/= create(?:Screen|Searchable)\(/g)!.length)
 })
 
 test('each route with an id has a row to show, and no other has', () => {
@@ -26,10 +26,11 @@ const list = createRoute({
   component: Keys,
 })
 const row = createRoute({ getParentRoute: () => list, path: '$id', component: Key })
-const user = createTabbed(
+const user = createSearchable(
   'users/$id',
   User,
 )
+const health = createScreen('health', Health)
 `
-  expect(listConsoleRoutes(text)).toEqual(['keys', 'keys/$id', 'users/$id'])
+  expect(listConsoleRoutes(text)).toEqual(['health', 'keys', 'keys/$id', 'users/$id'])
 })

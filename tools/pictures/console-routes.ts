@@ -27,12 +27,12 @@ export const ROWS: Readonly<Record<string, string | readonly string[]>> = {
 /** Paths below `/console` of every route, as the router declares them: `webhooks/$id`. */
 export function listConsoleRoutes(source = readFileSync(ROUTER, 'utf8')): string[] {
   const paths = new Map<string, string>()
+  for (const [, name = '', path = ''] of source.matchAll(/^const (\w+) = create(?:Screen|Searchable)\(\s*'([^']*)'/gm))
+    paths.set(name, path)
   for (const [, name = '', options = ''] of source.matchAll(/^const (\w+) = createRoute\(\{([\s\S]*?)\}\)$/gm)) {
     const parent = /getParentRoute: \(\) => (\w+)/.exec(options)?.[1] ?? ''
     const path = /\bpath: '([^']*)'/.exec(options)?.[1]
     if (path !== undefined) paths.set(name, [paths.get(parent), path].filter(Boolean).join('/').replace(/^\//, ''))
   }
-  for (const [, name = '', path = ''] of source.matchAll(/^const (\w+) = createTabbed\(\s*'([^']*)'/gm))
-    paths.set(name, path)
   return [...paths.values()].filter((path) => path !== '').sort()
 }

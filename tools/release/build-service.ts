@@ -25,6 +25,8 @@ const LAUNCHER = ['find-node.mjs', 'node-arguments.json', 'run-to-end.mjs', 'sig
 const DOCUMENTS = [
   'errors',
   'operations',
+  'operations/account-move',
+  'operations/cells',
   'operations/event-log',
   'configuration',
   'guides/social-login',

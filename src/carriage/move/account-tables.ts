@@ -75,8 +75,16 @@ export const DRAINED: readonly string[] = ['event_queue', 'event_outbox', 'webho
 /** In home alone, or replicated from there. */
 export const OF_HOME: readonly string[] = [
   ...['account', 'account_cell', 'account_invitation', 'account_limit', 'account_member', 'account_member_role'],
-  ...['account_move', 'address_proof', 'api_key', 'catalogue_sync', 'cell', 'connection', 'connection_domain'],
-  ...['connection_group_role', 'connection_identity', 'contract', 'email_change', 'engine_grant', 'engine_session'],
+  ...['account_move', 'address_proof', 'api_key', 'catalogue_sync', 'cell', 'connection', 'connection_activity'],
+  ...[
+    'connection_domain',
+    'connection_group_role',
+    'connection_identity',
+    'contract',
+    'email_change',
+    'engine_grant',
+    'engine_session',
+  ],
   ...['event', 'factor_challenge', 'identity', 'kept_mail', 'login_code', 'login_flow', 'login_throttle'],
   ...['mail_outbox', 'oauth_client', 'oauth_client_logo', 'oauth_client_secret', 'oauth_ended_grant'],
   ...['oauth_engine_decision', 'oauth_grant', 'oauth_grant_use', 'oauth_signing_key', 'oauth_state', 'passkey'],
