@@ -17,7 +17,9 @@ const NAMED_LIMIT = 10
  * Builds the check of the certificates of SAML connections. One incident for all of them: what a tenant stores must not
  * make many. A line a day names the connections.
  */
-export function buildCertificateCheck(logger: Logger): (db: Database, now: Date) => Promise<(NewIncident & { isOn: boolean })[]> {
+export function buildCertificateCheck(
+  logger: Logger,
+): (db: Database, now: Date) => Promise<(NewIncident & { isOn: boolean })[]> {
   let loggedAtMs = Number.NEGATIVE_INFINITY
   return async (db, now) => {
     const facts = await readConnectionFacts(db, now)
