@@ -280,6 +280,7 @@ create table "connection" (
   is_email_trusted boolean,
   sso_url text,
   certificates text[],
+  certificates_end_at timestamp(3) with time zone,
   email_attribute text,
   name_attribute text,
   secret_encrypted text,
@@ -289,13 +290,14 @@ create table "connection" (
   updated_at timestamp(3) with time zone not null,
   constraint connection_account_fkey FOREIGN KEY (account) REFERENCES account(document_id) ON DELETE CASCADE,
   constraint connection_check CHECK (((kind <> 'oidc'::text) OR (num_nulls(issuer, client_id, scopes, is_email_trusted, secret_encrypted) = 0))),
-  constraint connection_check1 CHECK (((kind <> 'saml'::text) OR (num_nulls(issuer, sso_url, certificates) = 0))),
+  constraint connection_check1 CHECK (((kind <> 'saml'::text) OR (num_nulls(issuer, sso_url, certificates, certificates_end_at) = 0))),
   constraint connection_default_role_fkey FOREIGN KEY (default_role) REFERENCES role(document_id) ON DELETE SET NULL,
   constraint connection_kind_check CHECK ((kind = ANY (ARRAY['oidc'::text, 'saml'::text]))),
   constraint connection_pkey PRIMARY KEY (document_id),
   constraint connection_session_hours_check CHECK (((session_hours >= 1) AND (session_hours <= 2160)))
 );
 CREATE INDEX connection_account_idx ON public.connection USING btree (account, created_at);
+CREATE INDEX connection_certificates_end_idx ON public.connection USING btree (certificates_end_at) WHERE (is_enabled AND (certificates_end_at IS NOT NULL));
 CREATE INDEX connection_default_role_idx ON public.connection USING btree (default_role) WHERE (default_role IS NOT NULL);
 CREATE INDEX connection_key_idx ON public.connection USING btree (split_part(secret_encrypted, '.'::text, 2)) WHERE (secret_encrypted IS NOT NULL);
 

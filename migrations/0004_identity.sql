@@ -456,6 +456,8 @@ create table connection (
   -- SAML. Certificates are PEM; names of attributes that are null mean the usual ones.
   sso_url text,
   certificates text[],
+  -- The end of the last of them.
+  certificates_end_at timestamptz(3),
   email_attribute text,
   name_attribute text,
   -- Of OpenID Connect the secret of the client.
@@ -465,10 +467,12 @@ create table connection (
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   check (kind <> 'oidc' or num_nulls(issuer, client_id, scopes, is_email_trusted, secret_encrypted) = 0),
-  check (kind <> 'saml' or num_nulls(issuer, sso_url, certificates) = 0)
+  check (kind <> 'saml' or num_nulls(issuer, sso_url, certificates, certificates_end_at) = 0)
 );
 create index connection_account_idx on connection (account, created_at);
 create index connection_default_role_idx on connection (default_role) where default_role is not null;
+create index connection_certificates_end_idx on connection (certificates_end_at)
+  where is_enabled and certificates_end_at is not null;
 create index connection_key_idx on connection (split_part(secret_encrypted, '.', 2)) where secret_encrypted is not null;
 
 -- The roles that groups of the provider give, in the account of the connection.

@@ -256,7 +256,7 @@ describe('names in documents exist:', () => {
       /^docs\/(?:deployment|operations|contract\/\w+)\.md$/.test(path)
         ? [
             ...text.matchAll(
-              /(?<![\w.])(?:webhook_out|http|database|signalbox|stored_secrets|provisioning|realtime|clock_skew|maintenance_rows|log_lines|event_log|cells?|account_moves)_\w+/g,
+              /(?<![\w.])(?:webhook_out|http|database|signalbox|stored_secrets|provisioning|realtime|clock_skew|maintenance_rows|log_lines|event_log|connection|cells?|account_moves)_\w+/g,
             ),
           ]
         : [],

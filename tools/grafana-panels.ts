@@ -46,6 +46,11 @@ const OVERVIEW: Row = {
       limits: { orange: 1, red: 2 },
       queries: [shared('stored_secrets_unreadable', 'unreadable')],
     }),
+    stat('Certificates due', 'SAML connections whose last certificate ends within 14 days or has ended.', {
+      unit: 'short',
+      limits: { orange: 1, red: 10 },
+      queries: [{ expr: `max by (state) (connection_certificates${ONLY})`, legend: '{{state}}' }],
+    }),
     stat('Provisioning: oldest due', 'The longest wait of a user with a due delivery.', {
       unit: 's',
       limits: { orange: 60, red: 300 },
@@ -221,6 +226,11 @@ const PROCESSES: Row = {
         },
       ],
     }),
+    perSecond(
+      'Sign-ins by connections',
+      'By the reason of the refusal; "none" is a success. The page of a connection shows its own.',
+      rateBy('connection_sign_ins_total', 'reason'),
+    ),
     course('Processor', 'Cores in use. A process uses little more than one.', {
       unit: 'short',
       queries: [{ expr: `rate(process_cpu_seconds_total${ONLY}${RATE})`, legend: '{{instance}}' }],

@@ -325,6 +325,7 @@ describe('the health of the component', () => {
         { component: 'provisioning' },
         { component: 'stored-secrets' },
         { component: 'clock' },
+        { component: 'connections' },
         { component: 'realtime', status: 'down' },
       ],
     })

@@ -51,6 +51,25 @@ async function connect(account: string, body: object): Promise<{ id: string; pat
 
 const OIDC = { kind: 'oidc', name: 'Corp login', oidc: COMPANY_OIDC }
 
+/** Signs a person in by a connection, in a browser without a console. */
+async function signIn(connection: string, email: string): Promise<number> {
+  fixture.fakes.company.user = { sub: email, email, isEmailVerified: true, name: 'Ada' }
+  const query = new URLSearchParams({ redirect_url: `${c.origin}/auth/` })
+  const started = await fetch(`${c.origin}/api/v3/auth/login/oauth/${connection}?${query}`, { redirect: 'manual' })
+  const cookie = started.headers
+    .getSetCookie()
+    .map((set) => set.split(';')[0])
+    .join('; ')
+  const step = await fixture.fakes.company.authorize(String(started.headers.get('location')))
+  const at = new URL(step.url, c.origin)
+  const back = `${c.origin}${at.pathname.replace('/callback', '/callback-redirect')}${at.search}`
+  const { status } = await fetch(back, {
+    headers: { cookie, accept: 'application/json' },
+    redirect: 'manual',
+  })
+  return status
+}
+
 const dialog = (page: Page, name: string) => page.getByRole('dialog', { name })
 const tab = (page: Page, name: string) => page.getByRole('tab', { name, exact: true })
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
@@ -261,6 +280,56 @@ test('who may not see connections is offered none', async () => {
   await page.getByText('connection:find-one').waitFor()
   await page.goto(`/console/accounts/${account}/sign-in/new`)
   await page.getByText('connection:create').waitFor()
+})
+
+test('the page of a connection shows its last sign-in, and what became of the attempts of the day', async () => {
+  const account = await makeAccount('Active')
+  const { id, path } = await connect(account, { ...OIDC, is_jit: true })
+  const made = await d.call('POST', `${path}/domain`, { domain: 'active.example' })
+  await d.call('POST', `${path}/domain/${made.body.data.document_id}/approve`)
+  const screen = `accounts/${account}/sign-in/${id}`
+  await using opened = await c.open('/console/accounts')
+  const { page, complaints } = opened
+  await waitForHeading(page, 'Accounts')
+  // The page compares the day with its own clock.
+  await page.clock.setFixedTime(d.t.clock.now())
+  const fact = (name: string) => page.getByRole('row').filter({ hasText: name })
+  await page.goto(`/console/${screen}`)
+  await fact('Last sign-in').getByText('None yet').waitFor()
+  await fact('Refused today').getByText('0', { exact: true }).waitFor()
+
+  const people = ['ada@active.example', 'ada@active.example', 'eve@elsewhere.example']
+  const statuses: number[] = []
+  for (const email of people) statuses.push(await signIn(id, email))
+  expect(statuses).toEqual([200, 200, 401])
+  await page.reload()
+  await fact('Sign-ins today').getByText('2', { exact: true }).waitFor()
+  await fact('Refused today').getByText('email_outside: 1').waitFor()
+  expect(await fact('Last sign-in').innerText()).not.toContain('None yet')
+  await expectAccessibleScreens(page, [[screen, 'email_outside: 1']])
+  expect(complaints).toEqual([])
+
+  // The same day is over: its attempts are not those of today.
+  await d.t.database.pool.query("update connection_activity set day = day - interval '2 days' where connection = $1", [
+    id,
+  ])
+  await page.reload()
+  await fact('Refused today').getByText('0', { exact: true }).waitFor()
+  await fact('Sign-ins today').getByText('0', { exact: true }).waitFor()
+})
+
+test('who reads connections without their activity sees the page without it', async () => {
+  const account = await makeAccount('Quiet')
+  const { id } = await connect(account, OIDC)
+  const permissions = ['account:find-all', 'account:find-one', 'connection:find-all', 'connection:find-one']
+  await d.call('POST', '/api/v3/identity/role', { name: 'connection-reader', permissions })
+  const reader = { email: 'quiet@example.test', name: 'Quinn Quiet' }
+  await c.addUser(reader, 'connection-reader')
+  await using opened = await c.open(`/console/accounts/${account}/sign-in/${id}`, reader)
+  const { page, complaints } = opened
+  await page.getByRole('rowheader', { name: 'Redirect URI' }).waitFor()
+  expect(await page.getByText('Refused today').count()).toBe(0)
+  expect(complaints).toEqual([])
 })
 
 test('the screens pass axe in both themes, fit a phone, and warn of a certificate that has ended', async () => {

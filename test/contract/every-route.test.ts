@@ -264,6 +264,7 @@ async function walkCatalogue() {
   await step('health.provisioning')
   await step('health.stored-secrets')
   await step('health.clock')
+  await step('health.connections')
   await step('health.service')
   await step('health.find-all')
 }

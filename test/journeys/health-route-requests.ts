@@ -17,6 +17,7 @@ export function buildHealthRouteRequests(
     'health.provisioning': whenCheckIsOld,
     'health.stored-secrets': whenCheckIsOld,
     'health.clock': whenCheckIsOld,
+    'health.connections': whenCheckIsOld,
     'health.find-all': whenCheckIsOld,
     'health.service': undefined,
   }

@@ -35,6 +35,8 @@ const STRICT_LIMIT_BESIDE: Step = ['counts against the strict limit in the first
 /** A publication without a key: its statement is shared with those of concurrent requests, and is its own transaction. */
 const PUBLICATION: Step = ['one statement', 1, 1]
 
+const CONNECTION_HEALTH: Step = ['counts the certificates of connections that end; their refused sign-ins', 2, 2]
+
 /** A change that locks and reads nothing: its closing statement is its own transaction. */
 const ONE_WRITE: Step = ['one statement that writes, records and answers', 1, 1]
 
@@ -356,12 +358,14 @@ const STEPS: Record<string, readonly Step[]> = {
   // Nobody is in the channel; otherwise one statement reads since when.
   'realtime-channel.find-members': [],
   'realtime.webhook': [['records the events and applies them', 1, 1]],
+  'health.connections': [CONNECTION_HEALTH],
   'health.find-all': [
     ['reads the facts of realtime publishing', 1, 1],
     ['reads those of outbound webhooks', 1, 1],
     ['reads those of provisioning', 1, 1],
     ['reads the keys of stored secrets', 1, 1],
     ['reads which machines have another time', 1, 1],
+    CONNECTION_HEALTH,
   ],
   'webhook-dispatch.replay-all': [SELECTION],
   'event.publish without a key': [PUBLICATION],

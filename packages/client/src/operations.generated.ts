@@ -67,6 +67,7 @@ export const OPERATIONS = {
   health: {
     healthFindAll: { method: 'GET', path: '/api/v3/health' },
     healthClock: { method: 'GET', path: '/api/v3/health/component/clock' },
+    healthConnections: { method: 'GET', path: '/api/v3/health/component/connections' },
     healthProvisioning: { method: 'GET', path: '/api/v3/health/component/integration/provisioning' },
     healthRealtime: { method: 'GET', path: '/api/v3/health/component/integration/realtime' },
     healthWebhookOut: { method: 'GET', path: '/api/v3/health/component/integration/webhook-out' },

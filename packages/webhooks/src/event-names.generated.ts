@@ -53,6 +53,7 @@ export const EVENT_NAMES = [
   'event.update',
   'handshake-target.find-all',
   'health.clock',
+  'health.connections',
   'health.find-all',
   'health.provisioning',
   'health.realtime',

@@ -96,6 +96,7 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
       countAuthorization: workers.metrics.realtime.countAuthorization,
       countProviderEvent: workers.metrics.realtime.countProviderEvent,
     },
+    countConnectionSignIn: workers.metrics.countConnectionSignIn,
     health: buildHealthDeps({
       db: database.db,
       ...{ clock, keyIds: built.keyring.keyIds, hasEventLog: config.eventLog !== undefined },

@@ -16,6 +16,7 @@ import type { SignInPageDeps } from '../../identity/pages/sign-in/sign-in-goal.t
 import type { PasswordHashing } from '../../identity/password/password.ts'
 import type { SessionKeys } from '../../identity/session/token/session-token.ts'
 import type { SignUpRules } from '../../identity/sign-up/sign-up.ts'
+import type { ConnectionCounter } from '../../identity/social-login/connection-count.ts'
 import type { BrowserBinding } from '../../identity/social-login/flow/browser-binding.ts'
 import type { HandshakeRules } from '../../identity/sso/handshake-token.ts'
 import type { EngineConsent } from '../../oauth/engine-consent/engine-consent.ts'
@@ -80,6 +81,8 @@ export interface FeatureParts {
   /** The build, the settings and the schema of this process. */
   readServiceFacts: () => Promise<ServiceFacts>
   realtime: RealtimeDeps & TestEventDeps
+  /** Counts a sign-in by a connection that ended. */
+  countConnectionSignIn: ConnectionCounter['countConnectionSignIn']
   /** The OIDC engine. */
   engine: Engine
   /** The engines of the connections of accounts. */

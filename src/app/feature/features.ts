@@ -145,6 +145,7 @@ const socialLoginDeps = ({
   connections,
   binding,
   enableApiEventQueue: parts.enableApiEventQueue,
+  countConnectionSignIn: parts.countConnectionSignIn,
   brand: pages.brand,
   baseUrl: pages.baseUrl,
   redirectRules: pages.redirectRules,

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { CellStatus } from '../../carriage/cell/cell-status.ts'
 import { readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { IncidentCheck, NewIncident } from '../../delivery/incident/alert.ts'
@@ -9,6 +10,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
 import { WEBHOOK_INCIDENT_CHECKS } from '../../webhook/delivery/incident.ts'
+import { buildCertificateCheck } from './certificate-check.ts'
 
 /** Waits of the oldest due work at which a backlog incident begins and ends, in seconds. */
 const BACKLOG_SECONDS = { begins: 300, ends: 60 }
@@ -22,6 +24,7 @@ type State = NewIncident & { isOn: boolean | undefined }
 /** Every incident with a check (docs/contract/delivery.md#alerts). */
 export function listIncidentChecks(deps: {
   keyIds: readonly string[]
+  logger: Logger
   readRealtimeHealth: () => Promise<RealtimeHealth>
   /** Whether events are appended to a log. */
   hasEventLog: boolean
@@ -58,6 +61,7 @@ export function listIncidentChecks(deps: {
         },
       ]
     }),
+    checkState('certificate-ending', buildCertificateCheck(deps.logger)),
     ...(deps.hasEventLog ? [...EVENT_LOG_CHECKS, checkCells(deps.readCellStatus)] : []),
     checkState('realtime-down', async () => {
       const { status, isWanted } = await deps.readRealtimeHealth()

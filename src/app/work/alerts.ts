@@ -19,6 +19,7 @@ export function buildAppAlertWorker(parts: WorkerParts, missing: readonly string
     ...{ ids, clock, logger, url, baseUrl },
     checks: listIncidentChecks({
       keyIds: keyring.keyIds,
+      logger,
       hasEventLog: config.eventLog !== undefined,
       readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing }),
       readCellStatus: async () => (await parts.readCellFacts())?.status,

@@ -26,6 +26,7 @@ export const connection = defineRecord('connection', [
   'is_email_trusted',
   'sso_url',
   'certificates',
+  'certificates_end_at',
   'email_attribute',
   'name_attribute',
   'created_by',
@@ -117,11 +118,11 @@ const toLists = (groupRoles: readonly GroupRole[]): GroupLists => ({
 const insert = closingStatement<Omit<NewConnection, 'groupRoles'> & GroupLists>(`
   new_connection as (
     insert into connection (document_id, account, kind, name, is_enabled, is_enforced, is_jit, default_role,
-      session_hours, issuer, client_id, scopes, groups_claim, is_email_trusted, sso_url, certificates, email_attribute,
-      name_attribute, secret_encrypted, created_by, updated_by,
-      created_at, updated_at)
+      session_hours, issuer, client_id, scopes, groups_claim, is_email_trusted, sso_url, certificates, certificates_end_at,
+      email_attribute, name_attribute, secret_encrypted, created_by, updated_by, created_at, updated_at)
     values ($id, $account, $kind, $name, $isEnabled, $isEnforced, $isJit, $defaultRole, $sessionHours, $issuer,
-      $clientId, $scopes, $groupsClaim, $isEmailTrusted, $ssoUrl, $certificates, $emailAttribute, $nameAttribute, $secretEncrypted, $by, $by, $now, $now)
+      $clientId, $scopes, $groupsClaim, $isEmailTrusted, $ssoUrl, $certificates, $certificatesEndAt,
+      $emailAttribute, $nameAttribute, $secretEncrypted, $by, $by, $now, $now)
     returning document_id
   ), new_group_roles as (
     insert into connection_group_role (connection, group_name, role)
@@ -145,6 +146,7 @@ export type KindColumns = Pick<
   | 'isEmailTrusted'
   | 'ssoUrl'
   | 'certificates'
+  | 'certificatesEndAt'
   | 'emailAttribute'
   | 'nameAttribute'
 >
@@ -172,6 +174,7 @@ const changeColumns = columnChange<ConnectionChange & { by: UserId; now: Date }>
   isEmailTrusted: 'is_email_trusted = $isEmailTrusted',
   ssoUrl: 'sso_url = $ssoUrl',
   certificates: 'certificates = $certificates',
+  certificatesEndAt: 'certificates_end_at = $certificatesEndAt',
   emailAttribute: 'email_attribute = $emailAttribute',
   nameAttribute: 'name_attribute = $nameAttribute',
   secretEncrypted: 'secret_encrypted = $secretEncrypted',

@@ -34,6 +34,7 @@ const NO_COLUMNS: KindColumns = {
   isEmailTrusted: null,
   ssoUrl: null,
   certificates: null,
+  certificatesEndAt: null,
   emailAttribute: null,
   nameAttribute: null,
 }

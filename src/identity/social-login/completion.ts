@@ -2,12 +2,12 @@ import type { UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { countAttempt } from '../connection/activity/connection-activity.ts'
 import { enterByConnection } from '../connection/entry/entry.ts'
 import { findSessionRule } from '../connection/entry/session-rule.ts'
 import type { SessionDeps, SessionOrigin } from '../session/session.ts'
 import { type SignIn, signIn } from '../sign-in/outcome/sign-in.ts'
 import { loadUser } from '../user/user.ts'
+import { type ConnectionCounter, countEnded } from './connection-count.ts'
 import { keepEngineToken } from './flow/engine-session.ts'
 import { createLoginCode, isVerifierRight, redeemLoginCode } from './flow/login-code.ts'
 import type { LoginFlow } from './flow/login-flow.store.ts'
@@ -15,7 +15,7 @@ import type { Refusal } from './refusal-problem.ts'
 import type { FinishedFlow } from './social-login.ts'
 import { resolveUser, type UserDeps } from './user/user.ts'
 
-export type CompletionDeps = SessionDeps & UserDeps & { keyring: Keyring }
+export type CompletionDeps = SessionDeps & UserDeps & ConnectionCounter & { keyring: Keyring }
 
 /** A flow that ended: in a session, in a code that an app exchanges, or in a refusal. */
 export type Completion =
@@ -41,7 +41,7 @@ export async function completeFlow(
   const completion = await complete(deps, tx, input)
   const connection = completion.flow?.connection ?? null
   const reason = completion.kind === 'refused' ? completion.reason : null
-  if (connection !== null) await countAttempt(tx, { connection, reason, now: input.now })
+  if (connection !== null) await countEnded(deps, tx, { connection, reason, now: input.now })
   return completion
 }
 

@@ -33,6 +33,8 @@ const DESCRIPTIONS = {
     '`degraded` while a stored secret opens under no key of `SECRET_KEY`: `unreadable` counts them, and `remedy` says what to do. At most 5 seconds old.',
   clock:
     '`degraded` while the machine of a process is more than 2 seconds off the clock of the database: `skewed_processes` counts them, and `remedy` says what to do. At most 5 seconds old.',
+  connections:
+    '`degraded` while the last certificate of a SAML connection in use ends within 14 days (`certificates_ending`) or has ended (`certificates_ended`). An ended certificate still verifies. `refusals_today` has the refused sign-ins of the day (UTC) by reason, which change no status. `remedy` says what to do. At most 5 seconds old.',
 }
 
 /** Declares the health of one component; the last segment of the path names the action. */
@@ -70,6 +72,10 @@ export const healthRoutes: Routes<HealthDeps> = [
     description: DESCRIPTIONS.clock,
     read: (deps) => deps.readClockHealth(),
   }),
+  defineComponent('/api/v3/health/component/connections', 'the connections of accounts', {
+    description: DESCRIPTIONS.connections,
+    read: (deps) => deps.readConnectionHealth(),
+  }),
   defineRoute(
     {
       ...OF_HEALTH,
@@ -88,6 +94,7 @@ export const healthRoutes: Routes<HealthDeps> = [
           await deps.readProvisioningHealth(),
           await deps.readSecretHealth(),
           await deps.readClockHealth(),
+          await deps.readConnectionHealth(),
         ]
         const ofLog = deps.readEventLogHealth ? [await deps.readEventLogHealth()] : []
         const ofCells = await deps.readCellHealth()

@@ -186,6 +186,7 @@ test('the overall status is that of the worst component', async () => {
       { component: 'provisioning' },
       { component: 'stored-secrets' },
       { component: 'clock' },
+      { component: 'connections' },
     ],
   })
   await addExhausted(10)
@@ -196,6 +197,7 @@ test('the overall status is that of the worst component', async () => {
       { component: 'provisioning', status: 'operational' },
       { component: 'stored-secrets', status: 'operational' },
       { component: 'clock', status: 'operational' },
+      { component: 'connections', status: 'operational' },
     ],
   })
 })

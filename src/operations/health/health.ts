@@ -3,6 +3,8 @@ import type { Clock } from '../../base/clock.ts'
 import { decideCellHealth, describeCellHealth } from '../../carriage/cell/cell-health.ts'
 import type { CellStatus } from '../../carriage/cell/cell-status.ts'
 import { decideEventLogHealth, readEventLogFacts } from '../../carriage/relay/log-facts.ts'
+import { readRefusals } from '../../identity/connection/activity/connection-activity.ts'
+import { decideConnectionHealth, readConnectionFacts } from '../../identity/connection/certificate/certificate-end.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { decideProvisioningHealth, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
@@ -13,7 +15,7 @@ import { decideWebhookOutHealth, FACTS_LIFETIME_MS } from './webhook-out.ts'
 
 /** The health of one component, with its facts. */
 export interface ComponentHealth {
-  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock' | 'event-log' | 'cells'
+  component: 'webhook-out' | 'provisioning' | 'stored-secrets' | 'clock' | 'connections' | 'event-log' | 'cells'
   status: 'operational' | 'degraded'
   checkedAt: Date
   details: object
@@ -31,6 +33,8 @@ export interface HealthDeps {
   readSecretHealth: () => Promise<ComponentHealth>
   /** The health of the clocks of all processes, at most 5 s old. */
   readClockHealth: () => Promise<ComponentHealth>
+  /** The health of the connections of accounts, at most 5 s old. */
+  readConnectionHealth: () => Promise<ComponentHealth>
   /** The health of the event log, at most 5 s old; undefined without one. */
   readEventLogHealth: (() => Promise<ComponentHealth>) | undefined
   /** The health of cells, at most 5 s old; undefined without any. */
@@ -59,6 +63,13 @@ async function checkSecrets(db: Database, keyIds: readonly string[], now: Date):
 async function checkClock(db: Database, now: Date): Promise<ComponentHealth> {
   const details = await readClockFacts(db, now)
   return { component: 'clock', status: decideClockHealth(details), checkedAt: now, details }
+}
+
+/** Checks the connections of accounts at `now`. */
+async function checkConnections(db: Database, now: Date): Promise<ComponentHealth> {
+  const facts = await readConnectionFacts(db, now)
+  const details = { ...facts, refusals_today: await readRefusals(db, now) }
+  return { component: 'connections', status: decideConnectionHealth(facts), checkedAt: now, details }
 }
 
 /** Checks the event log at `now`. */
@@ -100,6 +111,7 @@ export function buildHealthDeps(deps: {
     readSecretHealth: cache((now) => checkSecrets(db, keyIds, now)),
     readClockHealth: cache((now) => checkClock(db, now)),
     readCellHealth: () => checkCells(deps.readCellStatus, new Date(clock.now())),
+    readConnectionHealth: cache((now) => checkConnections(db, now)),
     readEventLogHealth: deps.hasEventLog ? cache((now) => checkEventLog(db, now)) : undefined,
   }
 }

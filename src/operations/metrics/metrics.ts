@@ -11,6 +11,7 @@ import type { RecordedDelivery } from '../../provisioning/delivery/settle.ts'
 import type { RecordedAttempt, WebhookNotice } from '../../webhook/delivery/outcome.ts'
 import type { ReadCellFacts } from '../health/cell-facts.ts'
 import { FACTS_LIFETIME_MS } from '../health/webhook-out.ts'
+import { buildConnectionMetrics, type ConnectionMetrics } from './connection-metrics.ts'
 import { addDatabaseMetrics, type DatabaseMetricsDeps } from './database-metrics.ts'
 import { buildIntakeMetrics, buildRelayMetrics, type EventLogMetricsDeps } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
@@ -27,7 +28,7 @@ const NOTICES = ['webhook.failing', 'webhook.auto-disable', 'webhook.recovered']
 const RESPONSE_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** The metrics of one process. */
-export interface Metrics extends ProcessMetrics {
+export interface Metrics extends ProcessMetrics, ConnectionMetrics {
   /** The Prometheus text of `GET /metrics`, at most 5 s old. */
   render(): Promise<string>
   contentType: string
@@ -136,6 +137,7 @@ export function buildMetrics(deps: MetricsDeps): Metrics {
       responses.inc({ class: `${Math.floor(status / 100)}xx` })
     },
     ...{ realtime: buildRealtimeMetrics(metrics), ...buildProcessMetrics(deps, metrics) },
+    ...buildConnectionMetrics(metrics),
     relay: deps.relay && buildRelayMetrics(deps.relay, metrics),
     intake: deps.hasEventLog ? buildIntakeMetrics(metrics) : undefined,
   }

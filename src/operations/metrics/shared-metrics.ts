@@ -1,6 +1,7 @@
 import { Registry } from '@prometheus-io/client'
 import type { Clock } from '../../base/clock.ts'
 import { readEventLogFacts } from '../../carriage/relay/log-facts.ts'
+import { readConnectionFacts } from '../../identity/connection/certificate/certificate-end.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readEndedDeliveries, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import { readTotals } from '../../webhook/delivery/delivery-count.store.ts'
@@ -54,6 +55,7 @@ export function buildSharedMetrics(deps: {
     'stored_secrets_unreadable',
     'Stored secrets that no key of SECRET_KEY of this process decrypts; 10000 of a table stands for that many or more.',
   )
+  const certificates = buildCertificateMetrics(metrics)
   const provisioning = buildProvisioningMetrics(metrics)
   const eventLog = deps.hasEventLog ? buildEventLogMetrics(metrics) : undefined
   const cells = deps.hasEventLog ? buildCellMetrics(metrics) : undefined
@@ -69,6 +71,7 @@ export function buildSharedMetrics(deps: {
     oldestThrottled.set(facts.oldest_throttled_s)
     disabled.set(facts.auto_disabled)
     unreadable.set((await readSecretFacts(deps.db, deps.keyIds)).unreadable)
+    await certificates(deps.db, new Date(deps.clock.now()))
     if (eventLog) eventLog(await readEventLogFacts(deps.db, new Date(deps.clock.now())))
     if (cells) cells(await deps.readCellFacts())
     return toCounter(await registry.metrics()) + (await storage())
@@ -97,6 +100,20 @@ function buildProvisioningMetrics(metrics: Instruments): (db: Database, now: Dat
     deadLetters.set(totals.get('dead_letter') ?? 0)
     backlog.set(facts.backlog)
     oldest.set(facts.oldest_pending_s)
+  }
+}
+
+/** The metric of the certificates of SAML connections. */
+function buildCertificateMetrics(metrics: Instruments): (db: Database, now: Date) => Promise<void> {
+  const certificates = metrics.gauge(
+    'connection_certificates',
+    'SAML connections in use whose last certificate ends within 14 days, or has ended; 10000 stands for that many or more.',
+    ['state'],
+  )
+  return async (db, now) => {
+    const facts = await readConnectionFacts(db, now)
+    certificates.set({ state: 'ending' }, facts.certificates_ending)
+    certificates.set({ state: 'ended' }, facts.certificates_ended)
   }
 }
 

@@ -249,6 +249,7 @@ export interface Cell {
 export interface Connection {
   account: string;
   certificates: string[] | null;
+  certificates_end_at: Timestamp | null;
   client_id: string | null;
   created_at: Timestamp;
   created_by: string | null;

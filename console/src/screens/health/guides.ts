@@ -5,4 +5,5 @@ export const GUIDES = {
   provisioning: 'Dead letters',
   'stored-secrets': 'secret_key_mismatch',
   clock: 'Clock skew',
+  connections: 'Certificates of connections',
 } as const

@@ -3,6 +3,7 @@ import type { TestAnswer, TestCall } from '../../../../test/harness/app/app.ts'
 import { COMPANY_OIDC, type ConnectionApp, createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
 import { pathOf, redirectUrlOf, WEB_APP } from '../../../../test/harness/app/social-app.ts'
 import type { AccountId } from '../../../base/id.ts'
+import { FACTS_LIFETIME_MS } from '../../../operations/health/webhook-out.ts'
 import { deleteOldActivity } from './connection-activity.store.ts'
 
 const DAY_MS = 86_400_000
@@ -75,6 +76,27 @@ test('sign-ins and refusals are counted by day and reason, also of attempts at o
       { day: yesterday, sign_ins: 3, refusals },
     ],
   })
+})
+
+test('operators see the reasons of all connections together, which degrade nothing', async () => {
+  const counted = async () => {
+    const { body } = await t.app.scrape()
+    const of = (reason: string) =>
+      Number(new RegExp(`^connection_sign_ins_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(body as string)?.[1])
+    return [of('none'), of('email_outside')]
+  }
+  const shown = async () => {
+    t.app.clock.advance(FACTS_LIFETIME_MS)
+    const { status, details } = (await t.app.anonymous('GET', '/api/v3/health/component/connections')).body.data
+    return [status, details.refusals_today.email_outside ?? 0]
+  }
+  const [[signedIn, refused], [, refusedToday]] = [await counted(), await shown()]
+  await signIn('ada')
+  await signIn('eve', 'eve@elsewhere.example')
+  connection = await t.connect(account)
+  await signIn('eve', 'eve@elsewhere.example')
+  expect(await shown()).toEqual(['operational', refusedToday + 2])
+  expect(await counted()).toEqual([Number(signedIn) + 1, Number(refused) + 2])
 })
 
 test('a declined sign-in is a refusal of the connection, and an unknown state is nobody’s', async () => {

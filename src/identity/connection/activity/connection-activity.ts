@@ -1,2 +1,13 @@
+import type { Database } from '../../../postgres/statement/database.ts'
+import { startOfDay, sumRefusals } from './connection-activity.store.ts'
+
 /** What a sign-in by a connection counts (docs/contract/connections.md#activity). */
 export { countAttempt } from './connection-activity.store.ts'
+
+/** Rows that are summed at most, each of a connection and a reason. */
+const ROW_LIMIT = 10_000
+
+/** The refused sign-ins by all connections on this day (UTC), by reason. */
+export function readRefusals(db: Database, now: Date): Promise<Readonly<Record<string, number>>> {
+  return sumRefusals(db, { since: startOfDay(now), limit: ROW_LIMIT })
+}

@@ -19,9 +19,17 @@ const CODE_BYTES = 32
 /** A response that proves a person, or the reason of its refusal. */
 export type JudgedResponse =
   | { kind: 'proven'; connection: ConnectionId; issuer: string; state: string; stateHash: Buffer; proof: SamlProof }
-  | { kind: 'refused'; reason: Refusal; detail: string | null }
+  | {
+      kind: 'refused'
+      reason: Refusal
+      detail: string | null
+      /** The connection whose sign-in it answers; undefined where none was found. */
+      connection?: ConnectionId
+    }
 
-const refuse = (reason: Refusal, detail: string | null = null): JudgedResponse => ({ kind: 'refused', reason, detail })
+type RefusedResponse = Extract<JudgedResponse, { kind: 'refused' }>
+
+const refuse = (reason: Refusal, detail: string | null = null): RefusedResponse => ({ kind: 'refused', reason, detail })
 
 /**
  * Checks the response that a browser posted for a provider (docs/contract/saml.md#checks), outside any transaction. The
@@ -47,12 +55,12 @@ export async function judgeResponse(
   if (flow.expiresAt <= now) return refuse('state_expired')
   const { entityId: audience, acsUrl: recipient } = buildSamlUrls(deps.baseUrl(), verifier.id)
   const proof = await verifyResponse(read, { ...verifier, audience, recipient, requestId: inResponseTo, now })
-  if ('refusal' in proof) return refuseResponse(proof)
+  if ('refusal' in proof) return { ...refuseResponse(proof), connection: verifier.id }
   const { issuer } = verifier
   return { kind: 'proven', connection: verifier.id, issuer, state: state ?? '', stateHash: known.hash, proof }
 }
 
-function refuseResponse({ refusal, detail }: SamlRefused): JudgedResponse {
+function refuseResponse({ refusal, detail }: SamlRefused): RefusedResponse {
   const whole = detail === null || detail === '' ? refusal : `${refusal} ${detail}`
   return refuse(refusal === 'idp_refused' ? 'denied' : 'answer_refused', whole)
 }
@@ -65,15 +73,15 @@ export async function keepResponse(
   deps: FlowDeps,
   tx: Database,
   { judged, now }: { judged: Extract<JudgedResponse, { kind: 'proven' }>; now: Date },
-): Promise<{ location: string } | Extract<JudgedResponse, { kind: 'refused' }>> {
+): Promise<{ location: string } | RefusedResponse> {
   const { connection, issuer, state, stateHash, proof } = judged
   const assertion = { connection, id: proof.assertionId, expiresAt: proof.endsAt }
-  if (!(await noteAssertion(tx, assertion))) return { kind: 'refused', reason: 'answer_refused', detail: 'replayed' }
+  if (!(await noteAssertion(tx, assertion))) return { ...refuse('answer_refused', 'replayed'), connection }
   const code = deps.random.bytes(CODE_BYTES).toString('base64url')
   const signerHashes = proof.signers.map(hashCode)
   const answer: KeptAnswer = { person: proof.person, codeHash: hashCode(code), issuer, signerHashes }
   const sealed = deps.keyring.seal(JSON.stringify(answer), answerContextOf(stateHash))
   const isKept = await keepPostedAnswer(tx, { stateHash, provider: connection, answer: sealed, now })
-  if (!isKept) return { kind: 'refused', reason: 'state_replayed', detail: null }
+  if (!isKept) return { ...refuse('state_replayed'), connection }
   return { location: addToQuery(buildCallbackUrl(deps.baseUrl(), connection), { state, code }) }
 }

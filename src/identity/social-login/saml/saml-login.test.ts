@@ -196,6 +196,27 @@ describe('a response is refused', () => {
     await expectRefused(await post(browser, response), 'replayed')
   })
 
+  test('and counts for its connection where it answers a sign-in', async () => {
+    const path = `/api/v3/identity/account/${account}/connection/${connection}/activity`
+    const read = async () => {
+      const { refusals = [] } = (await t.app.admin('GET', path)).body.data.days[0] ?? {}
+      return Object.fromEntries(refusals.map((item: { reason: string; count: number }) => [item.reason, item.count]))
+    }
+    expect(await read()).toEqual({})
+    const browser = t.browser()
+    const request = await begin(browser)
+    const stranger = await buildFakeIdp({ origin: 'https://idp.corp.example', now: () => new Date(t.app.clock.now()) })
+    await expectRefused(await post(browser, stranger.answer(request)), 'signature_invalid')
+    await expectRefused(
+      await post(browser, idp.answer(request, { facts: { audience: 'https://x.test' } })),
+      'other_audience',
+    )
+    // Of these the sign-in is not looked for, or not found.
+    await expectRefused(await post(browser, idp.answer(request, { response: { status: 'Responder' } })), 'denied')
+    await expectRefused(await post(browser, idp.answer({ ...request, id: '_unknown' })), 'state')
+    expect(await read()).toEqual({ answer_refused: 2 })
+  })
+
   test('whose assertion id was used for another request, until it ends', async () => {
     const facts = { id: '_the_same' }
     expect((await signIn({ facts })).status).toBe(200)

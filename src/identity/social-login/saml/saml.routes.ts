@@ -9,12 +9,13 @@ import { isSamlConnection } from '../../connection/sign-in-connection.ts'
 import type { Brand } from '../../pages/brand/brand.ts'
 import { NO_STORE } from '../../session/session.routes.ts'
 import { refuseSignIn } from '../completion-answer.ts'
+import { type ConnectionCounter, countEnded } from '../connection-count.ts'
 import type { FlowDeps } from '../social-login.ts'
 import { judgeResponse, keepResponse } from './posted-response.ts'
 import { AcsForm, SamlParams } from './saml.schema.ts'
 
 /** Dependencies of the routes of SAML. */
-export interface SamlDeps extends FlowDeps {
+export interface SamlDeps extends FlowDeps, ConnectionCounter {
   brand: Brand
 }
 
@@ -78,6 +79,8 @@ export const samlRoutes: Routes<SamlDeps> = [
         const kept = prepared.kind === 'proven' ? await keepResponse(deps, db, { judged: prepared, now }) : prepared
         if ('location' in kept)
           return { kind: 'redirect', status: 303, location: kept.location, headers: NO_STORE, audit: { provider } }
+        const { reason, connection } = kept
+        if (connection) await countEnded(deps, db, { connection, reason, now })
         return refuseSignIn(
           { ...kept, flow: undefined, userId: null },
           { provider, brand: deps.brand, requestId, texts: chooseRequestTexts(headers), wantsPage: true },

@@ -68,7 +68,9 @@ function parseCertificate(base64: string): X509Certificate | undefined {
     const certificate = new X509Certificate(bytes)
     // The key is decoded when it is asked for. Bytes behind the certificate are not part of it.
     const isWhole = certificate.raw.equals(bytes) && certificate.publicKey.type === 'public'
-    return isWhole ? certificate : undefined
+    // Nobody has checked that its times are times.
+    const hasTimes = [certificate.validFromDate, certificate.validToDate].every((at) => !Number.isNaN(at.getTime()))
+    return isWhole && hasTimes ? certificate : undefined
   } catch {
     return undefined
   }

@@ -132,7 +132,10 @@ export function toCertificateRows(certificates: readonly string[]): Static<typeo
 }
 
 /** Maps the columns of a SAML connection for the wire. */
-export function toSamlPart(connection: string, columns: SamlColumns): Static<typeof SamlPart> {
+export function toSamlPart(
+  connection: string,
+  columns: Omit<SamlColumns, 'certificatesEndAt'>,
+): Static<typeof SamlPart> {
   const urls = buildSamlUrls('', connection)
   return {
     idp_entity_id: columns.issuer,

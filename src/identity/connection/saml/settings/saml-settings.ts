@@ -16,6 +16,8 @@ export interface SamlColumns {
   issuer: string
   ssoUrl: string
   certificates: string[]
+  /** The end of the last of them. */
+  certificatesEndAt: Date
   emailAttribute: string | null
   nameAttribute: string | null
   groupsClaim: string | null
@@ -25,10 +27,11 @@ export interface SamlColumns {
 export function readNewSaml(input: SamlInput | undefined, rules: { allowHttp: boolean }): SamlColumns {
   if (!input) throw invalidField('saml', 'required', 'is required when kind is saml')
   const read = readSamlChange(input, rules)
-  const { issuer, ssoUrl, certificates } = read
-  if (issuer === undefined || ssoUrl === undefined || certificates === undefined)
+  const { issuer, ssoUrl, certificates, certificatesEndAt } = read
+  if (issuer === undefined || ssoUrl === undefined || certificates === undefined || !certificatesEndAt)
     throw invalidField('saml', 'required', 'must have idp_entity_id, sso_url and certificates')
-  return { emailAttribute: null, nameAttribute: null, groupsClaim: null, ...read, issuer, ssoUrl, certificates }
+  const names = { emailAttribute: null, nameAttribute: null, groupsClaim: null }
+  return { ...names, ...read, issuer, ssoUrl, certificates, certificatesEndAt }
 }
 
 /** The columns that a request names. Throws a 422. Pure. */
@@ -38,7 +41,7 @@ export function readSamlChange(input: SamlInput, rules: { allowHttp: boolean }):
   return {
     ...(issuer !== undefined && { issuer }),
     ...(ssoUrl !== undefined && { ssoUrl }),
-    ...(certificates !== undefined && { certificates: readCertificates(certificates) }),
+    ...(certificates !== undefined && readCertificates(certificates)),
     ...(input.email_attribute !== undefined && { emailAttribute: input.email_attribute }),
     ...(input.name_attribute !== undefined && { nameAttribute: input.name_attribute }),
     ...(input.groups_attribute !== undefined && { groupsClaim: input.groups_attribute }),
@@ -56,13 +59,16 @@ function checkSsoUrl(text: string, { allowHttp }: { allowHttp: boolean }): void 
 }
 
 /** In one form each, and each once. Throws a 422. */
-function readCertificates(texts: readonly string[]): string[] {
+function readCertificates(texts: readonly string[]): Pick<SamlColumns, 'certificates' | 'certificatesEndAt'> {
   if (texts.length === 0 || texts.length > CERTIFICATE_LIMIT)
     throw invalidField('saml.certificates', 'item_count', `must be 1 to ${CERTIFICATE_LIMIT} certificates`)
   const read = texts.map((text, at) => {
     const found = readCertificate(text)
     if ('code' in found) throw invalidField(`saml.certificates.${at}`, found.code, found.message)
-    return found.pem
+    return found
   })
-  return [...new Set(read)]
+  return {
+    certificates: [...new Set(read.map(({ pem }) => pem))],
+    certificatesEndAt: new Date(Math.max(...read.map(({ notAfter }) => notAfter.getTime()))),
+  }
 }
