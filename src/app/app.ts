@@ -27,7 +27,8 @@ import type { Cells } from '../postgres/cell/cells.ts'
 import type { Invalidation } from '../postgres/connection/invalidated-cache.ts'
 import type { ProviderApp } from '../realtime/provider/provider-settings.ts'
 import { openTracing } from '../tracing/tracing.ts'
-import { buildAppCells } from './cell/app-cells.ts'
+import { type AppCells, buildAppCells } from './cell/app-cells.ts'
+import { type AppPlaces, buildAppPlaces } from './cell/app-places.ts'
 import { buildBaseUrl, buildSinkUrl, readPort } from './config/base-url.ts'
 import type { Config } from './config/config.ts'
 import { buildPipeline } from './feature/app-pipeline.ts'
@@ -88,6 +89,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     own.invalidate(change)
     cells.invalidate(change)
     workers.realtime.guard?.invalidate(change)
+    api?.places?.invalidate(change)
   }
   const caches = { ...own, invalidate }
   const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
@@ -113,7 +115,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl },
     ...{ workers, caches, limiter, equalEntries, sinkUrl },
   }
-  const api = isApi ? await mountApi(server, options, parts) : undefined
+  const api = isApi ? await mountApi(server, options, { ...parts, cells, watch }) : undefined
   const onGrant = (userId: UserId, token?: string) => workers.realtime.guard?.noteGrant(userId, token)
   const feed = buildAppChannelFeed(options, workerId, metrics)
   const realtimeServer = await embedded?.mount(server, {
@@ -163,9 +165,9 @@ async function mountApi(
     limiter: RateLimiter
     equalEntries: EqualEntries
     sinkUrl: () => string
-  },
-): Promise<Pick<FeatureParts, 'checkEngine'>> {
-  const { caches, limiter, equalEntries, sinkUrl, ...built } = parts
+  } & AppCells,
+): Promise<Pick<FeatureParts, 'checkEngine'> & { places: AppPlaces | undefined }> {
+  const { caches, limiter, equalEntries, sinkUrl, cells, watch, ...built } = parts
   const { ids, baseUrl, keyring, brand } = built
   const { notify, metrics, realtime } = built.workers
   const { config, logger, random } = options
@@ -173,7 +175,10 @@ async function mountApi(
   const onRecorded = realtime.noteUnpublished
   const passwords = buildPasswordHashing(config.passwordHashCost, random, options.hashingSemaphore)
   const shared = { ids, baseUrl, caches, limiter, equalEntries, passwords }
-  const pipeline = buildPipeline({ options, ...shared, notify, onRecorded })
+  const { pipeline: ofHome, pipelineIn } = buildPipeline({ options, ...shared, notify, onRecorded })
+  const placing = { cells, reads: caches.reads, pipelineIn, logger, onEvents: onRecorded }
+  const places = watch && buildAppPlaces({ ...placing, watch, home: ofHome })
+  const pipeline = { ...ofHome, places }
   const limits = { defaults: config.accountLimits, cache: caches.limits, limiter }
   const accountLimits = buildAccountLimiter(limits)
   const features = buildFeatureParts(options, {
@@ -200,7 +205,7 @@ async function mountApi(
   const { webhookSinkSecret: sinkSecret } = config
   const sink = { db, logger, keyring, sinkSecret, sinkUrl }
   mountDevelopmentRoutes(server, { config, pipeline, brand, sink, features, limiter, clock: options.clock })
-  return features
+  return { ...features, places }
 }
 
 /** The origin that clients of realtime connect to. */

@@ -7,6 +7,7 @@ import type { Problem } from '../problem/problem.ts'
 import type { IdempotencyKey, KeptAnswer } from '../route/idempotency.store.ts'
 import type { Outcome, RefusalOutcome, RequestFacts, RouteDeclaration } from '../route/route.ts'
 import type { Caller } from '../shape/caller.ts'
+import type { Places } from './place.ts'
 import type { ReadSemaphore } from './read-semaphore.ts'
 
 type Facts = RequestFacts<unknown, unknown, unknown>
@@ -38,6 +39,8 @@ export interface Pipeline {
   readDb: Database
   /** The same on the replica, for routes that declare it; undefined without one. */
   replicaDb?: Database | undefined
+  /** The databases that hold accounts; undefined in a service that can have no cells. */
+  places?: Places | undefined
   /** Limits concurrent expensive reads. */
   runExpensiveRead: ReadSemaphore
   clock: Clock

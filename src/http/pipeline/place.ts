@@ -1,0 +1,202 @@
+import type { AccountId } from '../../base/id.ts'
+import { Problem } from '../problem/problem.ts'
+import type { CellKey, RowOwner } from '../route/cell-key.ts'
+import type { IdempotencyKey } from '../route/idempotency.store.ts'
+import { hasKeptAnswer } from '../route/idempotency.store.ts'
+import type { RequestContext } from '../route/request-context.ts'
+import type { RouteDeclaration } from '../route/route.ts'
+import type { PermissionScope } from '../shape/caller.ts'
+import type { Pipeline } from './pipeline-deps.ts'
+
+/** A database that holds accounts, as requests use it. */
+export interface Place {
+  /** The name of the cell; null for home. */
+  cell: string | null
+  /** The pipeline with this database in place of home. */
+  pipeline: Pipeline
+  /** The parts of features that are of this database; undefined for home. */
+  parts: object | undefined
+}
+
+/** The databases that hold accounts (docs/decisions/0062-cells.md). */
+export interface Places {
+  home: Place
+  /** Every database, home last, and the names of the cells that this process cannot use. */
+  list(): Promise<{ places: readonly Place[]; missing: readonly string[] }>
+  /** The database of an account. Throws 503 for a cell that this process cannot use. */
+  find(account: AccountId): Promise<Place>
+  /** Reads the directory again for this account. */
+  forget(account: AccountId): void
+}
+
+/** 503 for a request whose rows are, or may be, in cells that do not answer. */
+export function buildCellAway(cells: readonly string[], cause?: unknown): Problem {
+  const names = cells.join(', ')
+  return new Problem(
+    'dependency_unavailable',
+    `The cell ${names} does not answer, and the rows of this request may be there. Try again; repeat a change with the ` +
+      'same Idempotency-Key, in case it was committed.',
+    { headers: { 'retry-after': '5' }, reason: `cell ${names} away`, cause },
+  )
+}
+
+/** Where a request is served. */
+export interface FoundPlace {
+  place: Place
+  /** The owner of the row, where a row told the database. */
+  owner: RowOwner | undefined
+}
+
+/** A request as its place is looked for: its body may be invalid. */
+interface Asked {
+  route: Pick<RouteDeclaration, 'access'>
+  context: Pick<RequestContext, 'params' | 'body' | 'scope' | 'now' | 'filteredAccounts'>
+  /** The idempotency key of the request: the row of an answer that is kept may be gone. */
+  key: IdempotencyKey | undefined
+}
+
+/** Finds the database of a request. Throws 503 when it may be in a cell that does not answer. */
+export async function findPlace(places: Places, key: CellKey, asked: Asked): Promise<FoundPlace> {
+  const { scope, body, filteredAccounts } = asked.context
+  const atHome = { place: places.home, owner: undefined }
+  if (key.by === 'operation') return atHome
+  if (key.by === 'row') return findRowPlace(places, key, asked)
+  if (key.by === 'account') {
+    const account = readAccount(body)
+    const isReached = account && (scope === 'all' || scope.includes(account))
+    return isReached ? { place: await places.find(account), owner: undefined } : atHome
+  }
+  const wanted = filteredAccounts ?? scope
+  const accounts = wanted === 'all' ? [] : wanted.filter((account) => scope === 'all' || scope.includes(account))
+  const found = await listPlaces(places, accounts)
+  const [only, ...others] = found
+  return only && others.length === 0 ? { place: only, owner: undefined } : atHome
+}
+
+/**
+ * Checks that a changed row stays in its database, where its new owner must be too. Throws 409. Says nothing to a caller
+ * who does not reach the row, or may not give it this owner: the operation refuses these.
+ */
+export async function checkOwnerStays(
+  places: Places,
+  found: FoundPlace,
+  { body, scope }: Asked['context'],
+): Promise<void> {
+  const { owner, place } = found
+  const isReached = owner && (scope === 'all' || (owner.account !== null && scope.includes(owner.account)))
+  const target = isReached ? await findTarget(places, owner, { body, scope }) : undefined
+  if (!target || target === place) return
+  const names = [place, target].map(({ cell }) => (cell === null ? 'home' : `the cell ${cell}`))
+  const text =
+    `The row is in ${names[0]}, and its new owner in ${names[1]}. An operator may move one of the accounts ` +
+    '(signalbox account move); or create the row anew for its new owner.'
+  throw new Problem('conflict', text)
+}
+
+/** The database of the owner that a body gives to a row; undefined when it gives none. */
+async function findTarget(
+  places: Places,
+  owner: RowOwner,
+  { body, scope }: Pick<Asked['context'], 'body' | 'scope'>,
+): Promise<Place | undefined> {
+  const { is_global: isGlobal } = Object(body) as { is_global?: unknown }
+  if (isGlobal === true) return scope === 'all' ? places.home : undefined
+  const account = readAccount(body)
+  // A global row stays global, whatever its account.
+  const staysGlobal = owner.account === null && isGlobal !== false
+  const isOwn = account && (scope === 'all' || scope.includes(account))
+  return isOwn && !staysGlobal ? places.find(account) : undefined
+}
+
+/** The databases of these accounts, each once. */
+export async function listPlaces(places: Places, accounts: readonly AccountId[]): Promise<Place[]> {
+  return [...new Set(await Promise.all([...new Set(accounts)].map((account) => places.find(account))))]
+}
+
+/** The account of a body that names the owner of a new row; undefined for a global one and for what is no id. */
+function readAccount(body: unknown): AccountId | undefined {
+  const { account, is_global: isGlobal } = Object(body) as { account?: unknown; is_global?: unknown }
+  return isGlobal !== true && isId(account) ? (account as AccountId) : undefined
+}
+
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const isId = (value: unknown): value is string => typeof value === 'string' && ID.test(value)
+
+type RowKey = Extract<CellKey, { by: 'row' }>
+
+async function findRowPlace(places: Places, key: RowKey, asked: Asked): Promise<FoundPlace> {
+  const { route, context } = asked
+  const given = key.member === undefined ? context.params : context.body
+  const id = (Object(given) as Record<string, unknown>)[key.member ?? 'id']
+  const atHome = { place: places.home, owner: undefined }
+  if (!isId(id)) return atHome
+  const scope: PermissionScope = route.access === 'public' ? 'all' : context.scope
+  const first = await findAmong(places, await listCandidates(places, scope), { key, id, asked })
+  if (first) return first
+  if (scope === 'all' || scope.length === 0) return atHome
+  // The directory in memory may be from before a move.
+  for (const account of scope) places.forget(account)
+  const again = await listCandidates(places, scope)
+  const [only] = again.places
+  return (await findAmong(places, again, { key, id, asked })) ?? (only ? { place: only, owner: undefined } : atHome)
+}
+
+interface Candidates {
+  places: readonly Place[]
+  missing: readonly string[]
+}
+
+async function listCandidates(places: Places, scope: PermissionScope): Promise<Candidates> {
+  return scope === 'all' ? places.list() : { places: await listPlaces(places, scope), missing: [] }
+}
+
+/** Asks databases for a row, in parallel. A row that is copied at the moment is where the directory says. */
+async function findAmong(
+  places: Places,
+  candidates: Candidates,
+  { key, id, asked }: { key: RowKey; id: string; asked: Asked },
+): Promise<FoundPlace | undefined> {
+  const answers = await askEach(candidates.places, (place) => key.findOwner(place.pipeline.db, id))
+  const found = answers.flatMap(({ place, answer }) => (answer ? [{ place, owner: answer }] : []))
+  const [first, ...others] = found
+  if (first && others.length === 0) return first
+  if (first) {
+    const { account } = first.owner
+    const place = account === null ? places.home : await places.find(account)
+    return found.find((one) => one.place === place) ?? first
+  }
+  const kept = asked.key
+  if (kept) {
+    const holders = await askEach(candidates.places, (place) => hasKeptAnswer(place.pipeline.db, kept))
+    const holder = holders.find(({ answer }) => answer)
+    if (holder) return { place: holder.place, owner: undefined }
+  }
+  const away = [...candidates.missing, ...answers.flatMap(({ place, failed }) => (failed ? [place.cell ?? ''] : []))]
+  if (away.length > 0) throw buildCellAway(away, answers.find(({ failed }) => failed)?.failed)
+  return undefined
+}
+
+interface Answered<Result> {
+  place: Place
+  answer?: Result
+  /** What a cell failed with. */
+  failed?: unknown
+}
+
+/** Asks each database. A cell that fails is told by its answer; home that fails throws. */
+async function askEach<Result>(
+  places: readonly Place[],
+  ask: (place: Place) => Promise<Result>,
+): Promise<Answered<Result>[]> {
+  return Promise.all(
+    places.map((place) =>
+      ask(place).then(
+        (answer) => ({ place, answer }),
+        (failed: unknown) => {
+          if (place.cell === null) throw failed
+          return { place, failed }
+        },
+      ),
+    ),
+  )
+}
