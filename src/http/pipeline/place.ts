@@ -40,6 +40,12 @@ export function buildCellAway(cells: readonly string[], cause?: unknown): Proble
   )
 }
 
+/** Whether there is a database beside home. */
+export async function hasCells(places: Places): Promise<boolean> {
+  const { places: all, missing } = await places.list()
+  return all.length > 1 || missing.length > 0
+}
+
 /** Where a request is served. */
 export interface FoundPlace {
   place: Place
@@ -55,11 +61,13 @@ interface Asked {
   key: IdempotencyKey | undefined
 }
 
+/** A key by which the pipeline finds the database. */
+type PlacedKey = Exclude<CellKey, { by: 'operation' }>
+
 /** Finds the database of a request. Throws 503 when it may be in a cell that does not answer. */
-export async function findPlace(places: Places, key: CellKey, asked: Asked): Promise<FoundPlace> {
+export async function findPlace(places: Places, key: PlacedKey, asked: Asked): Promise<FoundPlace> {
   const { scope, body, filteredAccounts } = asked.context
   const atHome = { place: places.home, owner: undefined }
-  if (key.by === 'operation') return atHome
   if (key.by === 'row') return findRowPlace(places, key, asked)
   if (key.by === 'account') {
     const account = readAccount(body)

@@ -4,7 +4,7 @@ import { Problem } from '../problem/problem.ts'
 import type { Answer } from '../route/answer.ts'
 import { readIdempotencyKey } from '../route/idempotency.ts'
 import type { Served } from './perform.ts'
-import { buildCellAway, checkOwnerStays, type FoundPlace, findPlace, type Place } from './place.ts'
+import { buildCellAway, checkOwnerStays, type FoundPlace, findPlace, hasCells, type Place } from './place.ts'
 
 /** The steps of a request around the choice of its database. */
 interface PlacedSteps<Deps> {
@@ -45,9 +45,7 @@ async function checkOwner<Deps>({ pipeline: { places }, route: { cell }, context
 async function findRequestPlace<Deps>(served: Served<Deps>): Promise<FoundPlace | undefined> {
   const { pipeline, route, request, context } = served
   const { places } = pipeline
-  if (!route.cell || !places) return undefined
-  const { places: all, missing } = await places.list()
-  if (all.length === 1 && missing.length === 0) return undefined
+  if (!route.cell || route.cell.by === 'operation' || !places || !(await hasCells(places))) return undefined
   return findPlace(places, route.cell, { route, context, key: readIdempotencyKey(request, route) })
 }
 
@@ -70,7 +68,7 @@ function forgetStale<Deps>({ pipeline: { places } }: Served<Deps>, { owner }: Fo
 }
 
 /** Throws an error with the name of the cell that does not answer. */
-function throwNamed(error: unknown, found: FoundPlace | undefined): never {
+export function throwNamed(error: unknown, found: Pick<FoundPlace, 'place'> | undefined): never {
   const cell = found?.place.cell
   if (cell && isDatabaseUnavailable(error)) throw buildCellAway([cell], error)
   throw error
