@@ -5,6 +5,7 @@ import { systemRandom } from '../../src/base/random.ts'
 import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
+import { type DatabaseProxy, startDatabaseProxy } from '../harness/fakes/proxy.ts'
 import type { Receiver } from '../harness/fakes/receiver.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
 import { callService } from '../harness/process/service-process.ts'
@@ -17,6 +18,8 @@ const OTHER = '0199aaaa-0000-7000-8000-00000000000b'
 
 let home: TestDatabase
 let cell: TestDatabase
+/** Between the service and the cell. */
+let proxy: DatabaseProxy
 let fixture: DeliveryFixture
 let service: LocalService
 let receiver: Receiver
@@ -49,7 +52,8 @@ beforeAll(async () => {
         [row],
       )
   }
-  orderEvent = (await home.pool.query(`select document_id from event where internal = 'order.create'`)).rows[0].document_id
+  orderEvent = (await home.pool.query(`select document_id from event where internal = 'order.create'`)).rows[0]
+    .document_id
   const id = randomUUID()
   for (const [database, name] of [
     [home, null],
@@ -58,7 +62,8 @@ beforeAll(async () => {
     await database.pool.query('insert into database_identity (home, cell) values ($1, $2)', [id, name])
     await database.pool.query('select open_fence()')
   }
-  const url = buildKeyring(TEST_SECRETS.secretKey, systemRandom).seal(cell.connectionString, 'cell:c1')
+  proxy = await startDatabaseProxy(cell.connectionString)
+  const url = buildKeyring(TEST_SECRETS.secretKey, systemRandom).seal(proxy.connectionString, 'cell:c1')
   await home.pool.query(
     `insert into cell (name, database_url_encrypted, state, created_at, updated_at) values ('c1', $1, 'active', now(), now())`,
     [url],
@@ -68,6 +73,7 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(async () => {
   await fixture?.[Symbol.asyncDispose]()
+  await proxy?.[Symbol.asyncDispose]()
   for (const database of [home, cell]) await database?.[Symbol.asyncDispose]()
 })
 
@@ -264,25 +270,27 @@ test('a stale directory is read again, and an account that is nowhere open is 50
 test('a cell that is away is named, and what is in home is served', async () => {
   const id = (await makeWebhook()).body.data.document_id
   await place(OTHER, null)
-  const { database } = (await cell.pool.query('select current_database() as database')).rows[0]
-  await home.pool.query(`alter database "${database}" allow_connections false`)
-  await home.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [database])
+  proxy.set('refusing')
   try {
-    for (const answer of [
-      await service.call('GET', `${WEBHOOKS}/${id}`),
-      await service.call('GET', `${WEBHOOKS}/${randomUUID()}`),
-      await makeWebhook(),
-      await service.call('POST', '/api/v3/webhook/publish', { event: 'order.create', account, id: '1' }),
-    ]) {
-      expect([answer.status, answer.body.code]).toEqual([503, 'dependency_unavailable'])
-      expect(answer.body.detail).toContain('The cell c1 does not answer')
-    }
+    const late = await fixture.startLocal({ env: LOG })
+    for (const { call } of [service, late])
+      for (const answer of [
+        await call('GET', `${WEBHOOKS}/${id}`),
+        await call('GET', `${WEBHOOKS}/${randomUUID()}`),
+        await call('POST', WEBHOOKS, { url: `${receiver.origin}/own`, account }),
+        await call('GET', `${WEBHOOKS}?filters=account|eq|${account}`),
+        await call('POST', '/api/v3/webhook/publish', { event: 'order.create', account, id: '1' }),
+      ]) {
+        expect([answer.status, answer.body.code]).toEqual([503, 'dependency_unavailable'])
+        expect(answer.body.detail).toContain('The cell c1 does not answer')
+      }
+    await late.stop()
     const published = { event: 'order.create', account: OTHER, id: '1' }
     expect((await service.call('POST', '/api/v3/webhook/publish', published)).status).toBe(202)
     const made = await makeWebhook({ account: OTHER })
     expect((await service.call('GET', `${WEBHOOKS}/${made.body.data.document_id}`)).status).toBe(200)
   } finally {
-    await home.pool.query(`alter database "${database}" allow_connections true`)
+    proxy.set('open')
   }
 })
 
@@ -294,5 +302,5 @@ async function makeKey(of: string): Promise<string> {
     permissions: ['webhook:*', 'webhook-dispatch:*', 'event-occurrence:*', 'event:publish'],
   })
   expect([made.status, made.body]).toMatchObject([201, {}])
-  return made.body.data.key ?? made.body.data.token
+  return made.body.data.key
 }

@@ -23,7 +23,10 @@ interface Publishing {
 export async function publishInPlaces(served: Served<PublishDeps>, publishing: Publishing): Promise<Answer> {
   const { publications } = readPublications(served.context.body as Static<typeof PublishBody>)
   const accounts = publications.map(({ account }) => account as AccountId | null)
-  const parts = await splitByPlace(served, publishing.places, { accounts, of: accounts.map((_account, index) => index) })
+  const parts = await splitByPlace(served, publishing.places, {
+    accounts,
+    of: accounts.map((_account, index) => index),
+  })
   const [first] = parts
   if (first && parts.length === 1) {
     try {
@@ -58,7 +61,9 @@ async function publishParts(
   const ids: EventId[] = []
 
   async function record(part: Part): Promise<void> {
-    const context = body.events ? served.context.withBody({ events: part.of.map((index) => body.events?.[index]) }) : served.context
+    const context = body.events
+      ? served.context.withBody({ events: part.of.map((index) => body.events?.[index]) })
+      : served.context
     const answer = await performAt({ ...served, route, context }, publishing, part)
     const { data } = JSON.parse(String(answer.payload)) as { data: Static<typeof PublishAnswer> }
     data.events.forEach((event, index) => {
