@@ -121,14 +121,9 @@ test('the webhook of an account in a cell is made, read, changed and purged ther
   expect((await service.call('PATCH', path, { nothing: 1 })).status).toBe(422)
   const set = await service.call('GET', `${path}/events`)
   expect(set.body.data.events.map(({ internal }: { internal: string }) => internal)).toContain('order.create')
-  const [link] = (await service.call('GET', `/api/v3/webhook/webhook-event?filters=webhook|eq|${id}`)).body.data
-  // A list of an operator asks home alone.
-  expect(link).toBeUndefined()
-  const stored = await cell.pool.query('select document_id from webhook_event where webhook = $1 and event = $2', [
-    id,
-    orderEvent,
-  ])
-  const linkPath = `/api/v3/webhook/webhook-event/${stored.rows[0].document_id}`
+  const ofWebhook = `filters=webhook|eq|${id}&filters=event|eq|${orderEvent}`
+  const [link] = (await service.call('GET', `/api/v3/webhook/webhook-event?${ofWebhook}`)).body.data
+  const linkPath = `/api/v3/webhook/webhook-event/${link.document_id}`
   expect((await service.call('GET', linkPath)).body.data.webhook).toBe(id)
   expect((await service.call('DELETE', linkPath)).status).toBe(200)
   const again = { webhook: id, event: orderEvent }
@@ -153,8 +148,14 @@ test('a publication for it is delivered from the cell, and its delivery is read,
   expect(await count(home, 'event_occurrence', 'document_id = $1', [event])).toBe(0)
   const ended = () => count(cell, 'webhook_dispatch', `event_id = $1 and status = 'success'`, [event])
   await waitFor('its result', async () => (await ended()) === 1)
-  const { rows } = await cell.pool.query('select document_id from webhook_dispatch where event_id = $1', [event])
-  const dispatch = `/api/v3/webhook/dispatch/${rows[0].document_id}`
+  const filter = `event_id|eq|${event}`
+  const [row] = (await service.call('GET', `/api/v3/webhook/dispatch?filters=${filter}`)).body.data
+  const exported = await service.call('GET', `/api/v3/webhook/dispatch/export?filters=webhook|eq|${id}`)
+  expect(exported.body).toMatchObject([{ document_id: row.document_id }])
+  const many = { filters: [`webhook|eq|${id}`], confirm_duplicate: true, dry_run: true }
+  const preview = await service.call('POST', '/api/v3/webhook/dispatch/replay', many)
+  expect(preview.body.data.would_replay).toBe(1)
+  const dispatch = `/api/v3/webhook/dispatch/${row.document_id}`
   expect((await service.call('GET', dispatch)).body.data).toMatchObject({ status: 'success', attempts: 1 })
   expect((await service.call('POST', `${dispatch}/replay`, { confirm_duplicate: true })).status).toBe(202)
   await waitFor('the replay', () => receiver.requests.length === before + 2)

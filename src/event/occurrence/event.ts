@@ -13,6 +13,8 @@ import {
   type StoredEvent,
 } from './event.store.ts'
 
+export { findEventOwner }
+
 /** The database of the event in the path. */
 export const BY_EVENT = { by: 'row', findOwner: findEventOwner } as const
 

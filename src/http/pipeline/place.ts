@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import { Problem } from '../problem/problem.ts'
-import type { CellKey, RowOwner } from '../route/cell-key.ts'
+import type { CellKey, FindOwner, RowOwner } from '../route/cell-key.ts'
 import type { IdempotencyKey } from '../route/idempotency.store.ts'
 import { hasKeptAnswer } from '../route/idempotency.store.ts'
 import type { RequestContext } from '../route/request-context.ts'
@@ -56,7 +56,7 @@ export interface FoundPlace {
 /** A request as its place is looked for: its body may be invalid. */
 interface Asked {
   route: Pick<RouteDeclaration, 'access'>
-  context: Pick<RequestContext, 'params' | 'body' | 'scope' | 'now' | 'filteredAccounts'>
+  context: Pick<RequestContext, 'params' | 'query' | 'body' | 'scope'>
   /** The idempotency key of the request: the row of an answer that is kept may be gone. */
   key: IdempotencyKey | undefined
 }
@@ -66,7 +66,7 @@ type PlacedKey = Exclude<CellKey, { by: 'operation' }>
 
 /** Finds the database of a request. Throws 503 when it may be in a cell that does not answer. */
 export async function findPlace(places: Places, key: PlacedKey, asked: Asked): Promise<FoundPlace> {
-  const { scope, body, filteredAccounts } = asked.context
+  const { scope, body } = asked.context
   const atHome = { place: places.home, owner: undefined }
   if (key.by === 'row') return findRowPlace(places, key, asked)
   if (key.by === 'account') {
@@ -74,11 +74,38 @@ export async function findPlace(places: Places, key: PlacedKey, asked: Asked): P
     const isReached = account && (scope === 'all' || scope.includes(account))
     return isReached ? { place: await places.find(account), owner: undefined } : atHome
   }
-  const wanted = filteredAccounts ?? scope
-  const accounts = wanted === 'all' ? [] : wanted.filter((account) => scope === 'all' || scope.includes(account))
-  const found = await listPlaces(places, accounts)
-  const [only, ...others] = found
-  return only && others.length === 0 ? { place: only, owner: undefined } : atHome
+  return (await findFilteredPlace(places, key, asked)) ?? (await findOnlyPlace(places, scope)) ?? atHome
+}
+
+/** The database of the account, or of the row, that a filter of a list names. */
+async function findFilteredPlace(
+  places: Places,
+  { filters = {} }: Extract<CellKey, { by: 'scope' }>,
+  { context }: Asked,
+): Promise<FoundPlace | undefined> {
+  const { scope } = context
+  const account = findFilter(context, 'account') as AccountId | undefined
+  if (account) return scope === 'all' ? findOnlyPlace(places, [account]) : undefined
+  for (const [field, findOwner] of Object.entries(filters)) {
+    const id = findFilter(context, field)
+    if (id) return findAmong(places, await listCandidates(places, scope), { findOwner, id, kept: undefined })
+  }
+  return undefined
+}
+
+/** The id that a filter `field|eq|` of a query, or of a body, names. */
+function findFilter({ query, body }: Pick<RequestContext, 'query' | 'body'>, field: string): string | undefined {
+  const texts: unknown[] = [query, body].flatMap((part) => Object(part).filters ?? [])
+  const start = `${field}|eq|`
+  const found = texts.find((text): text is string => typeof text === 'string' && text.startsWith(start))
+  const id = found?.slice(start.length)
+  return isId(id) ? id : undefined
+}
+
+/** The database of these accounts, if it is only one. */
+async function findOnlyPlace(places: Places, scope: PermissionScope): Promise<FoundPlace | undefined> {
+  const [only, ...others] = scope === 'all' ? [] : await listPlaces(places, scope)
+  return only && others.length === 0 ? { place: only, owner: undefined } : undefined
 }
 
 /**
@@ -139,14 +166,15 @@ async function findRowPlace(places: Places, key: RowKey, asked: Asked): Promise<
   const atHome = { place: places.home, owner: undefined }
   if (!isId(id)) return atHome
   const scope: PermissionScope = route.access === 'public' ? 'all' : context.scope
-  const first = await findAmong(places, await listCandidates(places, scope), { key, id, asked })
+  const wanted = { findOwner: key.findOwner, id, kept: asked.key }
+  const first = await findAmong(places, await listCandidates(places, scope), wanted)
   if (first) return first
   if (scope === 'all' || scope.length === 0) return atHome
   // The directory in memory may be from before a move.
   for (const account of scope) places.forget(account)
   const again = await listCandidates(places, scope)
   const [only] = again.places
-  return (await findAmong(places, again, { key, id, asked })) ?? (only ? { place: only, owner: undefined } : atHome)
+  return (await findAmong(places, again, wanted)) ?? (only ? { place: only, owner: undefined } : atHome)
 }
 
 interface Candidates {
@@ -162,9 +190,9 @@ async function listCandidates(places: Places, scope: PermissionScope): Promise<C
 async function findAmong(
   places: Places,
   candidates: Candidates,
-  { key, id, asked }: { key: RowKey; id: string; asked: Asked },
+  { findOwner, id, kept }: { findOwner: FindOwner; id: string; kept: IdempotencyKey | undefined },
 ): Promise<FoundPlace | undefined> {
-  const answers = await askEach(candidates.places, (place) => key.findOwner(place.pipeline.db, id))
+  const answers = await askEach(candidates.places, (place) => findOwner(place.pipeline.db, id))
   const found = answers.flatMap(({ place, answer }) => (answer ? [{ place, owner: answer }] : []))
   const [first, ...others] = found
   if (first && others.length === 0) return first
@@ -173,7 +201,6 @@ async function findAmong(
     const place = account === null ? places.home : await places.find(account)
     return found.find((one) => one.place === place) ?? first
   }
-  const kept = asked.key
   if (kept) {
     const holders = await askEach(candidates.places, (place) => hasKeptAnswer(place.pipeline.db, kept))
     const holder = holders.find(({ answer }) => answer)

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Listing } from '../listing/listing.ts'
 import { findOwnRequestId } from '../request/request-id.ts'
@@ -82,12 +81,6 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   get listing(): Listing {
     if (!this.#listing) throw new Error('the route declares no list')
     return this.#listing
-  }
-
-  /** The accounts that a filter `account|eq|` names; undefined without one. */
-  get filteredAccounts(): readonly AccountId[] | undefined {
-    const filter = this.#listing?.filters.find(({ field, operator }) => field === 'account' && operator === 'eq')
-    return filter?.values as readonly AccountId[] | undefined
   }
 
   set listing(listing: Listing) {

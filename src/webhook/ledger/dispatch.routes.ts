@@ -5,7 +5,7 @@ import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import { checkWithin, loadWithin } from '../reach/account-reach.ts'
-import { BY_DISPATCH, BY_WEBHOOK } from '../reach/row-owner.ts'
+import { BY_DISPATCH, BY_FILTERS, BY_WEBHOOK } from '../reach/row-owner.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer } from './dispatch.schema.ts'
 import {
@@ -89,7 +89,7 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       ...OF_WEBHOOK_DISPATCH,
       path: '/api/v3/webhook/dispatch',
       accountScope: 'none',
-      cell: { by: 'scope' },
+      cell: BY_FILTERS,
       summary: 'List ledger rows',
       list: DISPATCH_FIELDS,
       readsReplica: true,

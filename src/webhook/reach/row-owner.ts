@@ -1,3 +1,4 @@
+import { findEventOwner } from '../../event/occurrence/event.ts'
 import { findDispatchOwner, findJobOwner, findSubscriptionOwner, findWebhookOwner } from './row-owner.store.ts'
 
 /** The database of the webhook in the path. */
@@ -10,3 +11,6 @@ export const BY_NAMED_WEBHOOK = { ...BY_WEBHOOK, member: 'webhook' } as const
 export const BY_SUBSCRIPTION = { by: 'row', findOwner: findSubscriptionOwner } as const
 export const BY_DISPATCH = { by: 'row', findOwner: findDispatchOwner } as const
 export const BY_JOB = { by: 'row', findOwner: findJobOwner } as const
+
+/** The database of a list of what belongs to webhooks, or of their deliveries. */
+export const BY_FILTERS = { by: 'scope', filters: { webhook: findWebhookOwner, event_id: findEventOwner } } as const

@@ -18,7 +18,7 @@ import {
 } from '../event-set/subscription.ts'
 import { keepOwnSubscriptions } from '../reach/account-reach.store.ts'
 import { checkMaySubscribe, checkNewSubscription, checkWithin, loadWithin, lockRoom } from '../reach/account-reach.ts'
-import { BY_NAMED_WEBHOOK, BY_SUBSCRIPTION, BY_WEBHOOK } from '../reach/row-owner.ts'
+import { BY_FILTERS, BY_NAMED_WEBHOOK, BY_SUBSCRIPTION, BY_WEBHOOK } from '../reach/row-owner.ts'
 import {
   CreateSubscriptionBody,
   EventSet,
@@ -137,7 +137,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       ...OF_WEBHOOK_EVENT,
       path: '/api/v3/webhook/webhook-event',
       accountScope: 'none',
-      cell: { by: 'scope' },
+      cell: BY_FILTERS,
       summary: 'List subscriptions',
       data: SubscriptionRow,
       list: SUBSCRIPTION_FIELDS,
