@@ -18,7 +18,7 @@ interface Publishing {
 
 /**
  * Publishes where the accounts are. Publications of several databases are checked as a whole, and recorded database by
- * database: each takes its part as a whole or not at all (docs/contract/events.md#several-databases).
+ * database: each takes its part as a whole or not at all (docs/contract/events.md#publishing-from-outside).
  */
 export async function publishInPlaces(served: Served<PublishDeps>, publishing: Publishing): Promise<Answer> {
   const { publications } = readPublications(served.context.body as Static<typeof PublishBody>)

@@ -144,7 +144,7 @@ async function findTarget(
 }
 
 /** The databases of these accounts, each once. */
-export async function listPlaces(places: Places, accounts: readonly AccountId[]): Promise<Place[]> {
+async function listPlaces(places: Places, accounts: readonly AccountId[]): Promise<Place[]> {
   return [...new Set(await Promise.all([...new Set(accounts)].map((account) => places.find(account))))]
 }
 
