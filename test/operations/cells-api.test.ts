@@ -268,6 +268,33 @@ test('a stale directory is read again, and an account that is nowhere open is 50
   await home.pool.query('alter table account_cell enable trigger invalidate')
 })
 
+test('what is published while an account changes its database is in one of them, or was refused', async () => {
+  const accepted: string[] = []
+  const others = new Set<string>()
+  let isOver = false
+  const publishOn = async () => {
+    while (!isOver) {
+      const sent = { event: 'order.create', account: OTHER, id: 'during' }
+      const { status, body } = await service.call('POST', '/api/v3/webhook/publish', sent)
+      if (status === 202) accepted.push(body.data.events[0].event_id)
+      else others.add(`${status} ${body.code}`)
+    }
+  }
+  const publishers = [publishOn(), publishOn(), publishOn(), publishOn()]
+  for (const at of [null, 'c1', null, 'c1'] as const) {
+    const before = accepted.length
+    await place(OTHER, at)
+    await waitFor('publications after the change', () => accepted.length > before + 4)
+  }
+  isOver = true
+  await Promise.all(publishers)
+  expect([...others].filter((one) => one !== '503 account_moving')).toEqual([])
+  const [there, here] = await Promise.all(
+    [cell, home].map((database) => count(database, 'event_occurrence', 'document_id = any($1)', [accepted])),
+  )
+  expect([(there ?? 0) + (here ?? 0), (there ?? 0) > 0, (here ?? 0) > 0]).toEqual([accepted.length, true, true])
+})
+
 test('a cell that is away is named, and what is in home is served', async () => {
   const id = (await makeWebhook()).body.data.document_id
   await place(OTHER, null)

@@ -1,6 +1,6 @@
 import type { AccountId, EventId } from '../../base/id.ts'
 import { prepare, type Served } from '../../http/pipeline/perform.ts'
-import type { Place, Places } from '../../http/pipeline/place.ts'
+import type { Place, Places } from '../../http/pipeline/pipeline-deps.ts'
 import { moveTo, throwNamed } from '../../http/pipeline/serve-placed.ts'
 import { type Answer, buildAnswer } from '../../http/route/answer.ts'
 import { includesAccount } from '../../http/shape/caller.ts'

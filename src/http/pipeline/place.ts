@@ -6,28 +6,7 @@ import { hasKeptAnswer } from '../route/idempotency.store.ts'
 import type { RequestContext } from '../route/request-context.ts'
 import type { RouteDeclaration } from '../route/route.ts'
 import type { PermissionScope } from '../shape/caller.ts'
-import type { Pipeline } from './pipeline-deps.ts'
-
-/** A database that holds accounts, as requests use it. */
-export interface Place {
-  /** The name of the cell; null for home. */
-  cell: string | null
-  /** The pipeline with this database in place of home. */
-  pipeline: Pipeline
-  /** The parts of features that are of this database; undefined for home. */
-  parts: object | undefined
-}
-
-/** The databases that hold accounts (docs/decisions/0062-cells.md). */
-export interface Places {
-  home: Place
-  /** Every database, home last, and the names of the cells that this process cannot use. */
-  list(): Promise<{ places: readonly Place[]; missing: readonly string[] }>
-  /** The database of an account. Throws 503 for a cell that this process cannot use. */
-  find(account: AccountId): Promise<Place>
-  /** Reads the directory again for this account. */
-  forget(account: AccountId): void
-}
+import type { Place, Places } from './pipeline-deps.ts'
 
 /** 503 for a request whose rows are, or may be, in cells that do not answer. */
 export function buildCellAway(cells: readonly string[], cause?: unknown): Problem {

@@ -4,7 +4,8 @@ import { Problem } from '../problem/problem.ts'
 import type { Answer } from '../route/answer.ts'
 import { readIdempotencyKey } from '../route/idempotency.ts'
 import type { Served } from './perform.ts'
-import { buildCellAway, checkOwnerStays, type FoundPlace, findPlace, hasCells, type Place } from './place.ts'
+import type { Place } from './pipeline-deps.ts'
+import { buildCellAway, checkOwnerStays, type FoundPlace, findPlace, hasCells } from './place.ts'
 
 /** The steps of a request around the choice of its database. */
 interface PlacedSteps<Deps> {

@@ -249,9 +249,7 @@ export async function setWebhookActive(
   throw new Problem('conflict', text)
 }
 
-/**
- * Makes the webhooks of a deleted account inactive, in the transaction that deletes it. Waiting rows are not attempted.
- */
+/** Makes the webhooks of a deleted account inactive, in the transaction that deletes it. */
 export function deactivateWebhooksOf(
   db: Database,
   account: AccountId,
