@@ -28,7 +28,8 @@ import type { Cells } from '../postgres/cell/cells.ts'
 import type { Invalidation } from '../postgres/connection/invalidated-cache.ts'
 import type { ProviderApp } from '../realtime/provider/provider-settings.ts'
 import { openTracing } from '../tracing/tracing.ts'
-import { buildAppCells } from './cell/app-cells.ts'
+import { type AppCells, buildAppCells } from './cell/app-cells.ts'
+import { type AppPlaces, buildAppPlaces } from './cell/app-places.ts'
 import { buildBaseUrl, buildSinkUrl, readPort } from './config/base-url.ts'
 import type { Config } from './config/config.ts'
 import { buildPipeline } from './feature/app-pipeline.ts'
@@ -89,6 +90,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     own.invalidate(change)
     cells.invalidate(change)
     workers.realtime.guard?.invalidate(change)
+    api?.places?.invalidate(change)
   }
   const caches = { ...own, invalidate }
   const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
@@ -110,7 +112,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...(isApi && { onChange: caches.invalidate }),
   }
   const workers: Workers = buildWorkers(workerParts)
-  const { cells, watch } = buildAppCells(workerParts, workers)
+  const { cells, watch, running } = buildAppCells(workerParts, workers)
   const { metrics } = workers
   const announcement = buildStopAnnouncement(server)
   await mountServiceRoutes(server, buildServiceRouteDeps(options, { metrics, catalogue, limiter, ...announcement }))
@@ -118,7 +120,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...{ ids, keyring, catalogue, callbackRules, workerId, brand, baseUrl },
     ...{ workers, caches, limiter, equalEntries, sinkUrl, readCellFacts },
   }
-  const api = isApi ? await mountApi(server, options, parts) : undefined
+  const api = isApi ? await mountApi(server, options, { ...parts, cells, watch }) : undefined
   const onGrant = (userId: UserId, token?: string) => workers.realtime.guard?.noteGrant(userId, token)
   const feed = buildAppChannelFeed(options, workerId, metrics)
   const realtimeServer = await embedded?.mount(server, {
@@ -130,7 +132,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...{ server, ids, catalogue, keyring, callbackRules, workerId, baseUrl, limiter, equalEntries },
     ...{ realtimeServer, cells },
     ...buildLifecycle(options, {
-      ...{ server, workers, cells: watch, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing },
+      ...{ server, workers, cells: running, limiter, equalEntries, realtimeServer, feed, upgrades, sender, tracing },
       checkEngine: api?.checkEngine,
       announceStop: announcement.announceStop,
     }),
@@ -168,9 +170,9 @@ async function mountApi(
     limiter: RateLimiter
     equalEntries: EqualEntries
     sinkUrl: () => string
-  },
-): Promise<Pick<FeatureParts, 'checkEngine'>> {
-  const { caches, limiter, equalEntries, sinkUrl, ...built } = parts
+  } & Pick<AppCells, 'cells' | 'watch'>,
+): Promise<Pick<FeatureParts, 'checkEngine'> & { places: AppPlaces | undefined }> {
+  const { caches, limiter, equalEntries, sinkUrl, cells, watch, ...built } = parts
   const { ids, baseUrl, keyring, brand } = built
   const { notify, metrics, realtime } = built.workers
   const { config, logger, random } = options
@@ -178,7 +180,10 @@ async function mountApi(
   const onRecorded = realtime.noteUnpublished
   const passwords = buildPasswordHashing(config.passwordHashCost, random, options.hashingSemaphore)
   const shared = { ids, baseUrl, caches, limiter, equalEntries, passwords }
-  const pipeline = buildPipeline({ options, ...shared, notify, onRecorded })
+  const { pipeline: ofHome, pipelineIn } = buildPipeline({ options, ...shared, notify, onRecorded })
+  const placing = { cells, reads: caches.reads, pipelineIn, logger, onEvents: onRecorded }
+  const places = watch && buildAppPlaces({ ...placing, watch, home: ofHome })
+  const pipeline = { ...ofHome, places }
   const limits = { defaults: config.accountLimits, cache: caches.limits, limiter }
   const accountLimits = buildAccountLimiter(limits)
   const features = buildFeatureParts(options, {
@@ -205,7 +210,7 @@ async function mountApi(
   const { webhookSinkSecret: sinkSecret } = config
   const sink = { db, logger, keyring, sinkSecret, sinkUrl }
   mountDevelopmentRoutes(server, { config, pipeline, brand, sink, features, limiter, clock: options.clock })
-  return features
+  return { ...features, places }
 }
 
 /** The origin that clients of realtime connect to. */

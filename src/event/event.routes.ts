@@ -4,7 +4,7 @@ import { defineList, defineRead } from '../http/route/row-route.ts'
 import { IdParams } from '../http/route/schema.ts'
 import { EventRow } from './occurrence/event.schema.ts'
 import { selectEvents, toEventRow } from './occurrence/event.store.ts'
-import { checkEvent, loadEvent } from './occurrence/event.ts'
+import { BY_EVENT, checkEvent, findEventOwner, loadEvent } from './occurrence/event.ts'
 
 /** Filters and sorts of events. */
 const EVENT_FIELDS = {
@@ -23,6 +23,7 @@ export const eventRoutes: Routes<object> = [
     {
       ...OF_EVENT_OCCURRENCE,
       path: '/api/v3/webhook/event-occurrence',
+      cell: { by: 'scope', filters: { document_id: findEventOwner } },
       summary: 'List events',
       description: 'Events are kept as long as their ledger rows.',
       list: EVENT_FIELDS,
@@ -39,6 +40,7 @@ export const eventRoutes: Routes<object> = [
       ...OF_EVENT_OCCURRENCE,
       path: '/api/v3/webhook/event-occurrence/{id}',
       accountScope: 'account',
+      cell: BY_EVENT,
       summary: 'Read one event',
       params: IdParams,
     },

@@ -162,6 +162,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       resource: 'realtime-message',
       permission: INSPECT_PERMISSION,
       ownAccounts: true,
+      cell: { by: 'scope' },
       summary: 'List realtime messages',
       description: 'Recent messages with their outcome. Ended messages are kept for three days.',
       data: MessageRow,

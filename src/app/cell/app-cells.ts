@@ -8,13 +8,16 @@ import { buildAppIntake } from './app-intake.ts'
 import { buildCellWatch, type CellWatch } from './cell-watch.ts'
 import { buildCellWorkers } from './cell-workers.ts'
 
-/** The cells of this process, and what opens them: without an event log, a single look that refuses. */
+/** The cells of this process. */
 export interface AppCells {
   cells: Cells
-  watch: Pick<CellWatch, 'run' | 'stop'>
+  /** Opens them, and says which are open; undefined without an event log. */
+  watch: CellWatch | undefined
+  /** The watch, or, without an event log, a single look that refuses. */
+  running: Pick<CellWatch, 'run' | 'stop'>
 }
 
-/** Builds the databases that hold accounts. Nothing runs before `watch.run`. */
+/** Builds the databases that hold accounts. Nothing runs before `running.run`. */
 export function buildAppCells(parts: WorkerParts, workers: Pick<Workers, 'metrics' | 'notify' | 'isLive'>): AppCells {
   const { config, logger, keyring } = parts
   const { db } = parts.requestDatabase
@@ -27,7 +30,8 @@ export function buildAppCells(parts: WorkerParts, workers: Pick<Workers, 'metric
   const { eventLog } = config
   const { metrics } = workers
   const counts = metrics.intake
-  if (!eventLog || !counts) return { cells: buildHomeAlone(home), watch: buildCellRefusal({ logger, db }) }
+  if (!eventLog || !counts)
+    return { cells: buildHomeAlone(home), watch: undefined, running: buildCellRefusal({ logger, db }) }
   const watch = buildCellWatch({
     ...{ config, logger, keyring, db },
     buildWorkers: (opened, homeId) =>
@@ -38,14 +42,14 @@ export function buildAppCells(parts: WorkerParts, workers: Pick<Workers, 'metric
     },
   })
   const cells = buildCells({ home, db, isLive: workers.isLive, opened: watch.opened, open: watch.look })
-  return { cells, watch }
+  return { cells, watch, running: watch }
 }
 
 /**
  * Tells, at the start of a process without EVENT_LOG_URL, that it serves no cell: their workers would get nothing of home.
  * The fence refuses what it would write for their accounts.
  */
-function buildCellRefusal({ logger, db }: Pick<WorkerParts, 'logger'> & { db: Database }): AppCells['watch'] {
+function buildCellRefusal({ logger, db }: Pick<WorkerParts, 'logger'> & { db: Database }): AppCells['running'] {
   return {
     run: async () => {
       const cells = await listCells(db).catch((err: unknown) => {

@@ -38,8 +38,12 @@ export interface CellWatch {
   /** Looks once. Never throws. */
   look(): Promise<void>
   opened(): ReadonlyMap<string, CellDatabase>
-  /** The workers on the cells. */
-  workers(): readonly CellWorkers[]
+  /** The workers on a cell that is opened. */
+  workersOf(name: string): CellWorkers | undefined
+  /** The cells that this process cannot use. */
+  missing(): readonly string[]
+  /** Resolves when it has looked once. */
+  ready(): Promise<void>
   run(): Promise<void>
   stop(): Promise<void>
 }
@@ -56,6 +60,9 @@ export function buildCellWatch(deps: CellWatchDeps): CellWatch {
   const away = new Set<string>()
   /** Moves that no process runs: each is told once. */
   let interrupted: ReadonlySet<string> = new Set()
+  /** The cells that it found at the last look. */
+  let names: readonly string[] = []
+  let hasLooked = false
   let homeIntake: Intake | undefined
   let taking: Promise<void> | undefined
   let looking: Promise<void> | undefined
@@ -113,19 +120,24 @@ export function buildCellWatch(deps: CellWatchDeps): CellWatch {
   async function lookOnce(): Promise<void> {
     const records = (await listCells(db)).filter(({ state }) => state !== 'joining')
     const wanted = new Map(records.map((record) => [record.name, record]))
+    names = [...wanted.keys()]
     for (const [name, { opened }] of served) {
       const record = wanted.get(name)
       if (!record || urlOf(record) !== opened.connectionString) await close(name)
     }
-    if (records.length === 0) return
-    const identity = await findIdentity(db)
-    if (identity?.cell !== null) return
+    const identity = records.length > 0 ? await findIdentity(db) : undefined
+    if (identity?.cell !== null) {
+      names = []
+      hasLooked = true
+      return
+    }
     if (config.roles.includes('maintenance')) await tellMoves()
     await Promise.all(
       records
         .filter(({ name }) => !served.has(name))
         .map((record) => open(record, identity.home).catch((error: unknown) => tell(record.name, error))),
     )
+    hasLooked = true
     if (taking || stopping.signal.aborted) return
     homeIntake = deps.buildHomeIntake(identity.home)
     taking = homeIntake?.run() ?? Promise.resolve()
@@ -143,7 +155,9 @@ export function buildCellWatch(deps: CellWatchDeps): CellWatch {
   return {
     look,
     opened: () => new Map([...served].map(([name, { opened }]) => [name, opened])),
-    workers: () => [...served.values()].map(({ workers }) => workers),
+    workersOf: (name) => served.get(name)?.workers,
+    missing: () => names.filter((name) => !served.has(name)),
+    ready: () => (hasLooked ? Promise.resolve() : look()),
     run: async () => {
       while (!stopping.signal.aborted) {
         await look()

@@ -1,5 +1,6 @@
 import { systemClock } from '../../base/clock.ts'
 import type { IntakeCounts } from '../../carriage/intake/intake.ts'
+import type { Relay } from '../../carriage/relay/relay.ts'
 import type { EventLogSettings } from '../../carriage/settings.ts'
 import { buildDispatcher, type Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
 import { buildRouter, type Router } from '../../delivery/routing/router.ts'
@@ -21,6 +22,7 @@ export interface CellWorkers {
   dispatcher: Dispatcher
   router: Router
   pulls: PullDeps
+  relay: Relay | undefined
   /** Notifies this process and the others of work in the cell. Never throws. */
   notify(): void
   isLive(withinMs?: number): boolean
@@ -75,7 +77,7 @@ export function buildCellWorkers(
   const housekeeping = [buildAppMaintenance(parts, metrics), leaseEnder, ...counters]
   const running: Promise<void>[] = []
   return {
-    ...{ dispatcher, router, pulls },
+    ...{ dispatcher, router, pulls, relay },
     notify: () => void [notifier, relay].map((item) => item?.notify()),
     isLive: (withinMs) => notifier.isLive(withinMs),
     start: () => {

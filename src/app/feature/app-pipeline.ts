@@ -9,10 +9,26 @@ import { buildPageAuthenticate } from '../../identity/pages/browser/page-caller.
 import type { PasswordHashing } from '../../identity/password/password.ts'
 import { findPermissionsOf } from '../../oauth/scope/scope.ts'
 import { readInvalidations } from '../../postgres/connection/invalidated-cache.ts'
+import type { Database } from '../../postgres/statement/database.ts'
 import type { AppOptions } from '../part/app-options.ts'
 import type { Caches } from '../part/caches.ts'
 import { buildBrowserParts, buildKnownBrowserFinder } from './pages.ts'
 import { ROUTE_TREE } from './route-tree.ts'
+
+/** A database in place of home, for the pipeline of its requests. */
+export interface PipelineDatabase {
+  db: Database
+  readDb: Database
+  /** Whether some active webhook, here or in home, subscribes to the event type of a read. */
+  isReadSubscribed: RecordDeps['isReadSubscribed']
+  notify: () => void
+}
+
+/** The pipeline of home, and that of requests in another database. */
+export interface BuiltPipeline {
+  pipeline: Pipeline
+  pipelineIn: (database: PipelineDatabase) => Pipeline
+}
 
 /** Builds what the pipeline of every request uses. */
 export function buildPipeline(parts: {
@@ -26,7 +42,7 @@ export function buildPipeline(parts: {
   notify: () => void
   /** Receives the events of changes. */
   onRecorded: RecordDeps['onRecorded']
-}): Pipeline {
+}): BuiltPipeline {
   const { options, ids, baseUrl, caches, limiter, equalEntries, passwords, notify, onRecorded } = parts
   const { config, secrets, clock, logger } = options
   const { db } = options.database
@@ -47,7 +63,13 @@ export function buildPipeline(parts: {
     findPermissionsOf,
   })
   const browserParts = { secrets: secrets.sessionJwt, random: options.random, issuer: baseUrl, clock }
-  return {
+  const afterCommit = (invalidations: string, wake: () => void) => {
+    options.onCrashPoint?.('after-change')
+    // Invalidates the own caches before the answer; other processes are notified by NOTIFY.
+    for (const change of readInvalidations(invalidations)) caches.invalidate(change)
+    wake()
+  }
+  const pipeline: Pipeline = {
     db,
     readDb: (options.readDatabase ?? options.database).db,
     replicaDb: options.replicaDatabase?.db,
@@ -56,16 +78,20 @@ export function buildPipeline(parts: {
     authenticate,
     authenticatePage: buildPageAuthenticate({ ...buildBrowserParts(config, browserParts), authenticate, baseUrl }),
     ...buildRecorders(recording, db, ROUTE_TREE),
-    afterCommit: (invalidations) => {
-      options.onCrashPoint?.('after-change')
-      // Invalidates the own caches before the answer; other processes are notified by NOTIFY.
-      for (const change of readInvalidations(invalidations)) caches.invalidate(change)
-      notify()
-    },
+    afterCommit: (invalidations) => afterCommit(invalidations, notify),
     limitAddress: limiter.limitAddress,
     limitVisit: limiter.limitVisit,
     limitCaller: limiter.limitCaller,
     findKnownBrowser: buildKnownBrowserFinder(config, browserParts),
     admit: passwords.admit,
   }
+  const pipelineIn = (database: PipelineDatabase): Pipeline => ({
+    ...pipeline,
+    ...{ db: database.db, readDb: database.readDb, replicaDb: undefined },
+    ...buildRecorders({ ...recording, isReadSubscribed: database.isReadSubscribed }, database.db, ROUTE_TREE),
+    // Refusals of callers are told in home.
+    recordRefusal: pipeline.recordRefusal,
+    afterCommit: (invalidations) => afterCommit(invalidations, database.notify),
+  })
+  return { pipeline, pipelineIn }
 }

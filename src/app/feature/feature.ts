@@ -29,6 +29,7 @@ import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { ResolveTxt } from '../../outbound/guard/dns-text.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { Database } from '../../postgres/statement/database.ts'
 import type { RealtimeDeps } from '../../realtime/realtime.routes.ts'
 import type { TestEventDeps } from '../../realtime/test-event.routes.ts'
 import type { PullDeps } from '../../webhook/pull/pull.ts'
@@ -61,6 +62,8 @@ export interface FeatureParts {
   /** Pulls of webhooks, and their waits. */
   pulls: PullDeps
   enableApiEventQueue: boolean
+  /** Where memberships are, for requests in a cell; undefined for those in home. */
+  homeDb?: Database
   /** Records publications, those of concurrent requests in one statement. */
   publications: PublicationBatch
   /** Dependencies of signing and verifying session JWTs. */
@@ -119,8 +122,15 @@ export function feature<Deps>(
 ): Feature {
   return {
     routes,
-    mount: (server, pipeline, parts) =>
-      mountRoutes(server, pipeline, { routes, deps: build(parts), ...(perform && { perform }) }),
+    mount: (server, pipeline, parts) => {
+      const built = new WeakMap<object, Deps>()
+      const depsIn = (own: object) => {
+        const deps = built.get(own) ?? build({ ...parts, ...own })
+        built.set(own, deps)
+        return deps
+      }
+      mountRoutes(server, pipeline, { routes, deps: build(parts), depsIn, ...(perform && { perform }) })
+    },
   }
 }
 

@@ -119,6 +119,7 @@ const webhookDeps = (parts: FeatureParts): WebhookDeps => ({
   ...receiverDeps(parts),
   accountLimits: parts.accountLimits,
   checkAccountExists,
+  homeDb: parts.homeDb,
   deleteLedger,
   cancelWaitingDispatches: (db, webhook, now) =>
     cancelWaitingDispatches(db, { webhook, workerId: parts.workerId, now }),

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import type { OwnAccount } from '../../http/listing/page.ts'
+import type { RowOwner } from '../../http/route/cell-key.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Static } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
@@ -160,6 +161,14 @@ export async function isVisibleTo(db: Database, id: string, accounts: readonly A
 const selectOne = statement<StoredEvent, { id: string }>(
   `select ${stored.members()} from event_occurrence where document_id = $id`,
 )
+
+const selectOwner = statement<RowOwner, { id: string }>('select account from event_occurrence where document_id = $id')
+
+/** The owner of the event with this id. */
+export async function findEventOwner(db: Database, id: string): Promise<RowOwner | undefined> {
+  const [owner] = await selectOwner(db, { id })
+  return owner
+}
 
 /** The event with this id. */
 export async function findEvent(db: Database, id: string): Promise<StoredEvent | undefined> {

@@ -6,11 +6,17 @@ import type { Database } from '../../postgres/statement/database.ts'
 import {
   type EventRecord,
   findEvent,
+  findEventOwner,
   insertEvents,
   insertRoutedEvent,
   isVisibleTo,
   type StoredEvent,
 } from './event.store.ts'
+
+export { findEventOwner }
+
+/** The database of the event in the path. */
+export const BY_EVENT = { by: 'row', findOwner: findEventOwner } as const
 
 /** An event without an id. */
 export interface EventDraft {

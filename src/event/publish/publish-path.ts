@@ -1,10 +1,12 @@
 import { commitPrepared, performChange, prepare, type Served } from '../../http/pipeline/perform.ts'
+import { hasCells } from '../../http/pipeline/place.ts'
 import { type Answer, buildAnswer } from '../../http/route/answer.ts'
 import { readIdempotencyKey } from '../../http/route/idempotency.ts'
 import type { Static } from '../../http/shape/schema-type.ts'
 import type { PublishBody } from '../occurrence/event.schema.ts'
 import { buildAccepted, readPublications } from './publication-form.ts'
 import { type PublishDeps, planPublications } from './publish.ts'
+import { publishInPlaces } from './publish-places.ts'
 
 /**
  * The path of a publication from the checked request to the answer. Events without a key need no transaction of their
@@ -12,6 +14,12 @@ import { type PublishDeps, planPublications } from './publish.ts'
  * (docs/decisions/0020-routed-where-recorded.md). With a key, or an `Idempotency-Key`, it is an ordinary change.
  */
 export async function performPublication(served: Served<PublishDeps>): Promise<Answer> {
+  const { places } = served.pipeline
+  if (places && (await hasCells(places))) return publishInPlaces(served, { places, perform: performHere })
+  return performHere(served)
+}
+
+async function performHere(served: Served<PublishDeps>): Promise<Answer> {
   const { pipeline, route, deps, context, reply, request } = served
   if (readIdempotencyKey(request, route)) return performChange(served)
   await prepare(served)

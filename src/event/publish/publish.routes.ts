@@ -12,6 +12,7 @@ export const publishRoutes: Routes<PublishDeps> = [
       path: '/api/v3/webhook/publish',
       resource: 'event',
       action: 'publish',
+      cell: { by: 'operation' },
       accountScope: 'none',
       status: 202,
       ownAccounts: true,

@@ -127,6 +127,15 @@ export async function publishEvents(deps: EventDeps, db: Database, input: Publis
   return publications.map(({ idempotencyKey }, index) => used.get(idempotencyKey) ?? (ids[index] as EventId))
 }
 
+/** Checks publications before they are recorded in several databases. Throws the 422 that names every broken rule. */
+export async function checkPublications(
+  db: Database,
+  { publications, scope, pathOf }: Pick<PublishInput, 'publications' | 'scope' | 'pathOf'>,
+): Promise<void> {
+  const context = await readPublishContext(db, listAsked(publications))
+  checkErrors(findPublicationErrors(publications, { ...context, scope }, pathOf))
+}
+
 /** The event types and accounts read by the rules. */
 function listAsked(publications: readonly Publication[]): { names: string[]; accounts: string[] } {
   return {

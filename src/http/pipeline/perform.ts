@@ -29,6 +29,8 @@ export interface Served<Deps> {
   pipeline: Pipeline
   route: Route<Deps>
   deps: Deps
+  /** The dependencies with the parts of another database. */
+  depsIn: (parts: object) => Deps
   request: FastifyRequest
   reply: FastifyReply
   context: RequestContext

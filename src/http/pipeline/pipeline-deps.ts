@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
+import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { RequestTrace } from '../../tracing/request-span.ts'
 import type { Problem } from '../problem/problem.ts'
@@ -38,6 +39,8 @@ export interface Pipeline {
   readDb: Database
   /** The same on the replica, for routes that declare it; undefined without one. */
   replicaDb?: Database | undefined
+  /** The databases that hold accounts; undefined in a service that can have no cells. */
+  places?: Places | undefined
   /** Limits concurrent expensive reads. */
   runExpensiveRead: ReadSemaphore
   clock: Clock
@@ -71,6 +74,27 @@ export interface Pipeline {
    * frees the place; its argument says whether the visitor was refused (401, 429).
    */
   admit(visitor: PlaceVisitor): (isRefused: boolean) => void
+}
+
+/** A database that holds accounts, as requests use it. */
+export interface Place {
+  /** The name of the cell; null for home. */
+  cell: string | null
+  /** The pipeline with this database in place of home. */
+  pipeline: Pipeline
+  /** The parts of features that are of this database; undefined for home. */
+  parts: object | undefined
+}
+
+/** The databases that hold accounts (docs/decisions/0062-cells.md). */
+export interface Places {
+  home: Place
+  /** Every database, home last, and the names of the cells that this process cannot use. */
+  list(): Promise<{ places: readonly Place[]; missing: readonly string[] }>
+  /** The database of an account. Throws 503 for a cell that this process cannot use. */
+  find(account: AccountId): Promise<Place>
+  /** Reads the directory again for this account. */
+  forget(account: AccountId): void
 }
 
 /** A browser in which a user has signed in before. */

@@ -13,6 +13,7 @@ import { findCallerRefusal } from './caller-refusal.ts'
 import { describeMissingCaller } from './missing-caller.ts'
 import { performRequest, type Served } from './perform.ts'
 import type { Pipeline } from './pipeline-deps.ts'
+import { servePlaced } from './serve-placed.ts'
 
 /** Fastify writes `:id` where the declarations write `{id}`. */
 function toFastifyPath(path: string): string {
@@ -23,6 +24,8 @@ function toFastifyPath(path: string): string {
 export interface MountedFeature<Deps> {
   routes: readonly Route<Deps>[]
   deps: Deps
+  /** The dependencies with the parts of another database (`Place.parts`). Default: the same. */
+  depsIn?: (parts: object) => Deps
   /** Makes the answer of a checked request. Default: `performRequest`. */
   perform?: (served: Served<Deps>) => Promise<Answer>
 }
@@ -31,10 +34,10 @@ export interface MountedFeature<Deps> {
 export function mountRoutes<Deps>(
   server: FastifyInstance,
   pipeline: Pipeline,
-  { routes, deps, perform = performRequest }: MountedFeature<Deps>,
+  { routes, deps, depsIn = () => deps, perform = performRequest }: MountedFeature<Deps>,
 ): void {
   for (const route of routes) {
-    const mounted = { pipeline, route, deps, perform }
+    const mounted = { pipeline, route, deps, depsIn, perform }
     server.route({
       method: route.method,
       url: toFastifyPath(route.path),
@@ -111,19 +114,17 @@ function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: Fast
   return new RequestContext(request, { route, now: new Date(pipeline.clock.now()), db: pipeline.db, recheck })
 }
 
+type Mounted<Deps> = Omit<Served<Deps>, 'request' | 'reply' | 'context'> &
+  Required<Pick<MountedFeature<Deps>, 'perform'>>
+
 /** One request, from the checked caller to the answer. */
-async function serveRequest<Deps>(
-  mounted: Omit<Served<Deps>, 'request' | 'reply' | 'context'> & Required<Pick<MountedFeature<Deps>, 'perform'>>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-) {
-  const { pipeline, route, perform } = mounted
+async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyRequest, reply: FastifyReply) {
+  const { pipeline, route } = mounted
   const context = buildContext(pipeline, route, request)
   const served = { ...mounted, request, reply, context }
   try {
     await admit(served)
-    await checkRequest(served)
-    return sendAnswer(reply, await perform(served))
+    return sendAnswer(reply, await servePlaced(served, { check: checkRequest, perform: mounted.perform }))
   } catch (error) {
     if (error instanceof Problem && error.status === 403)
       await pipeline.recordRefusal({ route, request: context, problem: error })
@@ -131,17 +132,22 @@ async function serveRequest<Deps>(
   }
 }
 
-/** Validates a request. When it is invalid, a missing row still wins: 404 comes before 422. */
-async function checkRequest<Deps>(served: Served<Deps>): Promise<void> {
-  const { route, deps, request, context } = served
+/**
+ * Validates a request, and finds its database. When it is invalid, a missing row still wins: 404 comes before 422.
+ */
+async function checkRequest<Deps>(given: Served<Deps>, place: (served: Served<Deps>) => Promise<Served<Deps>>) {
+  const { route, request, context } = given
   checkTakesCondition(route, request.headers)
   checkValidation(request, 'params')
+  const byRow = route.cell?.by === 'row'
+  const served = byRow ? await place(given) : given
   try {
     checkValidation(request, 'rest')
     if (!route.body) checkNoBody(request)
     if (route.list) context.listing = parseListing(request.query as Record<string, unknown>, route.list, context.scope)
   } catch (invalid) {
-    await route.row?.find(deps, context)
+    await route.row?.find(served.deps, context)
     throw invalid
   }
+  return byRow ? served : place(served)
 }

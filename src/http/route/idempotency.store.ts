@@ -1,7 +1,7 @@
 import type { AccountId } from '../../base/id.ts'
 import { type Database, isLockTimeout, isUniqueViolation } from '../../postgres/statement/database.ts'
 import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
-import { changeStatement } from '../../postgres/statement/statement.ts'
+import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 
 /** Identifies a request by caller, route and key; `requestHash` detects another request under the same key. */
 export interface IdempotencyKey {
@@ -72,6 +72,15 @@ export async function findKeptAnswer(
       },
     }
   )
+}
+
+const selectTaken = statement<object, Pick<IdempotencyKey, 'caller' | 'route' | 'key'>>(
+  'select from idempotency_key where caller = $caller and route = $route and key = $key',
+)
+
+/** Whether a database has an answer under the key, expired or not. */
+export async function hasKeptAnswer(db: Database, { caller, route, key }: IdempotencyKey): Promise<boolean> {
+  return (await selectTaken(db, { caller, route, key })).length > 0
 }
 
 /** Deletes a key that was stored at or before `before`. */

@@ -10,6 +10,14 @@ import type { RequestWait } from './route-declaration.ts'
 
 const NO_BODY = Buffer.alloc(0)
 
+/** What the pipeline knows of a request beside itself. */
+interface ContextFacts {
+  route: RouteDeclaration
+  now: Date
+  db: Database
+  recheck: RequestWait['recheck']
+}
+
 /**
  * One request in the pipeline. Validation sets `listing`, `prepare` sets `prepared`, the transaction sets `db` and
  * `target`.
@@ -32,15 +40,13 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   prepared: unknown = undefined
   target: unknown = undefined
   readonly #caller: Caller | undefined
+  readonly #source: readonly [FastifyRequest, ContextFacts]
   #listing: Listing | undefined
 
-  constructor(
-    request: FastifyRequest,
-    facts: { route: RouteDeclaration; now: Date; db: Database; recheck: RequestWait['recheck'] },
-  ) {
+  constructor(request: FastifyRequest, facts: ContextFacts, body = request.body) {
     this.params = request.params
     this.query = request.query
-    this.body = request.body
+    this.body = body
     this.permission = permissionOf(facts.route)
     this.scope = request.scope ?? []
     this.now = facts.now
@@ -53,6 +59,12 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
     this.waiting = { recheck: facts.recheck, watch: (onClosed, idleMs) => watchConnection(request, onClosed, idleMs) }
     this.db = facts.db
     this.#caller = request.caller
+    this.#source = [request, facts]
+  }
+
+  /** The request with another body, that is a part of its own. */
+  withBody(body: unknown): RequestContext {
+    return new RequestContext(...this.#source, body)
   }
 
   /** Throws on a public route, which has no caller. */

@@ -4,6 +4,7 @@ import type { ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
 import type { Caller, PermissionScope } from '../shape/caller.ts'
 import type { Static, TSchema } from '../shape/schema-type.ts'
+import type { CellKey } from './cell-key.ts'
 import type { Outcome } from './outcome.ts'
 /** Whether the events of a route have an owning account, resolved when they are recorded (docs/contract/events.md#catalogue-fields). */
 export type AccountScope = 'account' | 'none'
@@ -80,6 +81,8 @@ export interface RouteDeclaration {
   /** The verb: `create`, `find-all`, `rotate-secret`. */
   action: string
   accountScope: AccountScope
+  /** What tells the database of a request, where its rows live in cells. Default: home. */
+  cell?: CellKey
   /** The permission of the route, where two routes share one. Default `resource:action`. */
   permission?: `${string}:${string}`
   /**

@@ -9,6 +9,7 @@ const DECLARED: Record<keyof RouteDeclaration, true> = {
   resource: true,
   action: true,
   accountScope: true,
+  cell: true,
   permission: true,
   morePermissions: true,
   access: true,

@@ -87,6 +87,7 @@ export const activityRoutes: Routes<object> = [
       accountScope: 'none',
       readsReplica: true,
       ownAccounts: true,
+      cell: { by: 'scope' },
       summary: 'Attempts over time, their durations and their failures',
       description:
         'Attempts by when they ended and what they came to, in buckets of a minute (`1h`), an hour (`24h`), 6 hours (`7d`) ' +
@@ -121,6 +122,7 @@ export const activityRoutes: Routes<object> = [
       accountScope: 'none',
       readsReplica: true,
       ownAccounts: true,
+      cell: { by: 'scope' },
       summary: 'Activity of webhooks in the last 24 hours',
       description:
         'The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, when ' +

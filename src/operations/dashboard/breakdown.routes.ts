@@ -2,6 +2,7 @@ import { notFound } from '../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams, named, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
+import { BY_WEBHOOK } from '../../webhook/reach/row-owner.ts'
 import { findBreakdown, readEventShares } from './breakdown.store.ts'
 import { buildBreakdown, findBreakdownStart } from './breakdown.ts'
 import { RangeQuery, RangeSchema } from './range.schema.ts'
@@ -50,6 +51,7 @@ export const breakdownRoutes: Routes<object> = [
       path: '/api/v3/webhook/dashboard/webhook/{id}',
       resource: 'webhook',
       action: 'dashboard-breakdown',
+      cell: BY_WEBHOOK,
       accountScope: 'none',
       readsReplica: true,
       ownAccounts: true,
@@ -81,6 +83,7 @@ export const breakdownRoutes: Routes<object> = [
       path: '/api/v3/webhook/dashboard/event',
       resource: 'webhook',
       action: 'dashboard-events',
+      cell: { by: 'scope' },
       accountScope: 'none',
       readsReplica: true,
       ownAccounts: true,

@@ -71,6 +71,7 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       action: 'dashboard',
       accountScope: 'none',
       ownAccounts: true,
+      cell: { by: 'scope' },
       isExpensive: true,
       readsReplica: true,
       problems: ['read_too_expensive'],

@@ -47,7 +47,7 @@ export interface Cells {
 }
 
 /** The directory names a cell that this process cannot open. */
-class CellUnknownError extends Error {
+export class CellUnknownError extends Error {
   readonly cell: string
 
   constructor(cell: string, options?: ErrorOptions) {

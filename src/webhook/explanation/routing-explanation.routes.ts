@@ -1,4 +1,4 @@
-import { checkEvent } from '../../event/occurrence/event.ts'
+import { BY_EVENT, checkEvent } from '../../event/occurrence/event.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { enumSchema, IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
@@ -86,6 +86,7 @@ export const routingExplanationRoutes: Routes<object> = [
       resource: 'event-occurrence',
       action: 'routing',
       accountScope: 'account',
+      cell: BY_EVENT,
       ownAccounts: true,
       summary: 'Explain the routing of an event',
       description:

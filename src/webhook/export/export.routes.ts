@@ -5,6 +5,7 @@ import type { PermissionScope } from '../../http/shape/caller.ts'
 import { type TObject, Type } from '../../http/shape/schema-type.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
 import { DispatchRow } from '../ledger/dispatch.schema.ts'
+import { BY_FILTERS } from '../reach/row-owner.ts'
 import { WEBHOOK_FIELDS } from '../registry/webhook.routes.ts'
 import { WebhookRow } from '../registry/webhook.schema.ts'
 import { type ExportInput, streamDispatches, streamWebhooks } from './export.ts'
@@ -56,6 +57,7 @@ export const exportRoutes: Routes<object> = [
       resource: 'webhook',
       action: 'export',
       accountScope: 'none',
+      cell: { by: 'scope' },
       ownAccounts: true,
       isExpensive: true,
       readsReplica: true,
@@ -85,6 +87,7 @@ export const exportRoutes: Routes<object> = [
       resource: 'webhook-dispatch',
       action: 'export',
       accountScope: 'none',
+      cell: BY_FILTERS,
       ownAccounts: true,
       isExpensive: true,
       readsReplica: true,

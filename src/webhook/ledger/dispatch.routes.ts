@@ -5,6 +5,7 @@ import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
 import { checkWithin, loadWithin } from '../reach/account-reach.ts'
+import { BY_DISPATCH, BY_FILTERS, BY_WEBHOOK } from '../reach/row-owner.ts'
 import { loadWebhook } from '../registry/webhook.ts'
 import { DispatchRow, DispatchWithAttempts, ReplayBody, TestAnswer } from './dispatch.schema.ts'
 import {
@@ -45,6 +46,7 @@ const OF_WEBHOOK_DISPATCH = {
   resource: 'webhook-dispatch',
   accountScope: 'account',
   ownAccounts: true,
+  cell: BY_DISPATCH,
   data: DispatchRow,
 } as const
 
@@ -56,6 +58,7 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       resource: 'webhook',
       action: 'test',
       accountScope: 'account',
+      cell: BY_WEBHOOK,
       event: 'operation',
       status: 202,
       ownAccounts: true,
@@ -86,6 +89,7 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       ...OF_WEBHOOK_DISPATCH,
       path: '/api/v3/webhook/dispatch',
       accountScope: 'none',
+      cell: BY_FILTERS,
       summary: 'List ledger rows',
       list: DISPATCH_FIELDS,
       readsReplica: true,

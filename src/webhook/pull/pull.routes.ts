@@ -2,6 +2,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { nameHolder } from '../../http/shape/caller.ts'
 import { checkWithin } from '../reach/account-reach.ts'
+import { BY_WEBHOOK } from '../reach/row-owner.ts'
 import {
   AcknowledgeBody,
   AcknowledgedReceipts,
@@ -24,6 +25,7 @@ const OF_WEBHOOK = {
   resource: 'webhook',
   accountScope: 'account',
   ownAccounts: true,
+  cell: BY_WEBHOOK,
   permission: 'webhook:pull',
   event: 'none',
   writes: false,

@@ -2,6 +2,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { enumSchema, IdParams, named } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { checkWithin } from '../reach/account-reach.ts'
+import { BY_WEBHOOK } from '../reach/row-owner.ts'
 import { KEY_SET_SECONDS, loadKeySet, rotateSigningKey, type SigningKeyDeps } from './signing-key.ts'
 import { WebhookRow } from './webhook.schema.ts'
 import { toWebhookRow } from './webhook.store.ts'
@@ -36,6 +37,7 @@ export const signingKeyRoutes: Routes<SigningKeyDeps> = [
       path: '/api/v3/webhook/webhook/{id}/rotate-key',
       resource: 'webhook',
       action: 'rotate-key',
+      cell: BY_WEBHOOK,
       accountScope: 'account',
       ownAccounts: true,
       summary: 'Replace the key of asymmetric signatures',
@@ -64,6 +66,7 @@ export const signingKeyRoutes: Routes<SigningKeyDeps> = [
       path: '/api/v3/webhook/webhook/{id}/jwks',
       resource: 'webhook',
       action: 'find-keys',
+      cell: BY_WEBHOOK,
       accountScope: 'none',
       access: 'public',
       event: 'none',

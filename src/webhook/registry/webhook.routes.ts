@@ -14,6 +14,7 @@ import {
   loadWithin,
   lockRoom,
 } from '../reach/account-reach.ts'
+import { BY_WEBHOOK } from '../reach/row-owner.ts'
 import { checkImportedSecret } from './imported-secret.ts'
 import { checkNewTarget } from './mode.ts'
 import { readHeaders } from './own-headers.ts'
@@ -59,7 +60,13 @@ const SETTABLE = [
   'max_per_second',
 ] as const
 
-const OF_WEBHOOK = { resource: 'webhook', accountScope: 'account', ownAccounts: true, data: WebhookRow } as const
+const OF_WEBHOOK = {
+  resource: 'webhook',
+  accountScope: 'account',
+  ownAccounts: true,
+  cell: BY_WEBHOOK,
+  data: WebhookRow,
+} as const
 
 export const webhookRoutes: Routes<WebhookDeps> = [
   defineRoute(
@@ -68,6 +75,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       method: 'POST',
       path: '/api/v3/webhook/webhook',
       action: 'create',
+      cell: { by: 'account' },
       status: 201,
       summary: 'Create a webhook',
       description:
@@ -122,6 +130,7 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       ...OF_WEBHOOK,
       path: '/api/v3/webhook/webhook',
       accountScope: 'none',
+      cell: { by: 'scope' },
       summary: 'List webhooks',
       list: WEBHOOK_FIELDS,
     },
@@ -152,12 +161,13 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       method: 'PATCH',
       path: '/api/v3/webhook/webhook/{id}',
       action: 'update',
+      cell: { ...BY_WEBHOOK, changesOwner: true },
       rowTag: SETTABLE,
       summary: 'Change a webhook',
       description: 'The URL rules apply to the resulting row, also when the update leaves the URL unchanged.',
       params: IdParams,
       body: UpdateWebhookBody,
-      problems: ['limit_reached'],
+      problems: ['conflict', 'limit_reached'],
     },
     {
       row: { find: (_deps: WebhookDeps, request) => checkWithin('webhook', request), neededBy: 'scope' },

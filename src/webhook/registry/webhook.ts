@@ -40,6 +40,8 @@ export interface WebhookDeps extends CallbackDeps {
   random: Random
   keyring: Keyring
   accountLimits: Pick<AccountLimiter, 'lockRoom'>
+  /** Where the members of accounts are; undefined: in the database of the webhook. */
+  homeDb?: Database | undefined
   /** Locks the account until the transaction ends. Throws a 422 on `account` for an unknown account. */
   checkAccountExists: (db: Database, account: string) => Promise<AccountId>
   /**
@@ -148,7 +150,7 @@ export async function createWebhook(
   if (!inserted)
     throw invalidField('account', 'unknown_account', 'There is no account with this id, or it was deleted.')
   const { webhook, types } = inserted
-  await checkContacts(db, input.contacts, webhook.account)
+  await checkContacts(deps.homeDb ?? db, input.contacts, webhook.account)
   const known = types.map((type) => ({ ...type, isSubscribed: type.internal === TEST_EVENT }))
   if (!known.some((type) => type.isSubscribed)) throw buildUnsynced()
   resolveEntries(input.events, known)
@@ -179,7 +181,7 @@ export interface ChangeWebhookInput {
  * false for an equal row, and whether the account changed. Throws 404, and a 422 on `url` or `account`.
  */
 export async function changeWebhook(
-  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists' | 'keyring' | 'random'>,
+  deps: Pick<WebhookDeps, 'callbackRules' | 'checkAccountExists' | 'homeDb' | 'keyring' | 'random'>,
   db: Database,
   id: string,
   input: ChangeWebhookInput,
@@ -192,7 +194,7 @@ export async function changeWebhook(
   // If the webhook changed in between, its account is not the locked one: lock it now.
   const account =
     wanted === null || wanted === kept ? (wanted as AccountId | null) : await deps.checkAccountExists(db, wanted)
-  const contacts = await findContacts(db, webhook, { given: input.contacts, account })
+  const contacts = await findContacts(deps.homeDb ?? db, webhook, { given: input.contacts, account })
   const change = {
     ...findChange(webhook, { ...input, isGlobal, account, contacts }),
     ...findHeaderChange(deps, webhook, input.headers),
@@ -247,9 +249,7 @@ export async function setWebhookActive(
   throw new Problem('conflict', text)
 }
 
-/**
- * Makes the webhooks of a deleted account inactive, in the transaction that deletes it. Waiting rows are not attempted.
- */
+/** Makes the webhooks of a deleted account inactive, in the transaction that deletes it. */
 export function deactivateWebhooksOf(
   db: Database,
   account: AccountId,

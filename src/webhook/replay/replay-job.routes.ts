@@ -7,6 +7,7 @@ import { IdParams } from '../../http/route/schema.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
 import { keepOwnJobs } from '../reach/account-reach.store.ts'
 import { checkWithin, loadWithin } from '../reach/account-reach.ts'
+import { BY_FILTERS, BY_JOB } from '../reach/row-owner.ts'
 import { BulkReplayBody, ReplayJobRow, ReplayPreviewRow, toReplayPreviewRow } from './replay-job.schema.ts'
 import { selectReplayJobs, toReplayJobRow } from './replay-job.store.ts'
 import { createReplayJob, loadReplayJob, moveReplayJob, previewReplay, type ReplayJobDeps } from './replay-job.ts'
@@ -16,7 +17,13 @@ const REPLAY_JOB_FIELDS = rowFields({
   created_by: { type: 'uuid' },
 })
 
-const OF_REPLAY_JOB = { resource: 'replay-job', accountScope: 'none', ownAccounts: true, data: ReplayJobRow } as const
+const OF_REPLAY_JOB = {
+  resource: 'replay-job',
+  accountScope: 'none',
+  ownAccounts: true,
+  cell: BY_JOB,
+  data: ReplayJobRow,
+} as const
 
 /** The three moves differ only in their texts. */
 function defineMove(move: JobMove, words: { summary: string; description: string; message: string }) {
@@ -48,6 +55,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       resource: 'webhook-dispatch',
       action: 'replay-all',
       permission: 'webhook-dispatch:replay',
+      cell: BY_FILTERS,
       accountScope: 'none',
       ownAccounts: true,
       isExpensive: true,
@@ -94,6 +102,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
     {
       ...OF_REPLAY_JOB,
       path: '/api/v3/webhook/replay-job',
+      cell: { by: 'scope' },
       summary: 'List bulk replays',
       list: REPLAY_JOB_FIELDS,
     },

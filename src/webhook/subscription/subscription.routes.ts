@@ -18,6 +18,7 @@ import {
 } from '../event-set/subscription.ts'
 import { keepOwnSubscriptions } from '../reach/account-reach.store.ts'
 import { checkMaySubscribe, checkNewSubscription, checkWithin, loadWithin, lockRoom } from '../reach/account-reach.ts'
+import { BY_FILTERS, BY_NAMED_WEBHOOK, BY_SUBSCRIPTION, BY_WEBHOOK } from '../reach/row-owner.ts'
 import {
   CreateSubscriptionBody,
   EventSet,
@@ -45,13 +46,19 @@ const changedSetOf = ({ webhook: { id, account } }: WebhookEventSet) => [
   { id, account, url: `/api/v3/webhook/webhook/${id}/events` },
 ]
 
-const OF_WEBHOOK_EVENT = { resource: 'webhook-event', accountScope: 'account', ownAccounts: true } as const
+const OF_WEBHOOK_EVENT = {
+  resource: 'webhook-event',
+  accountScope: 'account',
+  ownAccounts: true,
+  cell: BY_SUBSCRIPTION,
+} as const
 
 export const subscriptionRoutes: Routes<WebhookDeps> = [
   defineRead(
     {
       ...OF_WEBHOOK_EVENT,
       path: '/api/v3/webhook/webhook/{id}/events',
+      cell: BY_WEBHOOK,
       action: 'find-set',
       summary: "Read a webhook's event set",
       params: IdParams,
@@ -69,6 +76,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       ...OF_WEBHOOK_EVENT,
       method: 'PUT',
       path: '/api/v3/webhook/webhook/{id}/events',
+      cell: BY_WEBHOOK,
       action: 'set',
       summary: "Replace a webhook's event set",
       description: 'The full desired list. `webhook.test` is prepended; ids absent from the body are unsubscribed.',
@@ -101,6 +109,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       method: 'POST',
       path: '/api/v3/webhook/webhook-event',
       action: 'create',
+      cell: BY_NAMED_WEBHOOK,
       status: 201,
       summary: 'Subscribe a webhook to an event type',
       body: CreateSubscriptionBody,
@@ -128,6 +137,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       ...OF_WEBHOOK_EVENT,
       path: '/api/v3/webhook/webhook-event',
       accountScope: 'none',
+      cell: BY_FILTERS,
       summary: 'List subscriptions',
       data: SubscriptionRow,
       list: SUBSCRIPTION_FIELDS,

@@ -1,0 +1,99 @@
+import type { Logger } from 'pino'
+import type { AccountId } from '../../base/id.ts'
+import { listSubscribedTypes } from '../../event/occurrence/event.store.ts'
+import { buildReadSubscriptions, type ReadSubscriptions } from '../../event/occurrence/read-subscriptions.ts'
+import { buildPublicationBatch, type PublicationBatchDeps } from '../../event/recording/publication-batch.ts'
+import type { Pipeline, Place, Places } from '../../http/pipeline/pipeline-deps.ts'
+import { buildCellAway } from '../../http/pipeline/place.ts'
+import { type CellDatabase, type Cells, CellUnknownError } from '../../postgres/cell/cells.ts'
+import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
+import type { BuiltPipeline } from '../feature/app-pipeline.ts'
+import type { FeatureParts } from '../feature/feature.ts'
+import type { CellWatch } from './cell-watch.ts'
+import type { CellWorkers } from './cell-workers.ts'
+
+/** The parts of features that are of a cell. */
+type CellParts = Required<Pick<FeatureParts, 'pulls' | 'publications' | 'homeDb'>>
+
+/** The databases of requests. */
+export interface AppPlaces extends Places {
+  /** Drops what a change made out of date. */
+  invalidate(change: Invalidation): void
+}
+
+/** A cell as requests use it. */
+interface CellPlace {
+  place: Place
+  reads: ReadSubscriptions
+}
+
+/** Builds the databases of requests. The parts of a cell are built with its first request. */
+export function buildAppPlaces(deps: {
+  cells: Cells
+  watch: CellWatch
+  /** The pipeline of home. */
+  home: Pipeline
+  pipelineIn: BuiltPipeline['pipelineIn']
+  /** The subscriptions to reads in home: of global webhooks, and of the accounts there. */
+  reads: ReadSubscriptions
+  logger: Logger
+  onEvents: PublicationBatchDeps['onEvents']
+}): AppPlaces {
+  const { cells, watch } = deps
+  const built = new WeakMap<CellDatabase, CellPlace>()
+
+  function buildCellPlace(at: CellDatabase, workers: CellWorkers): CellPlace {
+    const reads = buildReadSubscriptions({
+      isLive: () => workers.isLive(),
+      list: () => listSubscribedTypes(at.database.db),
+    })
+    const pipeline = deps.pipelineIn({
+      ...{ db: at.database.db, readDb: at.readDatabase.db, notify: workers.notify },
+      isReadSubscribed: async (type) => (await deps.reads.has(type)) || reads.has(type),
+    })
+    const publications = buildPublicationBatch({
+      ...{ logger: deps.logger, db: at.database.db, workerDb: at.workerDatabase.db, onEvents: deps.onEvents },
+      takeInline: () => workers.router.takeInline(),
+      onRecorded: (isQueued) => (isQueued ? workers.notify() : workers.relay?.notify()),
+    })
+    const parts: CellParts = { pulls: workers.pulls, publications, homeDb: deps.home.db }
+    return { place: { cell: at.name, pipeline, parts }, reads }
+  }
+
+  /** Undefined for a cell that was closed meanwhile. */
+  function findCellPlace(at: CellDatabase): CellPlace | undefined {
+    const known = built.get(at)
+    if (known) return known
+    const workers = at.name === null ? undefined : watch.workersOf(at.name)
+    if (!workers) return undefined
+    const cell = buildCellPlace(at, workers)
+    built.set(at, cell)
+    return cell
+  }
+
+  const home: Place = { cell: null, pipeline: deps.home, parts: undefined }
+
+  async function find(account: AccountId): Promise<Place> {
+    const { at } = await cells.find(account).catch((error: unknown) => {
+      throw error instanceof CellUnknownError ? buildCellAway([error.cell], error) : error
+    })
+    if (at.name === null) return home
+    const cell = findCellPlace(at)
+    if (!cell) throw buildCellAway([at.name])
+    return cell.place
+  }
+
+  return {
+    home,
+    list: async () => {
+      await watch.ready()
+      const opened = cells.list().flatMap((at) => findCellPlace(at)?.place ?? [])
+      return { places: [...opened, home], missing: watch.missing() }
+    },
+    find,
+    forget: cells.forget,
+    invalidate: (change) => {
+      for (const at of cells.list()) built.get(at)?.reads.invalidate(change)
+    },
+  }
+}

@@ -1,0 +1,26 @@
+import type { AccountId } from '../../base/id.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+
+/** The owner of a row. */
+export interface RowOwner {
+  account: AccountId | null
+}
+
+/** Finds the owner of a row by its id, deleted or not, in one database; undefined without the row. */
+export type FindOwner = (db: Database, id: string) => Promise<RowOwner | undefined>
+
+/**
+ * What tells the database of a request about rows that live in cells (docs/decisions/0062-cells.md).
+ *
+ * - `scope`: that of the only account that the caller reaches, or that the filter `account|eq|` names, or of the row that
+ *   one of `filters` names by its id (`webhook|eq|`); else home.
+ * - `account`: of the member `account` of the body; home for a global webhook, and without an account.
+ * - `row`: the database that has the row of the id in the path, or in the member `member` of the body. `changesOwner`: the
+ *   body may name another owner, which must be in the same database.
+ * - `operation`: the operation itself asks for each account.
+ */
+export type CellKey =
+  | { by: 'scope'; filters?: Readonly<Record<string, FindOwner>> }
+  | { by: 'account' }
+  | { by: 'row'; findOwner: FindOwner; member?: string; changesOwner?: true }
+  | { by: 'operation' }
