@@ -48,6 +48,8 @@ const KNOWN: Record<string, readonly Known[]> = {
     { sql: 'with live as materialized (select * from realtime_watch', tables: ['realtime_queue'] },
     // From one key id to the next: a few steps for any number of secrets.
     { sql: 'with recursive webhook_secret_encrypted_keys', tables: ['webhook', 'totp_factor', 'connection'] },
+    { sql: 'select c.document_id, c.account, c.certificates_end_at from connection c', tables: ['connection'] },
+    { sql: 'select reason, count from connection_activity where day >= $1 limit', tables: ['connection_activity'] },
   ],
   'the depth of the queue: each count ends at a limit': [
     {
