@@ -147,7 +147,8 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
   },
   {
     path: 'src/oauth/provider/state/state-batch.store.ts',
-    lineText: "where consent is not null and model in ('AccessToken', 'RefreshToken')",
+    lineText:
+      "from (select distinct consent from written where consent is not null and model in ('AccessToken', 'RefreshToken')) w",
     change: 'consent is not null -> true',
     reason: 'no grant has the id null, which the next line asks for',
   },

@@ -16,6 +16,7 @@ const HOME_OF_WEBHOOKS: Readonly<Record<string, string>> = {
   'GET /api/v3/webhook/catalogue/status': 'event types are reference rows',
   'GET /api/v3/webhook/catalogue/subscribers': 'asks about home alone: docs/operations/cells.md',
   'POST /api/v3/webhook/catalogue/sync': 'event types are reference rows',
+  'GET /api/v3/webhook/dashboard/account': 'asks about home alone: docs/operations/cells.md',
   'GET /api/v3/webhook/dashboard/queue': 'asks about home alone: docs/operations/cells.md',
 }
 

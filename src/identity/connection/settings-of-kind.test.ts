@@ -25,6 +25,7 @@ describe('a new connection of OpenID Connect', () => {
     expect(columns).toEqual({
       ...{ issuer: ISSUER, clientId: 'id', scopes: ['openid', 'email', 'profile'], groupsClaim: null },
       ...{ isEmailTrusted: false, ssoUrl: null, certificates: null, emailAttribute: null, nameAttribute: null },
+      certificatesEndAt: null,
     })
     const said = { ...OIDC, scopes: ['groups', 'openid'], groups_claim: 'groups', is_email_trusted: true }
     expect(read(said).columns).toMatchObject({

@@ -80,7 +80,8 @@ async function endLeases<Done extends string>(
       const row = rows.get(item.id)
       return isLeased(row, item, now) ? [endAttempt(row, { result, now, workerId: deps.workerId })] : []
     })
-    const settled = await settleAttempts(deps, tx, ended)
+    // The rows are locked in this order, which is that of `extend`.
+    const settled = await settleAttempts(deps, tx, ended.sort(byId))
     const recorded = settled.recorded.filter(({ isRecorded }) => isRecorded)
     const ends = new Set(recorded.map(({ attempt }) => `${attempt.id}:${attempt.fence}`))
     const judgeOne = (item: Receipt): Done | 'expired' | 'not_found' => {
@@ -140,6 +141,11 @@ async function readRows(tx: Database, webhook: WebhookRecord, receipts: readonly
 }
 
 type LeasedReceipt = ReceiptRow & { leasedUntil: Date }
+
+/** The order of PostgreSQL: ids are lower-case hexadecimal. Pure. */
+function byId(a: { id: string }, b: { id: string }): number {
+  return a.id < b.id ? -1 : 1
+}
 
 /** Whether a row is under the lease of a receipt. Pure. */
 function isLeased(row: ReceiptRow | undefined, { fence }: Receipt, now: Date): row is LeasedReceipt {
