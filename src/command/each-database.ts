@@ -5,8 +5,8 @@ import type { Database } from '../postgres/statement/database.ts'
 import { printError } from './print/print.ts'
 
 /**
- * Runs `work` on home and then on every cell. A cell that fails is told on standard error, with exit code 1, and disturbs
- * no other. Returns the names of the cells where it succeeded.
+ * Runs `work` on home and then on every cell. The failure of a cell is written to standard error, sets the exit code 1, and
+ * stops no other cell. Returns the names of the cells where it succeeded.
  */
 export async function onEachDatabase(
   { database, secrets }: Pick<Resources, 'database' | 'secrets'>,

@@ -56,9 +56,9 @@ export function buildCellWatch(deps: CellWatchDeps): CellWatch {
   const { config, logger, keyring, db, rest = systemClock.sleep } = deps
   const stopping = new AbortController()
   const served = new Map<string, Served>()
-  /** Cells that cannot be used: each is told once. */
+  /** Cells that cannot be used, each logged once. */
   const away = new Set<string>()
-  /** Moves that no process runs: each is told once. */
+  /** Moves that no process runs, each logged once. */
   let interrupted: ReadonlySet<string> = new Set()
   /** The cells that it found at the last look. */
   let names: readonly string[] = []

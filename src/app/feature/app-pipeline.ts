@@ -89,7 +89,7 @@ export function buildPipeline(parts: {
     ...pipeline,
     ...{ db: database.db, readDb: database.readDb, replicaDb: undefined },
     ...buildRecorders({ ...recording, isReadSubscribed: database.isReadSubscribed }, database.db, ROUTE_TREE),
-    // Refusals of callers are told in home.
+    // Refused calls are recorded in home.
     recordRefusal: pipeline.recordRefusal,
     afterCommit: (invalidations) => afterCommit(invalidations, database.notify),
   })

@@ -4,6 +4,7 @@ import { listArrays, listNames, transpose } from '../../postgres/statement/fragm
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { CarriedEvent } from '../log/carried-event.ts'
 import type { LogPosition } from '../log/log.ts'
+import { describeLease } from '../log/log-lease.ts'
 import type { IntakeFault } from './intake-decision.ts'
 
 /** Where a database stands in the log. */
@@ -17,8 +18,7 @@ export interface IntakeState {
 }
 
 const STATE = `incarnation, sequence::float8 as sequence, stored_at as "storedAt", read_since as "readSince"`
-const MAY_LEASE = `(runner is null or runner = $runner or lease_until < clock_timestamp())`
-const LEASE = `runner = $runner, lease_until = clock_timestamp() + $leaseMs::int * interval '1 millisecond'`
+const { take: LEASE, mayTake: MAY_LEASE } = describeLease('runner')
 
 interface Lease {
   runner: string

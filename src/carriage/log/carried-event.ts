@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { AccountId, EventId, WebhookId } from '../../base/id.ts'
+import { type AccountId, type EventId, isUuid, type WebhookId } from '../../base/id.ts'
 import type { EventRecord } from '../../event/occurrence/event.store.ts'
 
 /** The header that databases of one service read: what the envelope lacks, sealed. */
@@ -18,7 +18,7 @@ export type LoggedEvent = Pick<
 > &
   Pick<EventRecord, 'isPurge' | 'excludedWebhook'> & { carried: Carried | null }
 
-/** What databases of one service tell each other beside an event. */
+/** Facts beside an event, from one database of a service to the others. */
 export interface Carried {
   /** The service, by the id of its home. */
   home: string
@@ -43,14 +43,13 @@ export function writeCarried(event: LoggedEvent & { carried: Carried }): string 
   return text.replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const NAME = /^[a-z][a-z0-9-]{0,30}$/
 const POSITION = /^[0-9A-F]{1,8}\/[0-9A-F]{1,8}$/
 
 /** Characters of a text of an event at most, as PostgreSQL keeps it: no NUL and no half of a pair. */
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 8_192 && !value.includes('\0') && value.isWellFormed()
-const isUuid = (value: unknown): value is string => typeof value === 'string' && UUID.test(value)
+const isId = (value: unknown): value is string => typeof value === 'string' && isUuid(value)
 const orNull = (check: (value: unknown) => boolean) => (value: unknown) => value === null || check(value)
 
 const LATEST_MS = Date.UTC(9999, 11, 31)
@@ -58,18 +57,18 @@ const LATEST_MS = Date.UTC(9999, 11, 31)
 /** The checks of the members, in their order. */
 const CHECKS: readonly ((value: unknown) => boolean)[] = [
   (value) => value === VERSION,
-  isUuid,
+  isId,
   (value) => typeof value === 'string' && NAME.test(value),
   orNull((value) => typeof value === 'string' && POSITION.test(value)),
-  isUuid,
+  isId,
   isText,
-  orNull(isUuid),
+  orNull(isId),
   isText,
   isText,
   orNull(isText),
   orNull(isText),
   orNull(isText),
-  orNull(isUuid),
+  orNull(isId),
   (value) => typeof value === 'boolean',
   (value) => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= LATEST_MS,
 ]
@@ -100,7 +99,7 @@ export function readCarried(text: string): CarriedEvent | undefined {
   }
 }
 
-/** Writes and checks the seals of what databases of one service tell each other: who may write to the log has no key. */
+/** Seals of the header, written and checked: whoever else may write to the log has no key. */
 export interface CarriedSeal {
   seal(text: string): string
   /** The sealed text; undefined for another seal. */

@@ -20,8 +20,8 @@ export interface AccountMove {
 }
 
 /**
- * What a step does, each in one database and one transaction. Each may be done again: whoever takes a step over begins it
- * anew. `fence` waits for the transactions that the fence let pass before. `await` is a look: nothing is there any more.
+ * Effects of a step, each in one database and one transaction, and each repeatable: a process that takes a step over begins
+ * it anew. `fence` waits for the transactions that the fence let pass before. `await` checks that nothing is left.
  */
 export type MoveEffect =
   /** Sets the fence. */

@@ -3,6 +3,7 @@ import { defineRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import type { LoggedEvent } from '../log/carried-event.ts'
 import type { LogPosition } from '../log/log.ts'
+import { describeLease } from '../log/log-lease.ts'
 
 const event = defineRecord(
   'event_occurrence',
@@ -17,8 +18,8 @@ const event = defineRecord(
 export type WaitingEvent = LoggedEvent & { position: string }
 
 /**
- * The additions of a service with cells: the service, the database that recorded the event, and of home the position of its log of
- * changes, behind all that the event refers to. Null without cells. One row, read once a statement.
+ * The additions of a service with cells: the service, the database that recorded the event, and of home the position of
+ * its log of changes, behind all that the event refers to. Null without cells. One row, read once a statement.
  */
 const CARRIED = `(
   select json_build_object('home', d.home, 'origin', coalesce(d.cell, 'home'),
@@ -42,13 +43,10 @@ export interface RelayState {
   republishUntil: Date | null
 }
 
-/** Leases are judged by the clock of the database. */
-const LEASE = `relay = $relay, lease_until = clock_timestamp() + $leaseMs::int * interval '1 millisecond'`
+const { take: LEASE, mayTake: MAY_LEASE } = describeLease('relay')
 
 const STATE = `incarnation, last_sequence::float8 as sequence, republish_after as "republishAfter",
   republish_ordinal::text as "republishOrdinal", republish_until as "republishUntil"`
-
-const MAY_LEASE = `(relay is null or relay = $relay or lease_until < clock_timestamp())`
 
 const lease = statement<RelayState, { relay: string; leaseMs: number }>(
   `update event_log set ${LEASE} where name = 'events' and ${MAY_LEASE} returning ${STATE}`,

@@ -178,7 +178,7 @@ async function findAmong(
   if (first) {
     const { account } = first.owner
     const place = account === null ? places.home : await places.find(account)
-    return found.find((one) => one.place === place) ?? first
+    return found.find((answered) => answered.place === place) ?? first
   }
   if (kept) {
     const holders = await askEach(candidates.places, (place) => hasKeptAnswer(place.pipeline.db, kept))
@@ -197,7 +197,7 @@ interface Answered<Result> {
   failed?: unknown
 }
 
-/** Asks each database. A cell that fails is told by its answer; home that fails throws. */
+/** Asks each database. The answer of a cell that fails is its error; a failure of home is thrown. */
 async function askEach<Result>(
   places: readonly Place[],
   ask: (place: Place) => Promise<Result>,

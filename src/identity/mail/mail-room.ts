@@ -1,6 +1,7 @@
 /**
- * Mails of a kind to one address, whoever causes them, in an hour and in 24 hours (docs/contract/sessions.md#mails-to-one-address). Kinds
- * have limits of their own: invitations of strangers leave room for the links that the owner asks for.
+ * Limits of mails of a kind to one address, in an hour and in 24 hours, over all senders
+ * (docs/contract/sessions.md#mails-to-one-address). Each kind has its own: invitations of strangers leave room for the
+ * links that the owner asks for.
  */
 const MAIL_LIMITS = {
   invitation: { hourly: 10, daily: 20 },
