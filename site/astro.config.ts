@@ -16,7 +16,8 @@ export default defineConfig({
   devToolbar: { enabled: false },
   integrations: [
     starlight({
-      title: 'Signalbox',
+      // Pages of several versions may stand beside each other (`--base`), so each page names its own.
+      title: `Signalbox ${openApi.info.version}`,
       disable404Route: false,
       customCss: ['./src/styles/site.css'],
       head: [{ tag: 'script', attrs: { src: `${base}/try-it.js`, defer: true } }],

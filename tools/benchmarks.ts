@@ -136,6 +136,8 @@ Signalbox and other servers for outbound webhooks under one load, which talks HT
   commit), which was measured in the same run on the same machine. Times in milliseconds do not carry over in this way:
   a machine twice as fast halves them.
 - A figure that was not measured has no bar. No figure of another product was taken from its own publications.
+- Times from acceptance count from the answer to the publisher: one near zero, or below, is a delivery that arrived while
+  the answer was on its way.
 - Events of Signalbox are thin: ids, no payload. The others carried 400 bytes.
 - Service, stores, publisher and receiver share the processors.
 

@@ -60,6 +60,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
+test('each page names the version that it is about', async () => {
+  const version = JSON.parse(await readFile(join(SITE, '..', 'package.json'), 'utf8')).version
+  const page = (await read('guides/webhooks/index.html')).toString()
+  expect(page).toMatch(new RegExp(`class="site-title[^]*?Signalbox ${version.replaceAll('.', '\\.')}\\s*<`))
+})
+
 test('every link of every page leads to a page and to a heading that is there', async () => {
   const files = Object.keys(manifest.files).filter((file) => file.endsWith('.html'))
   const pages = new Map<string, { ids: Set<string>; links: string[] }>()
