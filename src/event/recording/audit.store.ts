@@ -119,8 +119,8 @@ export async function insertAuditEntries(db: Database, entries: readonly AuditRe
   await db.executeQuery(compileFragment(buildAuditInsert(entries)))
 }
 
-/** Deletes up to `limit` entries of `audit_log` from before `before`, the oldest first. Returns their number. */ export const deleteOldAuditEntries =
-  deletionOfOld('audit_log', { key: 'document_id', time: 'created_at' })
+/** Deletes up to `limit` entries of `audit_log` from before `before`, the oldest first. Returns their number. */
+export const deleteOldAuditEntries = deletionOfOld('audit_log', { key: 'document_id', time: 'created_at' })
 
 /** The columns of an event's row that hold the entry of its publication, with their types. */
 export const PUBLICATION_COLUMNS = [
