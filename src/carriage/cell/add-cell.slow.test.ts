@@ -191,7 +191,7 @@ describe('a cell', () => {
 const withName = async (name: string) => cells.cell.replace(/\/[^/]*$/, `/${name}`)
 
 test('home without logical changes, or without a log, has no cells', async () => {
-  await using small = await startCellsUnderTest({ wal_level: 'replica' })
+  await using small = await startCellsUnderTest({ settings: { wal_level: 'replica' } })
   expect(await codeOfAny(small.add())).toBe('home_wal_level')
   await small.homeDb.pool.query('select close_event_log()')
   expect(await codeOfAny(small.add())).toBe('log_off')
