@@ -189,7 +189,20 @@ end $$;
 
 create function close_reference_slot(slot text) returns void language plpgsql as $$
 begin
-  perform pg_drop_replication_slot(s.slot_name) from pg_replication_slots s where s.slot_name = slot;
+  for attempt in reverse 100..0 loop
+    begin
+      perform pg_drop_replication_slot(s.slot_name) from pg_replication_slots s where s.slot_name = slot;
+      return;
+    exception when object_in_use then
+      if attempt = 0 then
+        raise;
+      end if;
+    end;
+    -- A subscription that was not ended holds it, and comes back within milliseconds.
+    perform pg_terminate_backend(s.active_pid) from pg_replication_slots s
+    where s.slot_name = slot and s.active_pid is not null;
+    perform pg_sleep(0.005 * (1 + attempt % 4));
+  end loop;
 end $$;
 
 -- In a cell: `source` is the connection string of home.

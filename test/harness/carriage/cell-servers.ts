@@ -24,6 +24,8 @@ export interface CellServers extends AsyncDisposable {
   create(name: string): Promise<string>
   /** Resets the connections to the server of home or of `cell`, and refuses new ones; or lets them pass again. */
   setAway(which: 'home' | 'cell', isAway: boolean): void
+  /** `DatabaseProxy.holdAnswer`, at the server of home or of `cell`. */
+  holdAnswer(which: 'home' | 'cell', text: string): Promise<void>
 }
 
 const SETTINGS = {
@@ -73,6 +75,7 @@ export async function startCellServers({ settings = {}, cells = 1 }: CellServers
       return withDatabaseName(cell.proxy.connectionString, name)
     },
     setAway: (which, isAway) => (which === 'home' ? home : cell).proxy.set(isAway ? 'refusing' : 'open'),
+    holdAnswer: (which, text) => (which === 'home' ? home : cell).proxy.holdAnswer(text),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(pools.map((pool) => pool.close()))
       const servers = [home, ...others]
