@@ -181,6 +181,8 @@ const withName = async (name: string) => cells.cell.replace(/\/[^/]*$/, `/${name
 test('home without logical changes, or without a log, has no cells', async () => {
   await using small = await startCellsUnderTest({ settings: { wal_level: 'replica' } })
   expect(await codeOfAny(small.add())).toBe('home_wal_level')
+  await using silent = await startCellsUnderTest({ settings: { max_wal_senders: '0' } })
+  expect(await codeOfAny(silent.add())).toBe('home_slots')
   await small.homeDb.pool.query('select close_event_log()')
   expect(await codeOfAny(small.add())).toBe('log_off')
 })

@@ -115,6 +115,11 @@ async function identifyHome({ home, newId }: AddCellDeps): Promise<DatabaseIdent
       'home_wal_level',
       `The server of DATABASE_URL has wal_level = ${facts.walLevel}. Set wal_level = logical there, and start it again.`,
     )
+  if (facts.walSenders === 0)
+    throw new CellError(
+      'home_slots',
+      'The server of DATABASE_URL has max_wal_senders = 0, so no cell reads its changes. Raise it there, and start it again.',
+    )
   if (!facts.mayReplicate || !facts.mayPublish)
     throw new CellError(
       'home_rights',

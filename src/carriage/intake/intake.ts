@@ -33,6 +33,12 @@ const LEASE_POLL_MS = 1_000
 const REFERENCE_POLL_MS = 50
 const RETRY_MS = 1_000
 
+/**
+ * Time for which a log must end before the position to count as `ahead`: a server may have given out messages that its
+ * leader, which is asked for the end, has not applied yet.
+ */
+const AHEAD_CONFIRMED_MS = 5_000
+
 /** Interval at which an idle intake renews its lease. */
 const RENEW_EVERY_MS = 5_000
 
@@ -92,7 +98,19 @@ export function buildIntake(given: IntakeDeps): Intake {
   /** What the database said last; undefined until the lease is taken, and after each failure. */
   let state: IntakeState | undefined
   let renewedAtMs = 0
+  let aheadSinceMs: number | undefined
   let isFailing = false
+
+  /** The log ended before the position a moment ago. Throws a `LogError` unless the message at the position is the same. */
+  async function checkEnd(to: EventLog, { incarnation, sequence, storedAt }: IntakeState): Promise<void> {
+    const from = { incarnation: incarnation as string, sequence: sequence - 1 }
+    const [last] = await to.read({ from, limit: 1 })
+    const isSame = last?.storedAt.getTime() === storedAt?.getTime()
+    // Others have appended in place of what is lost.
+    if (last && !isSame) aheadSinceMs = Number.NEGATIVE_INFINITY
+    if (!last || !isSame) throw new LogError('ahead', `The log lost what it had at the position ${sequence}.`)
+    aheadSinceMs = undefined
+  }
 
   async function closeLog(): Promise<void> {
     const closing = log
@@ -100,12 +118,19 @@ export function buildIntake(given: IntakeDeps): Intake {
     await closing?.close()
   }
 
+  function isConfirmedAhead(): boolean {
+    aheadSinceMs ??= deps.monotonicMs()
+    return deps.monotonicMs() - aheadSinceMs >= AHEAD_CONFIRMED_MS
+  }
+
   async function fail(error: unknown): Promise<number> {
-    const seen = state
-    state = undefined
     const code = error instanceof LogError ? error.code : undefined
     const fault = findFault(code)
+    if (fault === 'ahead' && !isConfirmedAhead()) return RETRY_MS
+    const seen = state
+    state = undefined
     if (fault && seen) {
+      aheadSinceMs = undefined
       const since = decideReadSince(fault, seen.storedAt)
       await noteFault(db, { runner, fault, since, now: new Date(deps.clock.now()) })
       deps.onFault(fault)
@@ -153,6 +178,7 @@ export function buildIntake(given: IntakeDeps): Intake {
     }
     const seen = state
     log ??= await deps.open()
+    if (aheadSinceMs !== undefined) await checkEnd(log, seen)
     const { entries, end } = await readOn(log, seen)
     const last = entries.at(-1)
     if (!last && !end) return idle(seen)
