@@ -24,12 +24,16 @@ import {
   subscribe,
   until,
 } from './ground.ts'
+import { measureReading } from './reading.ts'
 
 const BATCH = 1_000
 const WARM_UP = 4_000
 /** A second for what events still cause: sums, and the intakes of the others. */
 const REST_MS = 1_000
 const STALL_MS = 30_000
+
+/** Messages that an intake passes over. */
+const READ_COUNT = 40_000
 
 /** How much is measured. */
 export interface CellsLoad {
@@ -55,6 +59,7 @@ export async function measureCells(load: CellsLoad): Promise<void> {
   const program = await findNatsServer('cells are not measured')
   if (!program) return
   await untilInterrupted(async (stack) => {
+    const reading = await measureReading(program, READ_COUNT)
     const ground = await openCellsGround(stack, program)
     const programs = await startPrograms(stack)
     console.log(`${ground.description}; load of the machine ${loadavg()[0]?.toFixed(1)}\n`)
@@ -70,7 +75,7 @@ export async function measureCells(load: CellsLoad): Promise<void> {
       `${load.rate} events/s for ${load.seconds} s, from the request to the arrival, ms\n\n${formatTable(
         ['recorded in', 'delivered from', 'p50', 'p99', 'lost'],
         ways,
-      )}\n\nLoad of the machine at the end ${loadavg()[0]?.toFixed(1)}.`,
+      )}\n\nA message that does not concern an intake costs it ${reading.intake.toFixed(3)} ms of CPU, and ${reading.nats.toFixed(3)} in NATS.\nLoad of the machine at the end ${loadavg()[0]?.toFixed(1)}.`,
     )
   })
 }

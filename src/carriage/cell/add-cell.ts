@@ -12,6 +12,7 @@ import {
 import { type Database, type DatabasePool, inTransaction } from '../../postgres/statement/database.ts'
 import { openOutbox } from '../relay/outbox.store.ts'
 import { CellError } from './cell-error.ts'
+import { closeSource } from './close-source.ts'
 import {
   ANOTHER_IDENTITY,
   becomeCell,
@@ -25,7 +26,6 @@ import {
   readReferenceFacts,
   readSourceFacts,
 } from './reference.store.ts'
-import { closeSource } from './remove-cell.ts'
 
 /** PostgreSQL that can be a cell: its user need not be a superuser from 16 on. */
 const OLDEST_VERSION = 150_000

@@ -11,7 +11,8 @@ import {
 import { type Database, inTransaction, isLockTimeout } from '../../postgres/statement/database.ts'
 import type { AddCellDeps } from './add-cell.ts'
 import { CellError } from './cell-error.ts'
-import { closeReferenceSource, leaveReference, readSourceFacts } from './reference.store.ts'
+import { closeSource } from './close-source.ts'
+import { leaveReference, readSourceFacts } from './reference.store.ts'
 
 /** Lets no more account move to a cell. Throws a `CellError`. */
 export async function drainCell(
@@ -70,21 +71,8 @@ export async function dropCell(
   }
 }
 
-/** Ends what home keeps for a cell. Throws a `CellError`. */
-export async function closeSource(home: Database, name: string): Promise<void> {
-  await closeReferenceSource(home, name).catch((error: Error & { code?: string }) => {
-    if (error.code !== OBJECT_IN_USE && error.code !== INSUFFICIENT_PRIVILEGE) throw error
-    throw new CellError(
-      'home_slot_used',
-      `The server of the cell ${name} still reads the reference rows of home. Drop its subscription signalbox_reference there, and run the command again.`,
-    )
-  })
-}
-
-/** SQLSTATEs of PostgreSQL. */
+/** SQLSTATE of PostgreSQL. */
 const UNDEFINED_FUNCTION = '42883'
-const OBJECT_IN_USE = '55006'
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 const buildUnknown = (name: string) =>
   new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)

@@ -20,6 +20,7 @@ import {
   type IntakePlace,
   numberOf,
 } from './intake-decision.ts'
+import { buildSuspicion } from './suspicion.ts'
 
 /** Messages of one read, and of one statement. */
 const BATCH_SIZE = 500
@@ -32,12 +33,6 @@ const POLL_MS = 100
 const LEASE_POLL_MS = 1_000
 const REFERENCE_POLL_MS = 50
 const RETRY_MS = 1_000
-
-/**
- * Time for which a log must end before the position to count as `ahead`: a server may have given out messages that its
- * leader, which is asked for the end, has not applied yet.
- */
-const AHEAD_CONFIRMED_MS = 5_000
 
 /** Interval at which an idle intake renews its lease. */
 const RENEW_EVERY_MS = 5_000
@@ -93,24 +88,13 @@ export function buildIntake(given: IntakeDeps): Intake {
   const deps = { monotonicMs: readMonotonicMs, ...given }
   const { db, logger, runnerId: runner, rest = systemClock.sleep } = deps
   const hasRows = buildReferenceCheck(db, deps.self)
+  const suspicion = buildSuspicion(deps.monotonicMs)
   const stopping = new AbortController()
   let log: EventLog | undefined
   /** What the database said last; undefined until the lease is taken, and after each failure. */
   let state: IntakeState | undefined
   let renewedAtMs = 0
-  let aheadSinceMs: number | undefined
   let isFailing = false
-
-  /** The log ended before the position a moment ago. Throws a `LogError` unless the message at the position is the same. */
-  async function checkEnd(to: EventLog, { incarnation, sequence, storedAt }: IntakeState): Promise<void> {
-    const from = { incarnation: incarnation as string, sequence: sequence - 1 }
-    const [last] = await to.read({ from, limit: 1 })
-    const isSame = last?.storedAt.getTime() === storedAt?.getTime()
-    // Others have appended in place of what is lost.
-    if (last && !isSame) aheadSinceMs = Number.NEGATIVE_INFINITY
-    if (!last || !isSame) throw new LogError('ahead', `The log lost what it had at the position ${sequence}.`)
-    aheadSinceMs = undefined
-  }
 
   async function closeLog(): Promise<void> {
     const closing = log
@@ -118,19 +102,14 @@ export function buildIntake(given: IntakeDeps): Intake {
     await closing?.close()
   }
 
-  function isConfirmedAhead(): boolean {
-    aheadSinceMs ??= deps.monotonicMs()
-    return deps.monotonicMs() - aheadSinceMs >= AHEAD_CONFIRMED_MS
-  }
-
   async function fail(error: unknown): Promise<number> {
     const code = error instanceof LogError ? error.code : undefined
     const fault = findFault(code)
-    if (fault === 'ahead' && !isConfirmedAhead()) return RETRY_MS
+    if (fault === 'ahead' && !suspicion.isConfirmed()) return RETRY_MS
     const seen = state
     state = undefined
     if (fault && seen) {
-      aheadSinceMs = undefined
+      suspicion.end()
       const since = decideReadSince(fault, seen.storedAt)
       await noteFault(db, { runner, fault, since, now: new Date(deps.clock.now()) })
       deps.onFault(fault)
@@ -161,15 +140,6 @@ export function buildIntake(given: IntakeDeps): Intake {
     return state && isSame ? POLL_MS : 0
   }
 
-  async function decide(entries: readonly LogEntry[]): Promise<IntakeDecision> {
-    const now = deps.clock.now()
-    const given = { ...deps, open: deps.unseal, oldest: new Date(now - deps.retentionMs) }
-    const decision = decideIntake(entries, given)
-    if (!decision.events.some(({ event }) => event.createdAt.getTime() < now - SHORTEST_RETENTION_MS)) return decision
-    const { own } = await deps.readOwnEdges()
-    return decideIntake(entries, { ...given, own: new Map(own.map(({ account, before }) => [account, before])) })
-  }
-
   async function turn(): Promise<number> {
     if (!state) {
       state = await leaseIntake(db, { runner, leaseMs: LEASE_MS })
@@ -178,11 +148,11 @@ export function buildIntake(given: IntakeDeps): Intake {
     }
     const seen = state
     log ??= await deps.open()
-    if (aheadSinceMs !== undefined) await checkEnd(log, seen)
+    await suspicion.check(log, seen)
     const { entries, end } = await readOn(log, seen)
     const last = entries.at(-1)
     if (!last && !end) return idle(seen)
-    const decision = await decide(entries)
+    const decision = await decide(deps, entries)
     if (!(await hasRows(decision))) return REFERENCE_POLL_MS
     const to = last
       ? { incarnation: end?.incarnation ?? incarnationOf(seen), sequence: last.sequence }
@@ -228,6 +198,16 @@ export function buildIntake(given: IntakeDeps): Intake {
       void closeLog()
     },
   }
+}
+
+/** Decides about a batch; retentions of accounts are read when an event is old enough for the shortest one. */
+async function decide(deps: IntakeDeps, entries: readonly LogEntry[]): Promise<IntakeDecision> {
+  const now = deps.clock.now()
+  const given = { ...deps, open: deps.unseal, oldest: new Date(now - deps.retentionMs) }
+  const decision = decideIntake(entries, given)
+  if (!decision.events.some(({ event }) => event.createdAt.getTime() < now - SHORTEST_RETENTION_MS)) return decision
+  const { own } = await deps.readOwnEdges()
+  return decideIntake(entries, { ...given, own: new Map(own.map(({ account, before }) => [account, before])) })
 }
 
 const incarnationOf = ({ incarnation }: IntakeState): string => incarnation as string

@@ -113,7 +113,9 @@ export async function lockCells(tx: Database): Promise<void> {
   await lockTable(tx)
 }
 
-const lockRow = statement<{ state: CellState }, { name: string }>('select state from cell where name = $name for update')
+const lockRow = statement<{ state: CellState }, { name: string }>(
+  'select state from cell where name = $name for update',
+)
 
 /** Lets no move to a cell begin until the transaction ends: those that began before are seen afterwards. */
 export async function lockCell(tx: Database, name: string): Promise<void> {
