@@ -30,6 +30,7 @@ const BATCH = 1_000
 const WARM_UP = 4_000
 /** A second for what events still cause: sums, and the intakes of the others. */
 const REST_MS = 1_000
+/** Without an arrival for so long, what is missing counts as late. */
 const STALL_MS = 30_000
 
 /** Messages that an intake passes over. */
@@ -66,14 +67,14 @@ export async function measureCells(load: CellsLoad): Promise<void> {
     const costs = await measureCosts(ground, programs, load)
     console.log(
       `${load.count} deliveries in batches of ${BATCH}; CPU ms a delivery\n\n${formatTable(
-        ['accounts in', 'deliveries/s', 'service', 'PostgreSQL', 'NATS', 'refused', 'lost'],
+        ['accounts in', 'deliveries/s', 'service', 'PostgreSQL', 'NATS', 'refused', 'late'],
         costs,
       )}\n`,
     )
     const ways = await measureWays(ground, stack, load)
     console.log(
       `${load.rate} events/s for ${load.seconds} s, from the request to the arrival, ms\n\n${formatTable(
-        ['recorded in', 'delivered from', 'p50', 'p99', 'lost'],
+        ['recorded in', 'delivered from', 'p50', 'p99', 'late'],
         ways,
       )}\n\nA message that does not concern an intake costs it ${reading.intake.toFixed(3)} ms of CPU, and ${reading.nats.toFixed(3)} in NATS.\nLoad of the machine at the end ${loadavg()[0]?.toFixed(1)}.`,
     )
