@@ -100,6 +100,17 @@ program
   })
 
 program
+  .command('cells')
+  .description('a delivery in home, in one cell and in two, and the way of events between them, beside one database')
+  .argument('[count]', 'deliveries of each', readCount, 20_000)
+  .argument('[seconds]', 'seconds of each latency', readSeconds, 10)
+  .option('--rate <n>', 'events a second of the latencies', readCount, 50)
+  .action(async (count: number, seconds: number, { rate }: { rate: number }) => {
+    const { measureCells } = await import('./cells/cells.ts')
+    await measureCells({ count, seconds, rate })
+  })
+
+program
   .command('partitions')
   .description('inserts, look-ups and removal of ended rows, as they are and partitioned by day')
   .argument('[rounds]', 'rounds', readCount, 3)

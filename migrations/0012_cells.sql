@@ -189,7 +189,20 @@ end $$;
 
 create function close_reference_slot(slot text) returns void language plpgsql as $$
 begin
-  perform pg_drop_replication_slot(s.slot_name) from pg_replication_slots s where s.slot_name = slot;
+  for attempt in reverse 100..0 loop
+    begin
+      perform pg_drop_replication_slot(s.slot_name) from pg_replication_slots s where s.slot_name = slot;
+      return;
+    exception when object_in_use then
+      if attempt = 0 then
+        raise;
+      end if;
+    end;
+    -- A subscription that was not ended holds it, and comes back within milliseconds.
+    perform pg_terminate_backend(s.active_pid) from pg_replication_slots s
+    where s.slot_name = slot and s.active_pid is not null;
+    perform pg_sleep(0.005 * (1 + attempt % 4));
+  end loop;
 end $$;
 
 -- In a cell: `source` is the connection string of home.
@@ -219,9 +232,17 @@ end $$;
 
 -- The position of home's log of changes up to which this cell has the reference rows; null before the first answer. A
 -- keepalive of home comes after all that it sent before, and `latest_end_lsn` moves with it alone.
-create function reference_position() returns pg_lsn language sql stable as $$
-  select greatest(p.latest_end_lsn, pg_replication_origin_progress('pg_' || s.oid, false))
+create function reference_position() returns pg_lsn language plpgsql stable as $$
+declare
+  known record;
+begin
+  select s.oid, p.latest_end_lsn into known
   from pg_subscription s join pg_database d on d.oid = s.subdbid and d.datname = current_database()
   left join pg_stat_subscription p on p.subid = s.oid and p.relid is null
-  where s.subname = 'signalbox_reference'
-$$;
+  where s.subname = 'signalbox_reference';
+  -- The position at which the worker ended, while home is away: for users who may ask.
+  if known.oid is not null and has_function_privilege('pg_replication_origin_progress(text, boolean)', 'execute') then
+    return greatest(known.latest_end_lsn, pg_replication_origin_progress('pg_' || known.oid, false));
+  end if;
+  return known.latest_end_lsn;
+end $$;

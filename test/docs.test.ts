@@ -204,6 +204,7 @@ describe('names in documents exist:', () => {
       'TEST_DATABASE_URL',
       'NATS_SERVER_PATH',
       'SIMULATION_',
+      'CELLS_EVENTS',
       'CHROMIUM_PATH',
       'OTEL_',
       'GOTRUE_',

@@ -56,7 +56,7 @@ export function addCellCommands(program: Command): void {
     .description('let no more account move to a cell')
     .action((name: string) =>
       withCells(async (deps) => {
-        const { drainCell } = await import('../carriage/cell/add-cell.ts')
+        const { drainCell } = await import('../carriage/cell/remove-cell.ts')
         await drainCell(deps, name)
         print(`No account moves to the cell ${name} any more. Move its accounts away: see signalbox cell status.`)
       }),
@@ -67,7 +67,7 @@ export function addCellCommands(program: Command): void {
     .description('remove a cell; what is in its database stays there')
     .action((name: string) =>
       withCells(async (deps) => {
-        const { dropCell } = await import('../carriage/cell/add-cell.ts')
+        const { dropCell } = await import('../carriage/cell/remove-cell.ts')
         const { isLeft } = await dropCell(deps, name)
         print(
           isLeft

@@ -7,6 +7,7 @@ export const EXCEPTIONS: Readonly<Record<string, Readonly<Record<string, string>
     'src/carriage/cell/add-cell.ts -> src/postgres/cell/cell.store.ts':
       'the directory of cells lies below every area, and its commands are the only ones that change it',
     'src/carriage/cell/cell-status.ts -> src/postgres/cell/cell.store.ts': 'as above',
+    'src/carriage/cell/remove-cell.ts -> src/postgres/cell/cell.store.ts': 'as above',
     'src/carriage/intake/intake.store.ts -> src/event/occurrence/event.store.ts':
       'writes events of other databases with the columns of a recorded one, in the statement that moves its position',
     'src/identity/sign-in/local/local-login.ts -> src/identity/user-record/user.store.ts':

@@ -1,26 +1,22 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import {
-  type CellRecord,
   cellContextOf,
   changeCellState,
-  closeUnusedFence,
   type DatabaseIdentity,
   ensureHome,
   findCell,
   findIdentity,
-  lockCells,
-  removeCell,
   writeCell,
 } from '../../postgres/cell/cell.store.ts'
-import { type Database, type DatabasePool, inTransaction, isLockTimeout } from '../../postgres/statement/database.ts'
+import { type Database, type DatabasePool, inTransaction } from '../../postgres/statement/database.ts'
 import { openOutbox } from '../relay/outbox.store.ts'
 import { CellError } from './cell-error.ts'
+import { closeSource } from './close-source.ts'
 import {
   ANOTHER_IDENTITY,
   becomeCell,
   beginIntake,
-  closeReferenceSource,
   hasRows,
   joinReference,
   leaveReference,
@@ -40,17 +36,6 @@ const COPY_LOOK_MS = 200
 
 const NAME = /^[a-z][a-z0-9-]{0,30}$/
 
-/** Steps after which a process may end; a repeated command goes on (crash tests). */
-export type AddStep =
-  | 'identified'
-  | 'written'
-  | 'migrated'
-  | 'became'
-  | 'logged'
-  | 'published'
-  | 'subscribed'
-  | 'copied'
-
 export interface AddCellDeps {
   home: Database
   keyring: Keyring
@@ -65,7 +50,6 @@ export interface AddCellDeps {
   rest: Clock['sleep']
   /** Writes the audit entry, in the transaction of the change. */
   record: (tx: Database, detail: Record<string, unknown>) => Promise<void>
-  onStep?: (step: AddStep) => void
 }
 
 export interface AddCellInput {
@@ -83,7 +67,7 @@ export interface AddCellInput {
  * command that was killed is run again. Throws a `CellError`.
  */
 export async function addCell(deps: AddCellDeps, input: AddCellInput): Promise<void> {
-  const { home, now, onStep = () => {} } = deps
+  const { home, now } = deps
   const { name, url } = input
   if (!NAME.test(name))
     throw new CellError(
@@ -91,33 +75,25 @@ export async function addCell(deps: AddCellDeps, input: AddCellInput): Promise<v
       'A cell is named by a letter, then letters, digits and hyphens: at most 31, small.',
     )
   const identity = await identifyHome(deps)
-  onStep('identified')
   const cell = deps.open(url)
   try {
     await checkCandidate(cell.db, { home: identity.home, name })
     await checkName(deps, input, cell.db)
     await writeCell(home, { name, url: deps.keyring.seal(url, cellContextOf(name)), now: now() })
-    onStep('written')
     await deps.migrate(url)
-    onStep('migrated')
     await becomeCell(cell.db, { home: identity.home, name }).catch((error: { code?: string }) => {
       if (error.code !== ANOTHER_IDENTITY) throw error
       throw new CellError('cell_of_another_service', 'Another command made this database a cell of something else.')
     })
-    onStep('became')
     await openOutbox(cell.db)
     for (const db of [home, cell.db]) await beginIntake(db, now())
-    onStep('logged')
     // Without its slot, a subscription has lost changes: all rows are copied again.
     if (input.copiesAgain) await leaveReference(cell.db)
-    if (input.copiesAgain) await closeReferenceSource(home, name)
+    if (input.copiesAgain) await closeSource(home, name)
     if ((await readSourceFacts(home, name)).isLost) await leaveReference(cell.db)
     await openSource(deps, name)
-    onStep('published')
     await subscribe(cell.db, input)
-    onStep('subscribed')
     await awaitCopy(deps, cell.db)
-    onStep('copied')
     await inTransaction(home, async (tx) => {
       const isNew = await changeCellState(tx, { name, state: 'active', from: ['joining'], now: now() })
       if (isNew) await deps.record(tx, { command: 'cell add', cell: name })
@@ -138,6 +114,11 @@ async function identifyHome({ home, newId }: AddCellDeps): Promise<DatabaseIdent
     throw new CellError(
       'home_wal_level',
       `The server of DATABASE_URL has wal_level = ${facts.walLevel}. Set wal_level = logical there, and start it again.`,
+    )
+  if (facts.walSenders === 0)
+    throw new CellError(
+      'home_slots',
+      'The server of DATABASE_URL has max_wal_senders = 0, so no cell reads its changes. Raise it there, and start it again.',
     )
   if (!facts.mayReplicate || !facts.mayPublish)
     throw new CellError(
@@ -221,59 +202,4 @@ async function awaitCopy({ monotonicMs, rest }: AddCellDeps, db: Database): Prom
       )
     await rest(COPY_LOOK_MS)
   }
-}
-
-/** Lets no more account move to a cell. Throws a `CellError`. */
-export async function drainCell(
-  { home, now, record }: Pick<AddCellDeps, 'home' | 'now' | 'record'>,
-  name: string,
-): Promise<void> {
-  await inTransaction(home, async (tx) => {
-    const { state } = await loadCell(tx, name)
-    if (state === 'draining') return
-    if (!(await changeCellState(tx, { name, state: 'draining', from: ['active'], now: now() })))
-      throw new CellError('cell_state', `The cell ${name} is ${state}: only an active cell is drained.`)
-    await record(tx, { command: 'cell drain', cell: name })
-  })
-}
-
-/**
- * Removes a cell that has no account: home keeps nothing for it any more. What it has stays in its database. The last one
- * ends the checks of the writes of home. Throws a `CellError`.
- */
-export async function dropCell(
-  { home, keyring, open, record }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'record'>,
-  name: string,
-): Promise<{ isLeft: boolean }> {
-  const cell = await loadCell(home, name)
-  await inTransaction(home, async (tx) => {
-    await lockCells(tx)
-    if (!(await removeCell(tx, name)))
-      throw new CellError('cell_has_accounts', `The cell ${name} has accounts, or a move. Move them away first.`)
-    await closeUnusedFence(tx)
-    await record(tx, { command: 'cell remove', cell: name })
-  }).catch((error: unknown) => {
-    if (!isLockTimeout(error)) throw error
-    throw new CellError(
-      'home_busy',
-      'Statements in home lasted, so that the checks of its writes could not be ended. Nothing was changed: run the command again.',
-    )
-  })
-  const pool = open(keyring.open(cell.databaseUrlEncrypted, cellContextOf(name)))
-  try {
-    const isLeft = await leaveReference(pool.db).then(
-      () => true,
-      () => false,
-    )
-    await closeReferenceSource(home, name)
-    return { isLeft }
-  } finally {
-    await pool.close()
-  }
-}
-
-async function loadCell(db: Database, name: string): Promise<CellRecord> {
-  const cell = await findCell(db, name)
-  if (!cell) throw new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)
-  return cell
 }

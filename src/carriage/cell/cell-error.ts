@@ -5,6 +5,7 @@ export type CellErrorCode =
   | 'home_wal_level'
   | 'home_rights'
   | 'home_slots'
+  | 'home_slot_used'
   | 'cell_unreachable'
   | 'cell_version'
   | 'cell_rights'

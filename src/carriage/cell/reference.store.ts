@@ -4,6 +4,8 @@ import { changeStatement, statement } from '../../postgres/statement/statement.t
 /** What home must let its user do. */
 export interface HomeFacts {
   walLevel: string
+  /** Connections by which servers of cells read its changes, at most. */
+  walSenders: number
   /** Whether the user may open a replication slot and publish tables. */
   mayReplicate: boolean
   mayPublish: boolean
@@ -11,7 +13,7 @@ export interface HomeFacts {
 }
 
 const selectHome = statement<HomeFacts>(`
-  select current_setting('wal_level') as "walLevel",
+  select current_setting('wal_level') as "walLevel", current_setting('max_wal_senders')::int as "walSenders",
     exists (select from pg_roles where rolname = current_user and (rolsuper or rolreplication)) as "mayReplicate",
     has_database_privilege(current_database(), 'create') as "mayPublish",
     exists (select from event_log) as "hasLog"`)

@@ -1,5 +1,5 @@
 import type { AccountId } from '../../base/id.ts'
-import { CARRIED_HEADER, type CarriedEvent, readCarried } from '../log/carried-event.ts'
+import { CARRIED_HEADER, type CarriedEvent, peekOrigin, readCarried } from '../log/carried-event.ts'
 import type { LogEntry, LogErrorCode } from '../log/log.ts'
 
 /** The database that takes in. */
@@ -41,6 +41,9 @@ export function decideIntake(
   for (const { id, headers } of entries) {
     const sealed = findHeader(headers)
     if (sealed === undefined) continue
+    // Most messages of a service with many cells; those that they concern check the seal.
+    const origin = peekOrigin(sealed)
+    if (origin !== undefined && !concerns(origin, given.self)) continue
     const text = given.open(sealed)
     const found = text === undefined ? undefined : readCarried(text)
     if (!found || found.event.id !== id || found.carried.home !== given.home) {

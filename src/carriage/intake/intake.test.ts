@@ -8,7 +8,7 @@ import type { AccountId, EventId } from '../../base/id.ts'
 import { beginIntake } from '../cell/reference.store.ts'
 import { buildCarriedSeal, CARRIED_HEADER, type Carried } from '../log/carried-event.ts'
 import { buildEventMessage } from '../log/event-message.ts'
-import type { EventLog, LogMessage } from '../log/log.ts'
+import { type EventLog, LogError, type LogMessage } from '../log/log.ts'
 import { findIntakeFacts, readAgain } from './intake.store.ts'
 import { buildIntake } from './intake.ts'
 
@@ -230,6 +230,9 @@ test('after a loss of the log nothing is missing, and nothing is taken in twice'
   log.lose(5)
   under.passMs(1_000)
   await under.settle()
+  expect(under.told.faults).toEqual([])
+  under.passMs(5_000)
+  await under.settle()
   expect(under.told.faults).toEqual(['ahead'])
   const later = message()
   await under.append(...lost.slice(5), later)
@@ -249,6 +252,49 @@ test('after a loss of the log nothing is missing, and nothing is taken in twice'
   await under.settle()
   expect((await under.queue()).toSorted()).toEqual([later.id, last.id].toSorted())
   expect(await under.facts()).toMatchObject({ fault: 'replaced', missingSince: null, sequence: 12 })
+})
+
+test('a log whose leader is a moment behind what another server gave out has lost nothing', async () => {
+  await using under = await buildIntakeUnderTest()
+  let isBehind = false
+  const lagging: EventLog = {
+    ...under.log,
+    read: async (query) => {
+      if (isBehind) throw new LogError('ahead', 'The log ends before the position.')
+      return under.log.read(query)
+    },
+  }
+  const intake = under.build('intake-1', lagging)
+  const events: string[] = []
+  for (const round of [1, 2, 3]) {
+    events.push(...(await under.append(under.message())))
+    isBehind = false
+    await under.settle(intake)
+    same(await under.events(), events)
+    isBehind = true
+    await under.settle(intake)
+    under.passMs(4_000)
+    // The time of an earlier lag does not count.
+    expect([round, under.told.faults, under.told.lines]).toEqual([round, [], []])
+  }
+})
+
+test('a log that lost its end, and has other messages there at once, is read again', async () => {
+  await using under = await buildIntakeUnderTest()
+  const [kept, lost] = [under.message(), under.message()]
+  await under.append(kept, lost)
+  await under.settle()
+  under.log.lose(1)
+  await under.settle()
+  under.passMs(1_000)
+  const [other, later] = [under.message(), under.message()]
+  await under.append(other, later)
+  await under.settle()
+  expect(under.told.faults).toEqual(['ahead'])
+  same(
+    await under.events(),
+    [kept, lost, other, later].map(({ id }) => id),
+  )
 })
 
 test('messages that the log removed before they were read are an alarm that stays', async () => {

@@ -20,6 +20,7 @@ import {
   type IntakePlace,
   numberOf,
 } from './intake-decision.ts'
+import { buildSuspicion } from './suspicion.ts'
 
 /** Messages of one read, and of one statement. */
 const BATCH_SIZE = 500
@@ -87,6 +88,7 @@ export function buildIntake(given: IntakeDeps): Intake {
   const deps = { monotonicMs: readMonotonicMs, ...given }
   const { db, logger, runnerId: runner, rest = systemClock.sleep } = deps
   const hasRows = buildReferenceCheck(db, deps.self)
+  const suspicion = buildSuspicion(deps.monotonicMs)
   const stopping = new AbortController()
   let log: EventLog | undefined
   /** What the database said last; undefined until the lease is taken, and after each failure. */
@@ -101,11 +103,13 @@ export function buildIntake(given: IntakeDeps): Intake {
   }
 
   async function fail(error: unknown): Promise<number> {
-    const seen = state
-    state = undefined
     const code = error instanceof LogError ? error.code : undefined
     const fault = findFault(code)
+    if (fault === 'ahead' && !suspicion.isConfirmed()) return RETRY_MS
+    const seen = state
+    state = undefined
     if (fault && seen) {
+      suspicion.end()
       const since = decideReadSince(fault, seen.storedAt)
       await noteFault(db, { runner, fault, since, now: new Date(deps.clock.now()) })
       deps.onFault(fault)
@@ -136,15 +140,6 @@ export function buildIntake(given: IntakeDeps): Intake {
     return state && isSame ? POLL_MS : 0
   }
 
-  async function decide(entries: readonly LogEntry[]): Promise<IntakeDecision> {
-    const now = deps.clock.now()
-    const given = { ...deps, open: deps.unseal, oldest: new Date(now - deps.retentionMs) }
-    const decision = decideIntake(entries, given)
-    if (!decision.events.some(({ event }) => event.createdAt.getTime() < now - SHORTEST_RETENTION_MS)) return decision
-    const { own } = await deps.readOwnEdges()
-    return decideIntake(entries, { ...given, own: new Map(own.map(({ account, before }) => [account, before])) })
-  }
-
   async function turn(): Promise<number> {
     if (!state) {
       state = await leaseIntake(db, { runner, leaseMs: LEASE_MS })
@@ -153,10 +148,11 @@ export function buildIntake(given: IntakeDeps): Intake {
     }
     const seen = state
     log ??= await deps.open()
+    await suspicion.check(log, seen)
     const { entries, end } = await readOn(log, seen)
     const last = entries.at(-1)
     if (!last && !end) return idle(seen)
-    const decision = await decide(entries)
+    const decision = await decide(deps, entries)
     if (!(await hasRows(decision))) return REFERENCE_POLL_MS
     const to = last
       ? { incarnation: end?.incarnation ?? incarnationOf(seen), sequence: last.sequence }
@@ -202,6 +198,16 @@ export function buildIntake(given: IntakeDeps): Intake {
       void closeLog()
     },
   }
+}
+
+/** Decides about a batch; retentions of accounts are read when an event is old enough for the shortest one. */
+async function decide(deps: IntakeDeps, entries: readonly LogEntry[]): Promise<IntakeDecision> {
+  const now = deps.clock.now()
+  const given = { ...deps, open: deps.unseal, oldest: new Date(now - deps.retentionMs) }
+  const decision = decideIntake(entries, given)
+  if (!decision.events.some(({ event }) => event.createdAt.getTime() < now - SHORTEST_RETENTION_MS)) return decision
+  const { own } = await deps.readOwnEdges()
+  return decideIntake(entries, { ...given, own: new Map(own.map(({ account, before }) => [account, before])) })
 }
 
 const incarnationOf = ({ incarnation }: IntakeState): string => incarnation as string

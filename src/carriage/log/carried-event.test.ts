@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { buildCarriedSeal, readCarried, writeCarried } from './carried-event.ts'
+import { buildCarriedSeal, peekOrigin, readCarried, writeCarried } from './carried-event.ts'
 
 const uuid = fc.uuid()
 const text = fc.string({ unit: 'grapheme', maxLength: 60 }).filter((value) => !value.includes('\0'))
@@ -19,6 +19,18 @@ describe('an event that databases tell each other', () => {
         const written = writeCarried(given as never)
         expect(written).toMatch(/^[ -~]*$/)
         expect(readCarried(written)).toEqual({ event: own, carried })
+      }),
+    )
+  })
+
+  test('names its origin before its seal is checked, and any other text names none', () => {
+    const { seal } = buildCarriedSeal([Buffer.alloc(32, 1)])
+    fc.assert(
+      fc.property(event, fc.string(), (given, other) => {
+        const sealed = seal(writeCarried(given as never))
+        expect(peekOrigin(sealed)).toBe(given.carried.origin)
+        expect(peekOrigin(sealed.slice(1))).toBeUndefined()
+        expect(peekOrigin(other)).toBeUndefined()
       }),
     )
   })

@@ -71,13 +71,20 @@ export async function findMove(db: Database, account: AccountId): Promise<MoveRe
   return (await selectOne(db, { account }))[0]
 }
 
-const selectCell = statement<{ url: string; state: string }, { name: string }>(
-  'select database_url_encrypted as url, state from cell where name = $name',
+const lockTarget = statement<{ state: string }, { name: string }>('select state from cell where name = $name for share')
+
+/** The state of a cell, which stays until the transaction ends. */
+export async function lockMoveCell(tx: Database, name: string): Promise<string | undefined> {
+  return (await lockTarget(tx, { name }))[0]?.state
+}
+
+const selectUrl = statement<{ url: string }, { name: string }>(
+  'select database_url_encrypted as url from cell where name = $name',
 )
 
-/** The sealed connection string of a cell, and its state. */
-export async function findMoveCell(db: Database, name: string): Promise<{ url: string; state: string } | undefined> {
-  return (await selectCell(db, { name }))[0]
+/** The sealed connection string of a cell. */
+export async function findCellUrl(db: Database, name: string): Promise<string | undefined> {
+  return (await selectUrl(db, { name }))[0]?.url
 }
 
 const selectAccount = statement<{ isKnown: boolean; cell: Place }, { account: AccountId }>(`

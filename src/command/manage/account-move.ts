@@ -88,17 +88,17 @@ async function begin(
       throw new FatalError(`The account is moving to ${present.target ?? 'home'}: see signalbox account move status.`)
     return
   }
-  const { beginMove, findMoveAccount, findMoveCell } = await import('../../carriage/move/move.store.ts')
+  const { beginMove, findMoveAccount, lockMoveCell } = await import('../../carriage/move/move.store.ts')
   const { isKnown, cell } = await findMoveAccount(home, account)
   if (!isKnown) throw new FatalError('There is no account with this id, or it was deleted.')
   if (cell === target) throw new FatalError(`The account is in ${target ?? 'home'} already.`)
-  const known = target === null ? undefined : await findMoveCell(home, target)
-  if (target !== null && known?.state !== 'active')
-    throw new FatalError(
-      known ? `The cell ${target} is ${known.state}: no account moves there.` : `There is no cell ${target}.`,
-    )
   const { inTransaction } = await import('../../postgres/statement/database.ts')
   await inTransaction(home, async (tx) => {
+    const state = target === null ? 'active' : await lockMoveCell(tx, target)
+    if (state !== 'active')
+      throw new FatalError(
+        state ? `The cell ${target} is ${state}: no account moves there.` : `There is no cell ${target}.`,
+      )
     const move = await beginMove(tx, { account, target, drainSeconds: options.drain })
     if (!move) throw new FatalError('The account has moved, or begun to, meanwhile: see signalbox account move status.')
     await recordMove(tx, move, 'begin')
@@ -151,14 +151,14 @@ function buildPools({ maintenanceDatabase, secrets }: Resources) {
   return {
     open: async (place: Place): Promise<Database> => {
       if (place === null) return home
-      const { findMoveCell } = await import('../../carriage/move/move.store.ts')
+      const { findCellUrl } = await import('../../carriage/move/move.store.ts')
       const { INDEX_ONLY_PLANS, openDatabase } = await import('../../postgres/statement/database.ts')
-      const cell = await findMoveCell(home, place)
-      if (!cell) throw new FatalError(`There is no cell ${place}.`)
+      const sealed = await findCellUrl(home, place)
+      if (sealed === undefined) throw new FatalError(`There is no cell ${place}.`)
       const pool =
         opened.get(place) ??
         openDatabase({
-          connectionString: keyring.open(cell.url, `cell:${place}`),
+          connectionString: keyring.open(sealed, `cell:${place}`),
           ...{ size: 2, applicationName: 'signalbox move', settings: INDEX_ONLY_PLANS, onError: () => {} },
         })
       opened.set(place, pool)

@@ -113,6 +113,15 @@ export async function lockCells(tx: Database): Promise<void> {
   await lockTable(tx)
 }
 
+const lockRow = statement<{ state: CellState }, { name: string }>(
+  'select state from cell where name = $name for update',
+)
+
+/** Lets no move to a cell begin until the transaction ends: those that began before are seen afterwards. */
+export async function lockCell(tx: Database, name: string): Promise<void> {
+  await lockRow(tx, { name })
+}
+
 const closeUnused = statement<object>(`
   select close_fence() where not exists (select from cell) and not exists (select from account_move)`)
 

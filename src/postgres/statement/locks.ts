@@ -54,7 +54,8 @@ export const ADVISORY_LOCKS = {
  * of their ids. An unlisted table comes last. (`docs/decisions/0030-locks.md`, `lock-order.test.ts`)
  */
 export const LOCK_ORDER = [
-  // Of moves alone.
+  // Of cells and moves alone.
+  'cell',
   'account_move',
   'account_cell',
   'account_fence',

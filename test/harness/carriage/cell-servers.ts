@@ -10,39 +10,57 @@ import { startDatabaseProxy } from '../fakes/proxy.ts'
 import { findDataRoot } from '../process/data-root.ts'
 import { seedDataDir } from '../process/seeded-data-dir.ts'
 
-/** Two PostgreSQL servers: one for home, one for cells. Each has the migrated database `signalbox`. */
+/** PostgreSQL servers: one for home, one for cells, or more. Each has the migrated database `signalbox`. */
 export interface CellServers extends AsyncDisposable {
   /** The connection string of home. */
   home: string
   /** That of a migrated, empty database on the other server. */
   cell: string
+  /** The same of each server of cells, that one first. */
+  all: readonly string[]
   /** A pool on a database; closed with the servers. */
   open(connectionString: string): TestDatabase
   /** Makes an empty database on the server of cells. Returns its connection string. */
   create(name: string): Promise<string>
-  /** Resets the connections to the server of home or of the cells, and refuses new ones; or lets them pass again. */
+  /** Resets the connections to the server of home or of `cell`, and refuses new ones; or lets them pass again. */
   setAway(which: 'home' | 'cell', isAway: boolean): void
+  /** `DatabaseProxy.holdAnswer`, at the server of home or of `cell`. */
+  holdAnswer(which: 'home' | 'cell', text: string): Promise<void>
 }
 
-const SETTINGS = { fsync: 'off', full_page_writes: 'off', wal_level: 'logical', max_wal_senders: '10' }
+const SETTINGS = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  wal_level: 'logical',
+  max_wal_senders: '10',
+  max_connections: '200',
+}
 
-/** Starts both. `settings` are those of home. */
-export async function startCellServers(settings: Record<string, string> = {}): Promise<CellServers> {
+/** Settings of home, and how many servers of cells there are. */
+export interface CellServersOptions {
+  settings?: Record<string, string>
+  cells?: number
+}
+
+/** Starts home and, by default, one server of cells. */
+export async function startCellServers({ settings = {}, cells = 1 }: CellServersOptions = {}): Promise<CellServers> {
   const root = await mkdtemp(join(await findDataRoot(), 'signalbox cells '))
-  const dirs = { home: join(root, 'home'), cell: join(root, 'cell') }
-  const of = { home: { ...SETTINGS, ...settings }, cell: SETTINGS }
-  await Promise.all(Object.values(dirs).map(seedDataDir))
-  const launch = (which: 'home' | 'cell') =>
-    startEmbeddedPostgres({ dataDir: dirs[which], random: systemRandom, log: () => {}, settings: of[which] })
-  const [home, cell] = await Promise.all([launch('home'), launch('cell')])
-  const proxies = {
-    home: await startDatabaseProxy(home.connectionString),
-    cell: await startDatabaseProxy(cell.connectionString),
+  const launch = async (name: string, own: Record<string, string>) => {
+    const dataDir = join(root, name)
+    await seedDataDir(dataDir)
+    const given = { random: systemRandom, log: () => {}, settings: { ...SETTINGS, ...own } }
+    const server = await startEmbeddedPostgres({ dataDir, ...given })
+    return { ...server, proxy: await startDatabaseProxy(server.connectionString) }
   }
+  const names = Array.from({ length: cells }, (_, index) => `cell ${index + 1}`)
+  const [home, ...others] = await Promise.all([launch('home', settings), ...names.map((name) => launch(name, {}))])
+  const [cell] = others
+  if (!cell) throw new RangeError('one server of cells at least')
   const pools: TestDatabase[] = []
   return {
-    home: proxies.home.connectionString,
-    cell: proxies.cell.connectionString,
+    home: home.proxy.connectionString,
+    cell: cell.proxy.connectionString,
+    all: others.map(({ proxy }) => proxy.connectionString),
     open: (connectionString) => {
       const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
       const pool = { ...opened, connectionString, [Symbol.asyncDispose]: () => opened.close() }
@@ -54,13 +72,15 @@ export async function startCellServers(settings: Record<string, string> = {}): P
       await client.connect()
       await client.query(`create database ${name} template template0`)
       await client.end()
-      return withDatabaseName(proxies.cell.connectionString, name)
+      return withDatabaseName(cell.proxy.connectionString, name)
     },
-    setAway: (which, isAway) => proxies[which].set(isAway ? 'refusing' : 'open'),
+    setAway: (which, isAway) => (which === 'home' ? home : cell).proxy.set(isAway ? 'refusing' : 'open'),
+    holdAnswer: (which, text) => (which === 'home' ? home : cell).proxy.holdAnswer(text),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(pools.map((pool) => pool.close()))
-      await Promise.all(Object.values(proxies).map((proxy) => proxy[Symbol.asyncDispose]()))
-      await Promise.all([home, cell].map((server) => server.stop()))
+      const servers = [home, ...others]
+      await Promise.all(servers.map(({ proxy }) => proxy[Symbol.asyncDispose]()))
+      await Promise.all(servers.map((server) => server.stop()))
       await rm(root, { recursive: true, force: true })
     },
   }

@@ -7,11 +7,11 @@ import { openOutbox } from '../../../src/carriage/relay/outbox.store.ts'
 import { migrate } from '../../../src/postgres/migration/migrate.ts'
 import { openDatabase } from '../../../src/postgres/statement/database.ts'
 import type { TestDatabase } from '../database/database.ts'
-import { type CellServers, startCellServers } from './cell-servers.ts'
+import { type CellServers, type CellServersOptions, startCellServers } from './cell-servers.ts'
 
 export const keyring = buildKeyring(['a secret of at least thirty-two characters'], systemRandom)
 
-/** Two servers, home with an open event log, and what adds cells to it. */
+/** The servers, home with an open event log, and what adds cells to it. */
 export interface CellsUnderTest extends CellServers {
   homeDb: TestDatabase
   /** Audit entries that were written. */
@@ -21,9 +21,9 @@ export interface CellsUnderTest extends CellServers {
   add(input?: Partial<AddCellInput>, over?: Partial<AddCellDeps>): Promise<void>
 }
 
-/** Starts both. */
-export async function startCellsUnderTest(settings: Record<string, string> = {}): Promise<CellsUnderTest> {
-  const servers = await startCellServers(settings)
+/** Starts them. */
+export async function startCellsUnderTest(options: CellServersOptions = {}): Promise<CellsUnderTest> {
+  const servers = await startCellServers(options)
   const homeDb = servers.open(servers.home)
   await openOutbox(homeDb.db)
   const recorded: Record<string, unknown>[] = []

@@ -29,6 +29,8 @@ export interface TrafficDeps {
   account: string
   cell: TestDatabase
   receiver: Receiver
+  /** Whether a call that failed for another reason is repeated too: what it did is not known. */
+  isPatient?: boolean
 }
 
 /** The ids of the events that a receiver got, one for each request. */
@@ -36,7 +38,7 @@ export const idsOf = ({ requests }: Receiver): string[] =>
   requests.map(({ body }) => JSON.parse(body.toString()).id as string)
 
 /** Starts it. An answer that is neither an acceptance nor `account_moving` fails the stop. */
-export function startTraffic({ call, account, cell, receiver }: TrafficDeps): MovedTraffic {
+export function startTraffic({ call, account, cell, receiver, isPatient = false }: TrafficDeps): MovedTraffic {
   const accepted = { published: [] as string[], contracts: [] as string[] }
   const total = () => accepted.published.length + accepted.contracts.length
   const countOpen = () => new Set(accepted.published).difference(new Set(idsOf(receiver))).size
@@ -44,10 +46,13 @@ export function startTraffic({ call, account, cell, receiver }: TrafficDeps): Mo
   let isStopped = false
 
   async function send(path: string, body: object, status: number): Promise<unknown> {
-    const answer = await call('POST', path, body)
-    if (answer.status === status) return answer.body
-    if (answer.status !== 503 || answer.body.code !== 'account_moving') throw new Error(JSON.stringify(answer.body))
-    refused += 1
+    const called = call('POST', path, body)
+    const answer = await (isPatient ? called.catch(() => undefined) : called)
+    if (answer?.status === status) return answer.body
+    const isMoving = answer?.status === 503 && answer.body.code === 'account_moving'
+    const isUnknown = isPatient && (answer?.status ?? 500) >= 500
+    if (!isMoving && !isUnknown) throw new Error(JSON.stringify(answer?.body))
+    if (isMoving) refused += 1
     return undefined
   }
 

@@ -23,6 +23,11 @@ export interface DatabaseProxy extends AsyncDisposable {
   swallowOpen(): void
   /** Resets the open connections; new ones pass. */
   drop(): void
+  /**
+   * Keeps the answers of the next connection that sends a text, from that text on: the server has done what was asked, and
+   * the client does not know. Resolves when the server has answered.
+   */
+  holdAnswer(text: string): Promise<void>
   /** Connects to the server of another connection string from now on: the same database, restarted on another port. */
   retarget(target: string): void
   connectionCount(): number
@@ -33,6 +38,8 @@ interface Pair {
   near: Socket
   far: Socket
   isSwallowed: boolean
+  /** Runs when the server answers what is held. */
+  onHeld?: () => void
 }
 
 /** Starts a proxy to the server of `target`, a connection string. */
@@ -42,6 +49,7 @@ export async function startDatabaseProxy(target: string): Promise<DatabaseProxy>
   const pairs = new Set<Pair>()
   let state: ProxyState = 'open'
   let isClosing = false
+  let held: { text: string; onHeld: () => void } | undefined
   const listener = createServer({ pauseOnConnect: true }, (near) => {
     if (state === 'refusing') return void near.resetAndDestroy()
     const far = connect(server)
@@ -58,8 +66,17 @@ export async function startDatabaseProxy(target: string): Promise<DatabaseProxy>
       socket.setNoDelay(true)
       socket.on('error', () => {}).on('close', end)
     }
-    near.on('data', (chunk) => void (pair.isSwallowed || far.write(chunk)))
-    far.on('data', (chunk) => void (pair.isSwallowed || near.write(chunk)))
+    near.on('data', (chunk) => {
+      if (held && chunk.includes(held.text)) {
+        pair.onHeld = held.onHeld
+        held = undefined
+      }
+      if (!pair.isSwallowed) far.write(chunk)
+    })
+    far.on('data', (chunk) => {
+      if (pair.onHeld) pair.onHeld()
+      else if (!pair.isSwallowed) near.write(chunk)
+    })
     setFlow(pair, state)
   })
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
@@ -82,6 +99,11 @@ export async function startDatabaseProxy(target: string): Promise<DatabaseProxy>
       for (const pair of pairs) setFlow(pair, next)
     },
     drop,
+    holdAnswer: (text) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = { text, onHeld: resolve }
+      return promise
+    },
     retarget: (next) => {
       const { hostname, port } = new URL(next)
       server = { host: hostname, port: Number(port) }

@@ -13,6 +13,8 @@ export interface NatsNode {
   url: string
   /** `http://127.0.0.1:<port>`, where it answers `/varz`. */
   monitorUrl: string
+  /** Of its process; undefined while it is killed. */
+  pid(): number | undefined
   /** Starts it again, on the same ports and files. */
   start(): Promise<void>
   /** Ends it with SIGKILL. */
@@ -150,6 +152,7 @@ function buildNode(program: string, folder: string, own: Ports, configuration: s
       await process?.kill()
       process = undefined
     },
+    pid: () => process?.pid,
     freeze: () => process?.signal('SIGSTOP'),
     thaw: () => process?.signal('SIGCONT'),
   }

@@ -1,0 +1,84 @@
+import {
+  type CellRecord,
+  cellContextOf,
+  changeCellState,
+  closeUnusedFence,
+  findCell,
+  lockCell,
+  lockCells,
+  removeCell,
+} from '../../postgres/cell/cell.store.ts'
+import { type Database, inTransaction, isLockTimeout } from '../../postgres/statement/database.ts'
+import type { AddCellDeps } from './add-cell.ts'
+import { CellError } from './cell-error.ts'
+import { closeSource } from './close-source.ts'
+import { leaveReference, readSourceFacts } from './reference.store.ts'
+
+/** Lets no more account move to a cell. Throws a `CellError`. */
+export async function drainCell(
+  { home, now, record }: Pick<AddCellDeps, 'home' | 'now' | 'record'>,
+  name: string,
+): Promise<void> {
+  await inTransaction(home, async (tx) => {
+    const { state } = await loadCell(tx, name)
+    if (state === 'draining') return
+    if (!(await changeCellState(tx, { name, state: 'draining', from: ['active'], now: now() })))
+      throw new CellError('cell_state', `The cell ${name} is ${state}: only an active cell is drained.`)
+    await record(tx, { command: 'cell drain', cell: name })
+  })
+}
+
+/**
+ * Removes a cell that has no account: home keeps nothing for it any more. What it has stays in its database. The last one
+ * ends the checks of the writes of home. Throws a `CellError`.
+ */
+export async function dropCell(
+  { home, keyring, open, record }: Pick<AddCellDeps, 'home' | 'keyring' | 'open' | 'record'>,
+  name: string,
+): Promise<{ isLeft: boolean }> {
+  const cell = await findCell(home, name)
+  if (!cell) {
+    // A command that was killed has removed the cell, and left what home keeps for it.
+    if ((await readSourceFacts(home, name)).isLost) throw buildUnknown(name)
+    await closeSource(home, name)
+    return { isLeft: false }
+  }
+  await inTransaction(home, async (tx) => {
+    await lockCells(tx)
+    await lockCell(tx, name)
+    if (!(await removeCell(tx, name)))
+      throw new CellError('cell_has_accounts', `The cell ${name} has accounts, or a move. Move them away first.`)
+    await closeUnusedFence(tx)
+    await record(tx, { command: 'cell remove', cell: name })
+  }).catch((error: unknown) => {
+    if (!isLockTimeout(error)) throw error
+    throw new CellError(
+      'home_busy',
+      'Statements in home lasted, so that the checks of its writes could not be ended. Nothing was changed: run the command again.',
+    )
+  })
+  const pool = open(keyring.open(cell.databaseUrlEncrypted, cellContextOf(name)))
+  try {
+    const isLeft = await leaveReference(pool.db).then(
+      () => true,
+      // It was killed before its migrations: there is nothing to leave.
+      (error: { code?: string }) => error.code === UNDEFINED_FUNCTION,
+    )
+    await closeSource(home, name)
+    return { isLeft }
+  } finally {
+    await pool.close()
+  }
+}
+
+/** SQLSTATE of PostgreSQL. */
+const UNDEFINED_FUNCTION = '42883'
+
+const buildUnknown = (name: string) =>
+  new CellError('unknown_cell', `There is no cell ${name}: see signalbox cell status.`)
+
+async function loadCell(db: Database, name: string): Promise<CellRecord> {
+  const cell = await findCell(db, name)
+  if (!cell) throw buildUnknown(name)
+  return cell
+}
