@@ -8,6 +8,7 @@ import { addDoctorCommand } from './doctor.ts'
 import { addEventLogCommands } from './event-log.ts'
 import { addImportCommands } from './import/import.ts'
 import type { Launcher } from './launcher.ts'
+import { addLedgerCommands } from './ledger/ledger.ts'
 import { addAccountCommands } from './manage/account.ts'
 import { addClientCommands } from './manage/client.ts'
 import { addInviteCommands } from './manage/invite.ts'
@@ -63,6 +64,7 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addSecretsCommands(program)
   addEventLogCommands(program)
   addCellCommands(program)
+  addLedgerCommands(program)
   addListenCommand(program)
   addTriggerCommand(program)
   addVerifyCommand(program)
