@@ -9,25 +9,34 @@ import { onEachDatabase } from '../each-database.ts'
 import { print } from '../print/print.ts'
 import { withFixture } from '../resources.ts'
 
-/** Exports home and every cell, one export at a time. */
-export async function exportLedger(storage: Storage, before: Date): Promise<void> {
+/** Opens the archive for a work, and closes it after. */
+export type UseArchive = (work: (storage: Storage) => Promise<void>) => Promise<void>
+
+/** Exports home and every cell. The place is opened, and what an earlier export left unfinished removed, behind the lock. */
+export async function exportLedger(useArchive: UseArchive, before: Date): Promise<void> {
   await withFixture({ prepare: false }, async (resources) => {
-    const { checkBefore, exportArchive } = await import('../../webhook/archive/export-archive.ts')
-    const now = () => new Date(systemClock.now())
-    checkBefore(before, now())
+    const { checkBefore } = await import('../../webhook/archive/export-archive.ts')
+    checkBefore(before, new Date(systemClock.now()))
     await using _lock = await holdLock(resources)
-    const totals = { files: 0, rows: 0 }
-    const { maintenanceDatabase: database, secrets } = resources
-    const cells = await onEachDatabase({ database, secrets }, async (db, cell) => {
-      const createdBy = `signalbox version ${VERSION}`
-      const onFile = ({ file, rows }: { file: string; rows: number }) => print(`${file}: ${rows} rows`)
-      const part = await exportArchive({ db, database: cell ?? 'home', storage, now, createdBy, onFile }, before)
-      totals.files += part.files
-      totals.rows += part.rows
-    })
-    await recordExport(database.db, { to: storage.place, before: before.toISOString(), ...totals })
-    print(`${totals.rows} rows in ${totals.files} new files in ${storage.place}, of ${['home', ...cells].join(', ')}.`)
+    await useArchive((storage) => exportDatabases(resources, storage, before))
   })
+}
+
+async function exportDatabases(resources: Resources, storage: Storage, before: Date): Promise<void> {
+  const { exportArchive } = await import('../../webhook/archive/export-archive.ts')
+  const now = () => new Date(systemClock.now())
+  const createdBy = `signalbox version ${VERSION}`
+  const onFile = ({ file, rows }: { file: string; rows: number }) => print(`${file}: ${rows} rows`)
+  const totals = { files: 0, rows: 0 }
+  const { maintenanceDatabase: database, secrets } = resources
+  const cells = await onEachDatabase({ database, secrets }, async (db, cell) => {
+    const given = { db, database: cell ?? 'home', storage, now, createdBy, onFile }
+    const { files, rows } = await exportArchive(given, before)
+    totals.files += files
+    totals.rows += rows
+  })
+  await recordExport(database.db, { to: storage.place, before: before.toISOString(), ...totals })
+  print(`${totals.rows} rows in ${totals.files} new files in ${storage.place}, of ${['home', ...cells].join(', ')}.`)
 }
 
 /** Holds the lock of exports by a connection of its own. Throws `export_running`. */

@@ -2,8 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { readEnvironment } from '../../app/config/config.ts'
 import { FatalError } from '../../app/log/fatal.ts'
 import { systemClock } from '../../base/clock.ts'
-import type { Storage } from '../../webhook/archive/storage/storage.ts'
-import { exportLedger } from './export-ledger.ts'
+import { exportLedger, type UseArchive } from './export-ledger.ts'
 import { type ReadOptions, readLedger } from './read-ledger.ts'
 
 const FOUND_LIMIT = 1_000_000
@@ -21,7 +20,7 @@ export function addLedgerCommands(program: Command): void {
     .requiredOption('--before <date>', 'those created before this day of UTC, such as 2026-09-01', parseDate)
     .requiredOption('--to <place>', PLACE)
     .action(({ before, to }: { before: Date; to: string }) =>
-      withArchive(to, true, (storage) => exportLedger(storage, before)),
+      withArchive({ place: to, isWritten: true }, (use) => exportLedger(use, before)),
     )
   ledger
     .command('read')
@@ -36,15 +35,14 @@ export function addLedgerCommands(program: Command): void {
     .option('--limit <number>', `at most so many, up to ${FOUND_LIMIT}; more set the exit code 1`, parseLimit, 1_000)
     .option('--json', 'whole rows, as JSON', false)
     .action((options: ReadOptions & { from: string }) =>
-      withArchive(options.from, false, (storage) => readLedger(storage, options)),
+      withArchive({ place: options.from, isWritten: false }, (use) => use((storage) => readLedger(storage, options))),
     )
 }
 
-/** Opens a place; an `ArchiveError` ends the command with its sentence. */
+/** Runs with what opens a place and closes it again; an `ArchiveError` ends the command with its sentence. */
 async function withArchive(
-  place: string,
-  isWritten: boolean,
-  work: (storage: Storage) => Promise<void>,
+  { place, isWritten }: { place: string; isWritten: boolean },
+  work: (using: UseArchive) => Promise<void>,
 ): Promise<void> {
   const [{ openStorage }, { ArchiveError }] = await Promise.all([
     import('../../webhook/archive/storage/open-storage.ts'),
@@ -53,12 +51,14 @@ async function withArchive(
   const rest = (ms: number) => systemClock.sleep(ms, new AbortController().signal)
   const now = () => new Date(systemClock.now())
   try {
-    const storage = await openStorage(place, { environment: readEnvironment(), isWritten, now, rest })
-    try {
-      await work(storage)
-    } finally {
-      await storage.close()
-    }
+    await work(async (use) => {
+      const storage = await openStorage(place, { environment: readEnvironment(), isWritten, now, rest })
+      try {
+        await use(storage)
+      } finally {
+        await storage.close()
+      }
+    })
   } catch (error) {
     throw error instanceof ArchiveError ? new FatalError(error.message) : error
   }

@@ -107,17 +107,17 @@ export function buildSchema(kind: ArchiveKind): SchemaElement[] {
 
 /** The rows as columns of a Parquet file. Pure. */
 export function toColumnData(kind: ArchiveKind, rows: readonly ArchiveRow[]): { name: string; data: unknown[] }[] {
-  const plain = COLUMNS[kind].map((of) => ({ name: of.name, data: rows.map((row) => valueOf(of, row)) }))
+  const plain = COLUMNS[kind].map((of) => ({ name: of.name, data: rows.map((row) => cellOf(of, row)) }))
   if (kind === 'events') return plain
   const attempts = rows.map((row) =>
     (row[ATTEMPTS] as ArchiveRow[]).map((attempt) =>
-      Object.fromEntries(ATTEMPT_COLUMNS.map((of) => [of.name, valueOf(of, attempt)])),
+      Object.fromEntries(ATTEMPT_COLUMNS.map((of) => [of.name, cellOf(of, attempt)])),
     ),
   )
   return [...plain, { name: ATTEMPTS, data: attempts }]
 }
 
-function valueOf({ name, type }: Column, row: ArchiveRow): unknown {
+function cellOf({ name, type }: Column, row: ArchiveRow): unknown {
   const value = row[name]
   if (value === null || value === undefined) return null
   return type === 'instant' ? new Date(value as string) : value
