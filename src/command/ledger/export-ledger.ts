@@ -5,31 +5,43 @@ import { systemRandom } from '../../base/random.ts'
 import { VERSION } from '../../base/version.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Storage } from '../../webhook/archive/storage/storage.ts'
-import { onEachDatabase } from '../each-database.ts'
 import { print } from '../print/print.ts'
-import { withFixture } from '../resources.ts'
+
+/** What the commands of databases share. */
+export interface LedgerFixture {
+  withFixture: (options: { prepare: boolean }, work: (resources: Resources) => Promise<void>) => Promise<void>
+  /** Runs on home and then on every cell; returns the names of the cells where it succeeded. */
+  onEachDatabase: (
+    resources: Pick<Resources, 'database' | 'secrets'>,
+    work: (db: Database, cell: string | null) => Promise<void>,
+  ) => Promise<string[]>
+}
 
 /** Opens the archive for a work, and closes it after. */
 export type UseArchive = (work: (storage: Storage) => Promise<void>) => Promise<void>
 
 /** Exports home and every cell. The place is opened, and what an earlier export left unfinished removed, behind the lock. */
-export async function exportLedger(useArchive: UseArchive, before: Date): Promise<void> {
-  await withFixture({ prepare: false }, async (resources) => {
+export async function exportLedger(fixture: LedgerFixture, useArchive: UseArchive, before: Date): Promise<void> {
+  await fixture.withFixture({ prepare: false }, async (resources) => {
     const { checkBefore } = await import('../../webhook/archive/export-archive.ts')
     checkBefore(before, new Date(systemClock.now()))
     await using _lock = await holdLock(resources)
-    await useArchive((storage) => exportDatabases(resources, storage, before))
+    await useArchive((storage) => exportDatabases(resources, storage, { fixture, before }))
   })
 }
 
-async function exportDatabases(resources: Resources, storage: Storage, before: Date): Promise<void> {
+async function exportDatabases(
+  resources: Resources,
+  storage: Storage,
+  { fixture, before }: { fixture: LedgerFixture; before: Date },
+): Promise<void> {
   const { exportArchive } = await import('../../webhook/archive/export-archive.ts')
   const now = () => new Date(systemClock.now())
   const createdBy = `signalbox version ${VERSION}`
   const onFile = ({ file, rows }: { file: string; rows: number }) => print(`${file}: ${rows} rows`)
   const totals = { files: 0, rows: 0 }
   const { maintenanceDatabase: database, secrets } = resources
-  const cells = await onEachDatabase({ database, secrets }, async (db, cell) => {
+  const cells = await fixture.onEachDatabase({ database, secrets }, async (db, cell) => {
     const given = { db, database: cell ?? 'home', storage, now, createdBy, onFile }
     const { files, rows } = await exportArchive(given, before)
     totals.files += files

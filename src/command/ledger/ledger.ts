@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { readEnvironment } from '../../app/config/config.ts'
 import { FatalError } from '../../app/log/fatal.ts'
 import { systemClock } from '../../base/clock.ts'
-import { exportLedger, type UseArchive } from './export-ledger.ts'
+import { exportLedger, type LedgerFixture, type UseArchive } from './export-ledger.ts'
 import { type ReadOptions, readLedger } from './read-ledger.ts'
 
 const FOUND_LIMIT = 1_000_000
@@ -10,7 +10,7 @@ const FOUND_LIMIT = 1_000_000
 const PLACE = 'a folder, or s3://bucket/prefix'
 
 /** Adds `signalbox ledger export | read` (docs/operations/ledger.md). */
-export function addLedgerCommands(program: Command): void {
+export function addLedgerCommands(program: Command, fixture: LedgerFixture): void {
   const ledger = program.command('ledger').description('an archive of the ledger in Parquet files')
   ledger
     .command('export')
@@ -20,7 +20,7 @@ export function addLedgerCommands(program: Command): void {
     .requiredOption('--before <date>', 'those created before this day of UTC, such as 2026-09-01', parseDate)
     .requiredOption('--to <place>', PLACE)
     .action(({ before, to }: { before: Date; to: string }) =>
-      withArchive({ place: to, isWritten: true }, (use) => exportLedger(use, before)),
+      withArchive({ place: to, isWritten: true }, (use) => exportLedger(fixture, use, before)),
     )
   ledger
     .command('read')

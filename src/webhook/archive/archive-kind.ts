@@ -19,7 +19,7 @@ const column = (name: string, type: ColumnType = 'text'): Column => ({ name, typ
 const required = (name: string, type: ColumnType = 'text'): Column => ({ name, type, isRequired: true })
 
 /** The list of attempts in the row of a delivery. */
-export const ATTEMPTS = 'attempts_log'
+const ATTEMPTS = 'attempts_log'
 
 /**
  * Columns of the attempts. Without what the receiver answered: it may repeat the headers that a webhook sends of its own, and they
@@ -36,7 +36,7 @@ const ATTEMPT_COLUMNS: readonly Column[] = [
 ]
 
 /** The columns of each kind, named as in the API. None of them holds a secret or a header. */
-export const COLUMNS: Readonly<Record<ArchiveKind, readonly Column[]>> = {
+const COLUMNS: Readonly<Record<ArchiveKind, readonly Column[]>> = {
   deliveries: [
     required('document_id'),
     required('webhook'),

@@ -205,10 +205,9 @@ const findOpenOwn = statement<{ is_open: boolean }, { account: string; start: Da
     select from webhook_dispatch_open t where t.account = $account::uuid and t.created_at >= $start and t.created_at < $end
   ) as is_open`)
 
-// Of none: any open row of the day, which costs no more than another look.
 const findOpen = statement<{ is_open: boolean }, { start: Date; end: Date }>(`
   select exists (
-    select from webhook_dispatch_open t where t.created_at >= $start and t.created_at < $end
+    select from webhook_dispatch_open t where t.created_at >= $start and t.created_at < $end and t.account is null
   ) as is_open`)
 
 /** Whether a delivery of a day is open. */

@@ -36,7 +36,7 @@ const UNRECORDED = { rows: 10_000, files: 50 }
 const SETTLED_MS = 600_000
 
 /** Age of the end of the last day, so that its events are committed. */
-export const BEFORE_AGE_MS = 3_600_000
+const BEFORE_AGE_MS = 3_600_000
 
 /** What an export of a database needs. */
 export interface ExportDeps {

@@ -90,7 +90,7 @@ export function mayHaveFile(
 }
 
 /** The condition of a row, which the file is read by. Pure. */
-export function buildFilter(
+function buildFilter(
   kind: ArchiveKind,
   { event, webhook, delivery, since, until }: Omit<ArchiveQuery, 'kinds'>,
 ): ParquetQueryFilter | undefined {

@@ -55,6 +55,7 @@ export interface S3Client {
   close(): Promise<void>
 }
 
+/** Opens a client of a bucket. Throws `storage_refused` with the code of the storage, and `storage_unreachable`. */
 export function openS3Client(settings: S3Settings, { now, rest }: S3Deps): S3Client {
   const agent = new Agent({ connect: { timeout: 10_000 }, headersTimeout: 60_000, bodyTimeout: 60_000 })
   const attempt = async (input: S3Request): Promise<S3Answer | { again: ArchiveError }> => {
