@@ -225,7 +225,7 @@ const replayed = (owned: string) => `
   where ${owned}t.attempt_trigger = 'replay' and t.created_at < $before group by 1`
 
 const findOwnReplays = statement<{ day: string; at: Date }, { account: string; before: Date }>(replayed(OWNED))
-const findReplays = statement<{ day: string; at: Date }, { before: Date }>(replayed(''))
+const findReplays = statement<{ day: string; at: Date }, { before: Date }>(replayed('t.account is null and '))
 
 /** By day, when a replay of a delivery of the day ended last. */
 export async function findReplayedDays(
