@@ -196,6 +196,29 @@ test('an interrupted export goes on with the file that is missing, and leaves no
   expect(await readdir(folder)).not.toContain('.unfinished')
 })
 
+test('an interrupted export of many days writes the last of them again, not those before', async () => {
+  await using database = await createTestDatabase()
+  const account = randomUUID()
+  const at = (day: number) => new Date(Date.UTC(2026, 5, 1 + day)).toISOString()
+  for (let day = 0; day < 55; day += 1) await addEnded(database, { account, at: at(day) })
+  const folder = await makeFolder()
+  const storage = await openFolder(folder, { isWritten: true })
+  let puts = 0
+  const breaking: Storage = {
+    ...storage,
+    put: (...given) => {
+      puts += given[0].endsWith('.parquet') ? 1 : 0
+      return puts === 53 ? Promise.reject(new Error('the power is gone')) : storage.put(...given)
+    },
+  }
+  await expect(runExport(database, breaking)).rejects.toThrow('the power is gone')
+  expect((await readManifest(folder, 'deliveries', account)).days).toHaveLength(50)
+  const files = await exportTo(database, folder)
+  expect(files.filter((name) => name.startsWith('deliveries'))).toHaveLength(5)
+  const days = (await readManifest(folder, 'deliveries', account)).days.map(({ day }) => day)
+  expect(days).toEqual(Array.from({ length: 55 }, (_, day) => at(day).slice(0, 10)))
+})
+
 test('a pass that was interrupted between two stored files goes on behind them', async () => {
   await using database = await createTestDatabase()
   const account = randomUUID()
