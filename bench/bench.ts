@@ -112,7 +112,7 @@ program
 
 program
   .command('partitions')
-  .description('inserts, look-ups and removal of ended rows, as they are and partitioned by day')
+  .description('deliveries, reads and removal with the ledger as it is, and partitioned by ranges of the id')
   .argument('[rounds]', 'rounds', readCount, 3)
   .action(async (rounds: number) => {
     const { measurePartitions } = await import('./partitions.ts')

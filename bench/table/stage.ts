@@ -21,6 +21,8 @@ export interface Stage extends LoadedSide {
 
 /** Initial rows of a stage. */
 export interface StageOptions {
+  /** Part of the name of its database, where several stages run at once. Default: `table`. */
+  purpose?: string
   /** Writes rows before the service starts. */
   fill?: (client: pg.Client) => Promise<void>
   /** Variables of the service that win over those of every stage. */
@@ -33,7 +35,7 @@ export async function openStage(
   stack: AsyncDisposableStack,
   options: StageOptions = {},
 ): Promise<Stage> {
-  const connectionString = await testbed.server.createDatabase('table', testbed.template)
+  const connectionString = await testbed.server.createDatabase(options.purpose ?? 'table', testbed.template)
   stack.defer(() => testbed.server.dropDatabase(connectionString))
   if (options.fill) await withClient(connectionString, options.fill)
   const start = (environment?: Record<string, string>) => {

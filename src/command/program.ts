@@ -5,9 +5,11 @@ import { addAdminCommands } from './admin.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addCellCommands } from './cell.ts'
 import { addDoctorCommand } from './doctor.ts'
+import { onEachDatabase } from './each-database.ts'
 import { addEventLogCommands } from './event-log.ts'
 import { addImportCommands } from './import/import.ts'
 import type { Launcher } from './launcher.ts'
+import { addLedgerCommands } from './ledger/ledger.ts'
 import { addAccountCommands } from './manage/account.ts'
 import { addClientCommands } from './manage/client.ts'
 import { addInviteCommands } from './manage/invite.ts'
@@ -63,6 +65,7 @@ function buildProgram(launcher: Launcher | undefined): Command {
   addSecretsCommands(program)
   addEventLogCommands(program)
   addCellCommands(program)
+  addLedgerCommands(program, { withFixture, onEachDatabase })
   addListenCommand(program)
   addTriggerCommand(program)
   addVerifyCommand(program)

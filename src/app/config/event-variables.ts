@@ -43,4 +43,17 @@ export const EVENT_VARIABLES = {
     'empty',
     'The monitoring ports of the servers of NATS (http://host:8222), comma-separated: `signalbox doctor` reads there how they write to disk.',
   ),
+  AWS_ACCESS_KEY_ID: variable(
+    text,
+    'none',
+    'The access key of object storage, for `signalbox ledger` with an archive in a bucket; no other part of the service reads it or the four below.',
+  ),
+  AWS_SECRET_ACCESS_KEY: secretVariable(text, 'none', 'Its secret.'),
+  AWS_SESSION_TOKEN: secretVariable(text, 'none', 'The session token of temporary credentials.'),
+  AWS_REGION: variable(text, 'us-east-1', 'The region of the bucket.'),
+  AWS_ENDPOINT_URL_S3: variable(
+    text,
+    'that of AWS in the region',
+    'The URL of another service that speaks the protocol of S3, such as https://storage.example.com.',
+  ),
 } as const

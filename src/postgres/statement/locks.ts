@@ -44,6 +44,7 @@ export const ADVISORY_LOCKS = {
     serializes: 'writes for an account, which share it, with the steps of its move (decision 62)',
   },
   realtimeProcess: { key: 'realtime ', serializes: 'nothing: a process holds it while its connection lives' },
+  ledgerExport: { key: 7_320_118, serializes: 'exports of the ledger, of which a second one gives up' },
   sample: { key: 'signalbox sample', serializes: 'fills of sample data in development' },
   worker: { key: '', serializes: 'nothing: a worker holds its id while its listening connection lives' },
 } as const satisfies Record<string, AdvisoryLock>

@@ -1,0 +1,43 @@
+import type { ArchivedDay, Position } from './manifest.ts'
+
+const DAY_MS = 86_400_000
+
+/** Before every row of any day. */
+const NIL = '00000000-0000-0000-0000-000000000000'
+
+/** A pass over the rows of a day. */
+export interface DayPass {
+  /** Deliveries that ended from here on; null: any. */
+  since: string | null
+  /** Deliveries that ended before this; undefined: before an instant that is chosen now. */
+  through: string | undefined
+  after: Position
+  /** Whether an interrupted pass goes on. */
+  isResumed: boolean
+  /** Number of the next file. */
+  number: number
+}
+
+/** The bounds of a day of UTC. */
+export function boundsOf(day: string): { start: Date; end: Date } {
+  const start = new Date(`${day}T00:00:00Z`)
+  return { start, end: new Date(start.getTime() + DAY_MS) }
+}
+
+/**
+ * What is left to do of a day; undefined for nothing. `replayedAt`: when a replay of one of its deliveries ended last. Pure.
+ */
+export function planDay(
+  day: string,
+  known: ArchivedDay | undefined,
+  replayedAt: Date | undefined,
+): DayPass | undefined {
+  const first = { at: boundsOf(day).start.toISOString(), id: NIL }
+  const number = known?.files.length ?? 0
+  if (!known) return { since: null, through: undefined, after: first, isResumed: false, number }
+  const { since, through, position } = known
+  if (position) return { since, through, after: position, isResumed: true, number }
+  const isReplayed = replayedAt !== undefined && replayedAt.getTime() >= new Date(through).getTime()
+  if (known.is_closed && !isReplayed) return undefined
+  return { since: through, through: undefined, after: first, isResumed: false, number }
+}
