@@ -1,4 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
+import { buildListProblem } from '../listing/filter.ts'
+import type { MergedReads } from '../listing/merge.ts'
 import { Problem } from '../problem/problem.ts'
 import type { CellKey, FindOwner, RowOwner } from '../route/cell-key.ts'
 import type { IdempotencyKey } from '../route/idempotency.store.ts'
@@ -7,6 +9,7 @@ import type { RequestContext } from '../route/request-context.ts'
 import type { RouteDeclaration } from '../route/route.ts'
 import type { PermissionScope } from '../shape/caller.ts'
 import { askDatabases, buildCellAway } from './ask-databases.ts'
+import { buildMergedReads } from './merged-reads.ts'
 import type { Place, Places } from './pipeline-deps.ts'
 
 /** Whether there is a database beside home. */
@@ -20,6 +23,8 @@ export interface FoundPlace {
   place: Place
   /** The owner of the row, where a row told the database. */
   owner: RowOwner | undefined
+  /** The databases that a list is read from, where they are several; `place` is home then. */
+  merged?: MergedReads
 }
 
 /** A request as its place is looked for: its body may be invalid. */
@@ -43,7 +48,18 @@ export async function findPlace(places: Places, key: PlacedKey, asked: Asked): P
     const isReached = account && (scope === 'all' || scope.includes(account))
     return isReached ? { place: await places.find(account), owner: undefined } : atHome
   }
-  return (await findFilteredPlace(places, key, asked)) ?? (await findOnlyPlace(places, scope)) ?? atHome
+  if (key.by === 'all') return { ...atHome, merged: buildMergedReads(places, 'all') }
+  const only = (await findFilteredPlace(places, key, asked)) ?? (await findOnlyPlace(places, scope))
+  if (only) return only
+  if (key.several === 'refuse' && scope.length > 0) throw buildSeveralDatabases(Object.keys(key.filters ?? {}))
+  return key.several === 'merge' && scope.length > 0 ? { ...atHome, merged: buildMergedReads(places, scope) } : atHome
+}
+
+/** 422 for a change of rows that may be in several databases. */
+function buildSeveralDatabases(fields: readonly string[]): Problem {
+  const names = ['account', ...fields].map((field) => `${field}|eq|<id>`)
+  const message = `may match rows of several databases; add one of ${names.join(', ')}, and send a request for each`
+  return buildListProblem([{ path: 'filters', code: 'several_databases', message }])
 }
 
 /** The database of the account, or of the row, that a filter of a list names. */
@@ -54,7 +70,7 @@ async function findFilteredPlace(
 ): Promise<FoundPlace | undefined> {
   const { scope } = context
   const account = findFilter(context, 'account') as AccountId | undefined
-  if (account) return scope === 'all' ? findOnlyPlace(places, [account]) : undefined
+  if (account) return scope === 'all' || scope.includes(account) ? findOnlyPlace(places, [account]) : undefined
   for (const [field, findOwner] of Object.entries(filters)) {
     const id = findFilter(context, field)
     if (id) return findAmong(places, await listCandidates(places, scope), { findOwner, id, kept: undefined })
