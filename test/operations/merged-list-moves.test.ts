@@ -98,7 +98,11 @@ test('at every step of a move each row is listed once, in its order, and counted
   for (const target of ['c1', 'c2', null] as const)
     await move(target, {
       beforeEffect: async (effect, step) => {
-        expect({ step, effect: effect.kind, found: await readAll() }).toEqual({ step, effect: effect.kind, found: before })
+        expect({ step, effect: effect.kind, found: await readAll() }).toEqual({
+          step,
+          effect: effect.kind,
+          found: before,
+        })
         looks += 1
         expect(looks).toBeLessThan(200)
       },
@@ -118,7 +122,9 @@ test('lists that are read while pages are copied and cleared miss nothing and ha
     }
   }
   const readers = Promise.all(
-    ['operator', 'member'].flatMap((caller) => ['webhooks', 'deliveries', 'events'].map((name) => readOn(caller, name))),
+    ['operator', 'member'].flatMap((caller) =>
+      ['webhooks', 'deliveries', 'events'].map((name) => readOn(caller, name)),
+    ),
   ).finally(() => {
     isOver = true
   })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectProblem, type Json } from '../contract/contract-fixture.ts'
+import type { Json } from '../contract/contract-fixture.ts'
 import type { TestCall } from '../harness/app/app.ts'
 import {
   type GroundPlace,
@@ -49,7 +49,12 @@ async function addWebhooks(): Promise<{ id: string; account: string | null; plac
     await ground.add(owner?.place ?? null, 'webhook', [
       {
         ...{ document_id: id, url: `https://hooks.example.com/${tail}`, name, account: owner?.account ?? null },
-        ...{ is_global: owner === null, consecutive_failures: failures, is_actived: active, secret_encrypted: 'v1.k.s' },
+        ...{
+          is_global: owner === null,
+          consecutive_failures: failures,
+          is_actived: active,
+          secret_encrypted: 'v1.k.s',
+        },
         ...{ created_at: at, updated_at: changed },
       },
     ])
@@ -81,7 +86,12 @@ async function addRest(webhooks: Awaited<ReturnType<typeof addWebhooks>>): Promi
       },
     ])
   const links = new Set<string>()
-  const anyLink = fc.record({ id: fc.uuid(), webhook: fc.constantFrom(...webhooks), at: anyInstant, type: fc.constantFrom(...eventTypes) })
+  const anyLink = fc.record({
+    id: fc.uuid(),
+    webhook: fc.constantFrom(...webhooks),
+    at: anyInstant,
+    type: fc.constantFrom(...eventTypes),
+  })
   for (const { id, webhook, at, type } of sample(anyLink, 60, 4)) {
     if (links.has(`${webhook.id} ${type}`)) continue
     links.add(`${webhook.id} ${type}`)
@@ -89,7 +99,12 @@ async function addRest(webhooks: Awaited<ReturnType<typeof addWebhooks>>): Promi
     await ground.add(webhook.place, 'webhook_event', [{ ...row, created_at: at, updated_at: at }])
   }
   const anyOther = fc.record({ id: fc.uuid(), owner: anyOwner(), at: anyInstant, n: fc.integer({ min: 0, max: 9 }) })
-  const each = async (count: number, seed: number, table: string, build: (one: { account: string; n: number }) => GroundRow) => {
+  const each = async (
+    count: number,
+    seed: number,
+    table: string,
+    build: (one: { account: string; n: number }) => GroundRow,
+  ) => {
     for (const { id, owner, at, n } of sample(anyOther, count, seed))
       await ground.add(owner.place, table, [
         { document_id: id, created_at: at, ...build({ account: owner.account, n }) },
@@ -100,11 +115,32 @@ async function addRest(webhooks: Awaited<ReturnType<typeof addWebhooks>>): Promi
     ...{ resource_id: `r${n}`, is_purge: false, routed_at: instant(9) },
   }))
   await each(30, 6, 'replay_job', ({ account, n }) => ({
-    ...{ status: n % 2 === 0 ? 'done' : 'cancelled', filters: [], confirm_duplicate: true, total: n, updated_at: instant(n) },
-    ...{ accounts: [account], ended_at: instant(9), processed: 0, replayed: 0, skipped: 0, skipped_reasons: {}, failures: 0 },
+    ...{
+      status: n % 2 === 0 ? 'done' : 'cancelled',
+      filters: [],
+      confirm_duplicate: true,
+      total: n,
+      updated_at: instant(n),
+    },
+    ...{
+      accounts: [account],
+      ended_at: instant(9),
+      processed: 0,
+      replayed: 0,
+      skipped: 0,
+      skipped_reasons: {},
+      failures: 0,
+    },
   }))
   await each(40, 7, 'realtime_message_ended', ({ account, n }) => ({
-    ...{ account, event: 'order.create', attempts: n, fence: 1, results: 1, status: n % 2 === 0 ? 'published' : 'rejected' },
+    ...{
+      account,
+      event: 'order.create',
+      attempts: n,
+      fence: 1,
+      results: 1,
+      status: n % 2 === 0 ? 'published' : 'rejected',
+    },
     ended_at: instant(9),
   }))
 }
@@ -164,7 +200,13 @@ const LISTS: Record<string, { path: string; sorts: string[]; filters: string[]; 
     path: '/api/v3/webhook/webhook',
     sorts: ['created_at', 'updated_at', 'consecutive_failures', 'url'],
     filters: [
-      ...['is_actived|eq|true', 'consecutive_failures|in|0,2', 'name|null|true', 'name|ne|beta hook', 'is_global|eq|false'],
+      ...[
+        'is_actived|eq|true',
+        'consecutive_failures|in|0,2',
+        'name|null|true',
+        'name|ne|beta hook',
+        'is_global|eq|false',
+      ],
       ...['url|gt|https://hooks.example.com/b', 'url|between|https://hooks.example.com/a,https://hooks.example.com/z'],
       ...['url|like|hooks.example.com/a', 'url|in|https://hooks.example.com/é,https://hooks.example.com/😀'],
     ],
@@ -191,7 +233,11 @@ const LISTS: Record<string, { path: string; sorts: string[]; filters: string[]; 
 describe.each(Object.entries(LISTS))('the merged list of %s', (name, { path, sorts, filters, always }) => {
   const isOfOperators = name === 'messages'
   const anyQuery = fc.record({
-    caller: isOfOperators ? fc.constant('operator') : fc.constantFrom(...['operator', 'of every account', 'of two cells', 'of home and a cell', 'of one cell', 'of one account']),
+    caller: isOfOperators
+      ? fc.constant('operator')
+      : fc.constantFrom(
+          ...['operator', 'of every account', 'of two cells', 'of home and a cell', 'of one cell', 'of one account'],
+        ),
     sort: fc.tuple(fc.constantFrom('', '-'), fc.constantFrom(...sorts)).map((parts) => parts.join('')),
     size: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(50, 200)),
     chosen: fc.subarray(filters, { maxLength: Math.min(2, filters.length) }),

@@ -97,10 +97,15 @@ test('an event that two databases have is listed once, and counted once', async 
 
 test('the audit log has the entries of every database, also by an account that has moved on', async () => {
   const listed = await admin('GET', '/api/v3/audit/log?sort=created_at&filters=action|eq|webhook.create&count=true')
-  expect(listed.body.data.map((row: Json) => row.target).toSorted()).toEqual(owners.map(({ webhook }) => webhook).toSorted())
+  expect(listed.body.data.map((row: Json) => row.target).toSorted()).toEqual(
+    owners.map(({ webhook }) => webhook).toSorted(),
+  )
   expect(listed.body.pagination.total).toBe(3)
   const [, owner] = owners
-  const byAccount = await admin('GET', `/api/v3/audit/log?filters=account|eq|${owner?.account}&filters=action|eq|webhook.create`)
+  const byAccount = await admin(
+    'GET',
+    `/api/v3/audit/log?filters=account|eq|${owner?.account}&filters=action|eq|webhook.create`,
+  )
   expect(byAccount.body.data).toMatchObject([{ target: owner?.webhook }])
 })
 
@@ -143,7 +148,11 @@ test('a bulk replay that may be over several databases is refused, and one that 
 test('a tenant of two databases gets nothing of a third account, by whatever filter', async () => {
   const { call } = await ground.merged.signInWithRoles(accountsOf(0, 1), ['account-admin'])
   const [, , stranger] = owners
-  for (const filter of [`account|eq|${stranger?.account}`, `webhook|eq|${stranger?.webhook}`, `account|ne|${randomUUID()}`])
+  for (const filter of [
+    `account|eq|${stranger?.account}`,
+    `webhook|eq|${stranger?.webhook}`,
+    `account|ne|${randomUUID()}`,
+  ])
     for (const path of [LEDGER, EVENTS]) {
       if (path === EVENTS && filter.startsWith('webhook')) continue
       const { status, body } = await call('GET', `${path}?page_size=200&filters=${filter}`)
@@ -162,7 +171,10 @@ test('a cursor, a filter or a sort that is wrong is refused as in one database',
     'filters=%20elsewhere|nin|x',
     `filters=${'name|like|'.padEnd(5_000, 'x')}&filters=nothing|eq|1`,
   ]) {
-    const [found, expected] = [await admin('GET', `${WEBHOOKS}?${query}`), await ground.alone.app.admin('GET', `${WEBHOOKS}?${query}`)]
+    const [found, expected] = [
+      await admin('GET', `${WEBHOOKS}?${query}`),
+      await ground.alone.app.admin('GET', `${WEBHOOKS}?${query}`),
+    ]
     expect([found.status, found.body.errors]).toEqual([422, expected.body.errors])
   }
 })
@@ -191,7 +203,14 @@ test('a cell that is away is named, and no page is short', async () => {
   const { call } = await ground.merged.signInWithRoles(accountsOf(0, 1), ['account-admin'])
   ground.proxy('c2').set('refusing')
   try {
-    for (const path of [WEBHOOKS, LEDGER, EVENTS, '/api/v3/webhook/replay-job', '/api/v3/audit/log', '/api/v3/realtime/message']) {
+    for (const path of [
+      WEBHOOKS,
+      LEDGER,
+      EVENTS,
+      '/api/v3/webhook/replay-job',
+      '/api/v3/audit/log',
+      '/api/v3/realtime/message',
+    ]) {
       const problem = expectProblem(await admin('GET', path), 503, 'dependency_unavailable')
       expect([path, problem.detail]).toEqual([path, expect.stringContaining('The cell c2 does not answer')])
     }
