@@ -23,6 +23,8 @@ export interface MergedReads {
    * for a cell that does not answer.
    */
   ask<Result>(read: (source: MergeSource) => Promise<Result>): Promise<Result[]>
+  /** The same of the databases of these accounts, and of home, which records events about accounts everywhere. */
+  among(accounts: readonly AccountId[]): MergedReads
 }
 
 /** A list in each of several databases. */

@@ -15,16 +15,19 @@ interface PlacedSource extends Omit<MergeSource, 'db'> {
 }
 
 /**
- * Reads in the databases of the accounts of `scope`, or in every one. Accounts may move meanwhile: the directory is read
+ * Reads in the databases of the accounts of `scope`, or in every one, home last. Accounts may move meanwhile: the directory is read
  * before and after, and what was read while an account changed its database is read again.
  */
-export function buildMergedReads(places: Places, scope: PermissionScope): MergedReads {
+export function buildMergedReads(places: Places, scope: PermissionScope, withHome = false): MergedReads {
   return {
+    among: (accounts) => buildMergedReads(places, accounts, true),
     ask: async (read) => {
       for (let tries = 0; tries < TRIES; tries += 1) {
         const before = await places.readDirectory(scope === 'all' ? [] : scope, scope === 'all')
         const sources = scope === 'all' ? await listAll(places, before) : await listOwn(places, before, scope)
         const byPlace = new Map(sources.map((source) => [source.place, source]))
+        if (withHome && !byPlace.has(places.home))
+          byPlace.set(places.home, { place: places.home, scope: [], elsewhere: [] })
         const answers = await askEveryDatabase([...byPlace.keys()], (place) => {
           const source = byPlace.get(place) as PlacedSource
           return read({ db: place.pipeline.readDb, scope: source.scope, elsewhere: source.elsewhere })
