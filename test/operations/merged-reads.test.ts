@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectProblem, type Json } from '../contract/contract-fixture.ts'
 import type { TestCall } from '../harness/app/app.ts'
 import { type GroundPlace, type MergedGround, openMergedGround } from '../harness/carriage/merged-ground.ts'
+import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 
 const START = Date.parse('2026-03-01T10:00:00.000Z')
 const instant = (n: number) => new Date(START + n).toISOString()
@@ -12,11 +13,13 @@ const EVENTS = '/api/v3/webhook/event-occurrence'
 
 let ground: MergedGround
 let admin: TestCall
+let provider: SimulatedProvider
 /** An account in each database, and its webhook. */
 let owners: { account: string; place: GroundPlace; webhook: string }[]
 
 beforeAll(async () => {
-  ground = await openMergedGround()
+  provider = await startRealtimeProvider(() => Date.now())
+  ground = await openMergedGround(provider.env)
   admin = ground.merged.app.admin
   owners = []
   for (const place of [null, 'c1', 'c2'] as const) {
@@ -43,7 +46,10 @@ beforeAll(async () => {
     ])
   }
 }, 300_000)
-afterAll(() => ground?.[Symbol.asyncDispose]())
+afterAll(async () => {
+  await ground?.[Symbol.asyncDispose]()
+  await provider?.close()
+})
 
 const accountsOf = (...numbers: number[]) => numbers.map((n) => owners[n]?.account as string)
 
@@ -197,6 +203,80 @@ test('a merged list counts once against the expensive reads of its caller', asyn
   await lock.query('commit')
   lock.release()
   expect((await asked).toSorted()).toEqual([...Array(12).fill(200), ...Array(4).fill(429)])
+})
+
+test('a channel of an account in a cell is resumed with the messages of home and of the cell', async () => {
+  const [, owner, stranger] = owners
+  const nowMs = ground.merged.app.clock.now()
+  const ago = (ms: number) => new Date(nowMs - ms).toISOString()
+  const publish = async (place: GroundPlace, account: string | undefined, ms: number) => {
+    const [id, at] = [randomUUID(), ago(ms)]
+    await ground.add(place, 'event_occurrence', [
+      {
+        ...{ document_id: id, event: 'order.create', account, resource: 'order', action: 'create', resource_id: id },
+        ...{ is_purge: false, created_at: at },
+      },
+    ])
+    await ground.add(place, 'realtime_message_ended', [
+      {
+        ...{ document_id: id, account, event: 'order.create', status: 'published', attempts: 1, results: 1, fence: 1 },
+        ...{ created_at: at, last_attempt_at: at, ended_at: at },
+      },
+    ])
+    return id
+  }
+  const old = await publish(null, owner?.account, 600_000)
+  const seen = await publish('c1', owner?.account, 90_000)
+  const news = [await publish(null, owner?.account, 60_000), await publish('c1', owner?.account, 50_000)]
+  const foreign = await publish('c2', stranger?.account, 55_000)
+  const [there, here] = await Promise.all(
+    [ground.merged, ground.alone].map((fixture) =>
+      fixture.signInWithRoles([owner?.account as string], ['account-admin']),
+    ),
+  )
+  const channel = { channel_name: `private-account-${owner?.account}` }
+  const resume = async (call: TestCall | undefined, body: object) => {
+    const answer = await call?.('POST', '/api/v3/realtime/realtime/resume', { ...channel, ...body })
+    expect(answer?.status, JSON.stringify(answer?.body)).toBe(200)
+    return answer?.body.data as { missed: boolean; messages: { id: string }[] }
+  }
+  for (const body of [
+    { since: ago(70_000) },
+    { since: ago(3_600_000), after: seen },
+    { since: ago(3_600_000), after: foreign },
+  ]) {
+    const found = await resume(there?.call, body)
+    expect(found).toEqual(await resume(here?.call, body))
+    expect(JSON.stringify(found)).not.toContain(foreign)
+  }
+  // What came before the last message was seen, wherever it was published.
+  const { missed, messages } = await resume(there?.call, { since: ago(3_600_000), after: seen })
+  expect([missed, messages.map(({ id }) => id)]).toEqual([false, [seen, ...news].toSorted()])
+  expect(await resume(there?.call, { since: ago(3_600_000) })).toEqual({ missed: true, messages: [] })
+  expect((await resume(there?.call, { since: ago(3_600_000), after: old })).missed).toBe(false)
+  ground.proxy('c2').set('refusing')
+  try {
+    expect((await resume(there?.call, { since: ago(70_000) })).messages).toHaveLength(2)
+  } finally {
+    ground.proxy('c2').set('open')
+  }
+})
+
+test('subscribers are counted over all databases', async () => {
+  const type = (
+    await ground.at(null).pool.query(`select document_id as id from event where internal = 'contract.create'`)
+  ).rows[0]
+  const count = async (fixture: typeof ground.merged) => {
+    const { body } = await fixture.app.admin('GET', '/api/v3/webhook/catalogue/subscribers')
+    return body.data
+  }
+  for (const { place, webhook, account } of owners) {
+    const link = { document_id: randomUUID(), webhook, event: type.id, account }
+    await ground.add(place, 'webhook_event', [{ ...link, created_at: instant(0), updated_at: instant(0) }])
+  }
+  expect(await count(ground.merged)).toEqual(await count(ground.alone))
+  const found = (await count(ground.merged)).find((one: Json) => one.internal === 'contract.create')
+  expect(found.subscribers).toBe(3)
 })
 
 test('a cell that is away is named, and no page is short', async () => {

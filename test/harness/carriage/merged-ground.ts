@@ -42,8 +42,8 @@ export async function insertRows({ pool }: TestDatabase, table: string, rows: re
   )
 }
 
-/** Opens both. Rows are written by `add`. */
-export async function openMergedGround(): Promise<MergedGround> {
+/** Opens both, with these settings. Rows are written by `add`. */
+export async function openMergedGround(env: Record<string, string> = {}): Promise<MergedGround> {
   const stack = new AsyncDisposableStack()
   const open = async () => stack.use(await createTestDatabase({ content: 'prepared', isOwn: true }))
   const databases = new Map<GroundPlace, TestDatabase>()
@@ -66,8 +66,8 @@ export async function openMergedGround(): Promise<MergedGround> {
     )
   }
   const single = await open()
-  const merged = stack.use(await startContractFixture({ database: home, env: ONLY_API }))
-  const alone = stack.use(await startContractFixture({ database: single }))
+  const merged = stack.use(await startContractFixture({ database: home, env: { ...env, ...ONLY_API } }))
+  const alone = stack.use(await startContractFixture({ database: single, env }))
   const direct = async (account: string, place: GroundPlace) => {
     await home.pool.query(
       `insert into account_cell (account, cell, version) values ($1, $2, 1)
