@@ -11,7 +11,7 @@ const ONLY_API = { EVENT_LOG_URL: 'nats://127.0.0.1:1', SIGNALBOX_ROLES: 'api' }
 
 /** A database that holds accounts; null: home. */
 export type GroundPlace = null | 'c1' | 'c2'
-export const GROUND_PLACES: readonly GroundPlace[] = [null, 'c1', 'c2']
+const GROUND_PLACES: readonly GroundPlace[] = [null, 'c1', 'c2']
 
 /** A row of a table, by column. */
 export type GroundRow = Record<string, unknown>
@@ -32,7 +32,7 @@ export interface MergedGround extends AsyncDisposable {
 }
 
 /** Writes rows into a table. */
-export async function insertRows({ pool }: TestDatabase, table: string, rows: readonly GroundRow[]): Promise<void> {
+async function insertRows({ pool }: TestDatabase, table: string, rows: readonly GroundRow[]): Promise<void> {
   const [first] = rows
   if (!first) return
   const columns = Object.keys(first).join(', ')
