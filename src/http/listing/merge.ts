@@ -1,10 +1,11 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { RawBuilder, SqlBool } from 'kysely'
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { PermissionScope } from '../shape/caller.ts'
 import type { ListFilter } from './filter.ts'
 import { buildPage, COUNT_LIMIT, type ListedRow, type ListFields, type Listing } from './listing.ts'
 import { countListed, findListed, type ListTotal, type PageOptions, type RowList } from './page.ts'
+import { isNotTrue } from './page.store.ts'
 import type { ListValue } from './value.ts'
 
 /** A database that a merged list reads. */
@@ -50,7 +51,7 @@ function leaveOut(isOf: IsOf | undefined, elsewhere: readonly AccountId[], given
   if (!isOf || elsewhere.length === 0) return given
   const { listing, fields } = given
   const filter: ListFilter = { field: ELSEWHERE, operator: 'nin', values: [...elsewhere] }
-  const isHere = sql<SqlBool>`(${isOf(elsewhere)}) is not true`
+  const isHere = isNotTrue(isOf(elsewhere))
   return {
     listing: { ...listing, filters: [...listing.filters, filter] },
     fields: { ...fields, [ELSEWHERE]: { type: 'uuid', condition: () => isHere } },
