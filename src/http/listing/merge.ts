@@ -4,8 +4,8 @@ import type { Database } from '../../postgres/statement/database.ts'
 import type { PermissionScope } from '../shape/caller.ts'
 import type { ListFilter } from './filter.ts'
 import { buildPage, COUNT_LIMIT, type ListedRow, type ListFields, type Listing } from './listing.ts'
-import { countListed, findListed, type ListTotal, type PageOptions, type RowList } from './page.ts'
 import { isNotTrue } from './page.store.ts'
+import { countListed, findListed, type ListTotal, type PageOptions, type RowList } from './page.ts'
 import type { ListValue } from './value.ts'
 
 /** A database that a merged list reads. */
