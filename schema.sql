@@ -1446,7 +1446,7 @@ CREATE INDEX webhook_key_idx ON public.webhook USING btree (split_part(secret_en
 CREATE INDEX webhook_name_parts_idx ON public.webhook USING gin (name gin_trgm_ops);
 CREATE INDEX webhook_owner_idx ON public.webhook USING btree (account, created_at) WHERE ((NOT is_global) AND (deleted_at IS NULL) AND (account IS NOT NULL));
 CREATE INDEX webhook_signing_key_idx ON public.webhook USING btree (split_part(signing_key_encrypted, '.'::text, 2)) WHERE (signing_key_encrypted IS NOT NULL);
-CREATE INDEX webhook_url_idx ON public.webhook USING btree (url);
+CREATE INDEX webhook_url_idx ON public.webhook USING btree (url COLLATE "C");
 CREATE INDEX webhook_url_parts_idx ON public.webhook USING gin (url gin_trgm_ops);
 
 create table "webhook_attempt" (

@@ -91,7 +91,8 @@ create index webhook_headers_key_idx on webhook (split_part(headers_encrypted, '
 create index webhook_signing_key_idx on webhook (split_part(signing_key_encrypted, '.', 2))
   where signing_key_encrypted is not null;
 create index webhook_created_idx on webhook (created_at);
-create index webhook_url_idx on webhook (url);
+-- Lists sort and compare it byte by byte, alike in every database.
+create index webhook_url_idx on webhook (url collate "C");
 create index webhook_global_idx on webhook (created_at) where is_global;
 create index webhook_inactive_idx on webhook (created_at) where not is_actived;
 create index webhook_disabled_idx on webhook (disabled_at) where disabled_at is not null;

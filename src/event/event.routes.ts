@@ -3,7 +3,7 @@ import type { Routes } from '../http/route/route.ts'
 import { defineList, defineRead } from '../http/route/row-route.ts'
 import { IdParams } from '../http/route/schema.ts'
 import { EventRow } from './occurrence/event.schema.ts'
-import { selectEvents, toEventRow } from './occurrence/event.store.ts'
+import { listMergedEvents, selectEvents, toEventRow } from './occurrence/event.store.ts'
 import { BY_EVENT, checkEvent, findEventOwner, loadEvent } from './occurrence/event.ts'
 
 /** Filters and sorts of events. */
@@ -23,14 +23,15 @@ export const eventRoutes: Routes<object> = [
     {
       ...OF_EVENT_OCCURRENCE,
       path: '/api/v3/webhook/event-occurrence',
-      cell: { by: 'scope', filters: { document_id: findEventOwner } },
+      cell: { by: 'scope', filters: { document_id: findEventOwner }, several: 'merge' },
       summary: 'List events',
       description: 'Events are kept as long as their ledger rows.',
       list: EVENT_FIELDS,
       readsReplica: true,
     },
     {
-      rows: ({ db, scope }) => buildList(scope, (own) => selectEvents(db, own, scope)),
+      rows: ({ db, scope, merged }) =>
+        merged && scope === 'all' ? listMergedEvents(db) : buildList(scope, (own) => selectEvents(db, own, scope)),
       toRow: toEventRow,
       message: 'Events.',
     },

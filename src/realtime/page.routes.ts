@@ -44,6 +44,7 @@ export const realtimePageRoutes: Routes<AuthorizationDeps> = [
       method: 'POST',
       path: '/api/v3/realtime/realtime/resume',
       action: 'resume',
+      cell: { by: 'all' },
       summary: 'Read what a channel published while a page was away',
       description:
         'The messages since a position, judged as a subscription is: fewer than 1,000, of the last two minutes. Beyond these `missed` is true.',
@@ -52,9 +53,9 @@ export const realtimePageRoutes: Routes<AuthorizationDeps> = [
       problems: ['permission_denied', 'realtime_unavailable'],
     },
     {
-      handle: async (deps: AuthorizationDeps, { db, body, caller, now }) => {
+      handle: async (deps: AuthorizationDeps, { db, body, caller, now, merged }) => {
         const position = { after: (body.after ?? null) as EventId | null, since: new Date(body.since) }
-        const data = await replayChannel(deps, db, { channel: body.channel_name, ...position, caller, now })
+        const data = await replayChannel(deps, db, { channel: body.channel_name, ...position, caller, now, merged })
         return { data, message: 'Messages since the position.', headers: NO_STORE }
       },
     },

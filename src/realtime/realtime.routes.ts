@@ -162,7 +162,7 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       resource: 'realtime-message',
       permission: INSPECT_PERMISSION,
       ownAccounts: true,
-      cell: { by: 'scope' },
+      cell: { by: 'scope', several: 'merge' },
       summary: 'List realtime messages',
       description: 'Recent messages with their outcome. Ended messages are kept for three days.',
       data: MessageRow,

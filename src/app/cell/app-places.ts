@@ -3,9 +3,10 @@ import type { AccountId } from '../../base/id.ts'
 import { listSubscribedTypes } from '../../event/occurrence/event.store.ts'
 import { buildReadSubscriptions, type ReadSubscriptions } from '../../event/occurrence/read-subscriptions.ts'
 import { buildPublicationBatch, type PublicationBatchDeps } from '../../event/recording/publication-batch.ts'
+import { buildCellAway } from '../../http/pipeline/ask-databases.ts'
 import type { Pipeline, Place, Places } from '../../http/pipeline/pipeline-deps.ts'
-import { buildCellAway } from '../../http/pipeline/place.ts'
 import { type CellDatabase, type Cells, CellUnknownError } from '../../postgres/cell/cells.ts'
+import { readDirectory } from '../../postgres/cell/directory.store.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import type { BuiltPipeline } from '../feature/app-pipeline.ts'
 import type { FeatureParts } from '../feature/feature.ts'
@@ -92,6 +93,7 @@ export function buildAppPlaces(deps: {
     },
     find,
     forget: cells.forget,
+    readDirectory: (known, withMoving) => readDirectory(deps.home.db, { known, withMoving }),
     invalidate: (change) => {
       for (const at of cells.list()) built.get(at)?.reads.invalidate(change)
     },

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ListFields } from '../../http/listing/listing.ts'
 import type { RouteDeclaration } from '../../http/route/route.ts'
 import { ROUTE_TREE } from './route-tree.ts'
 
@@ -14,14 +15,17 @@ const HOME_OF_WEBHOOKS: Readonly<Record<string, string>> = {
   'PATCH /api/v3/webhook/event/{id}/tenant-visible': 'event types are reference rows',
   'GET /api/v3/webhook/event/{id}/routing': 'asks about home alone: docs/operations/cells.md',
   'GET /api/v3/webhook/catalogue/status': 'event types are reference rows',
-  'GET /api/v3/webhook/catalogue/subscribers': 'asks about home alone: docs/operations/cells.md',
   'POST /api/v3/webhook/catalogue/sync': 'event types are reference rows',
   'GET /api/v3/webhook/dashboard/account': 'asks about home alone: docs/operations/cells.md',
   'GET /api/v3/webhook/dashboard/queue': 'asks about home alone: docs/operations/cells.md',
 }
 
 /** Routes of other areas whose rows live in cells. */
-const CELL_OF_OTHERS = ['GET /api/v3/realtime/message']
+const CELL_OF_OTHERS = [
+  'GET /api/v3/audit/log',
+  'GET /api/v3/realtime/message',
+  'POST /api/v3/realtime/realtime/resume',
+]
 
 const nameOf = ({ method, path }: RouteDeclaration) => `${method} ${path}`
 const isOfWebhooks = ({ path }: RouteDeclaration) => path.startsWith('/api/v3/webhook/')
@@ -30,7 +34,7 @@ test('every route of webhooks names what tells its database, or is in home for a
   const inHome = ROUTE_TREE.filter((route) => isOfWebhooks(route) && !route.cell).map(nameOf)
   expect(inHome.sort()).toEqual(Object.keys(HOME_OF_WEBHOOKS).sort())
   const others = ROUTE_TREE.filter((route) => !isOfWebhooks(route) && route.cell).map(nameOf)
-  expect(others).toEqual(CELL_OF_OTHERS)
+  expect(others.sort()).toEqual(CELL_OF_OTHERS)
 })
 
 test('a database is told by a list, by an id that the request has, or by the owner in the body', () => {
@@ -44,4 +48,24 @@ test('a database is told by a list, by an id that the request has, or by the own
     if (takesOwner)
       expect([nameOf(route), cell]).toMatchObject([nameOf(route), cell?.by === 'account' ? {} : { changesOwner: true }])
   }
+})
+
+test('a list of rows that live in cells is merged, by keys that every database orders alike', () => {
+  const lists = ROUTE_TREE.filter(({ cell, list }: RouteDeclaration) => list && cell)
+  expect(lists.length).toBeGreaterThan(6)
+  for (const route of lists) {
+    const { cell, list } = route as RouteDeclaration & { list: ListFields }
+    expect([nameOf(route), cell?.by === 'all' || (cell?.by === 'scope' && cell.several === 'merge')]).toEqual([
+      nameOf(route),
+      true,
+    ])
+    for (const [name, { type, sortable, collation }] of Object.entries(list))
+      if (sortable && type === 'text') expect([nameOf(route), name, collation]).toEqual([nameOf(route), name, 'C'])
+  }
+})
+
+test('a change over the rows of a scope is refused where they may be in several databases', () => {
+  const changes = ROUTE_TREE.filter(({ method, cell }: RouteDeclaration) => method !== 'GET' && cell?.by === 'scope')
+  expect(changes.map(nameOf)).toEqual(['POST /api/v3/webhook/dispatch/replay'])
+  for (const { cell } of changes) expect(cell).toMatchObject({ several: 'refuse' })
 })

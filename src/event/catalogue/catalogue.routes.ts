@@ -24,7 +24,7 @@ import {
   setEventTypeVisible,
 } from './event-type.ts'
 import { toEventTypeRow } from './event-type-row.ts'
-import { countSubscribers } from './status.store.ts'
+import { countSubscribers, countSubscribersOfAll } from './status.store.ts'
 import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 
 /** Dependencies of the catalogue's routes. */
@@ -209,12 +209,13 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       method: 'GET',
       path: '/api/v3/webhook/catalogue/subscribers',
       action: 'subscribers',
+      cell: { by: 'all' },
       summary: 'Count the webhooks that subscribe to each event type',
       data: SubscriberCounts,
     },
     {
-      handle: async (_deps: CatalogueDeps, { db }) => ({
-        data: await countSubscribers(db),
+      handle: async (_deps: CatalogueDeps, { db, merged }) => ({
+        data: await (merged ? countSubscribersOfAll(merged) : countSubscribers(db)),
         message: 'Subscribers of each event type.',
       }),
     },

@@ -1,4 +1,5 @@
-import type { UserId } from '../../base/id.ts'
+import type { AccountId, UserId } from '../../base/id.ts'
+import type { MergedReads } from '../../http/listing/merge.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import { SUBSCRIBERS_LIMIT } from './catalogue.schema.ts'
@@ -22,12 +23,14 @@ export interface CountedType extends EventTypeRecord {
 }
 
 /** A deleted webhook keeps its subscriptions until it is purged. */
-const COUNT = `(
+const countWebhooks = (condition: string) => `(
   select count(*)::int from (
     select s.webhook from webhook_event s where s.event = e.document_id and s.deleted_at is null limit $limit
   ) link
-  join webhook w on w.document_id = link.webhook and w.deleted_at is null
+  join webhook w on w.document_id = link.webhook and ${condition}
 )`
+
+const COUNT = countWebhooks('w.deleted_at is null')
 
 interface StatusRow extends EventTypeRecord {
   subscribers: number | null
@@ -60,10 +63,36 @@ export async function readCatalogueRows(
   }
 }
 
-const countAll = statement<{ document_id: string; internal: string; subscribers: number }, { limit: number }>(`
-  select e.document_id, e.internal, ${COUNT} as subscribers from event e order by e.internal`)
+interface SubscriberCount {
+  document_id: string
+  internal: string
+  subscribers: number
+}
+
+const selectCounts = (count: string) => `
+  select e.document_id, e.internal, ${count} as subscribers from event e order by e.internal`
+
+const countAll = statement<SubscriberCount, { limit: number }>(selectCounts(COUNT))
 
 /** Number of webhooks that subscribe to each event type, by name, among its first `SUBSCRIBERS_LIMIT` subscriptions. */
-export function countSubscribers(db: Database) {
+export function countSubscribers(db: Database): Promise<SubscriberCount[]> {
   return countAll(db, { limit: SUBSCRIBERS_LIMIT })
+}
+
+const countHere = statement<SubscriberCount, { limit: number; elsewhere: readonly AccountId[] }>(
+  selectCounts(
+    countWebhooks('w.deleted_at is null and (not w.is_global and w.account = any($elsewhere::uuid[])) is not true'),
+  ),
+)
+
+/** The sums of all databases, for the event types of home, up to `SUBSCRIBERS_LIMIT`. */
+export async function countSubscribersOfAll(reads: MergedReads): Promise<SubscriberCount[]> {
+  const answers = await reads.ask(({ db, elsewhere }) => countHere(db, { limit: SUBSCRIBERS_LIMIT, elsewhere }))
+  const ofHome = answers.at(-1) ?? []
+  const sums = new Map<string, number>()
+  for (const { document_id: id, subscribers } of answers.flat()) sums.set(id, (sums.get(id) ?? 0) + subscribers)
+  return ofHome.map((type) => ({
+    ...type,
+    subscribers: Math.min(sums.get(type.document_id) ?? 0, SUBSCRIBERS_LIMIT),
+  }))
 }

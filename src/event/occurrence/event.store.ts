@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { AccountId, WebhookId } from '../../base/id.ts'
-import type { OwnAccount } from '../../http/listing/page.ts'
+import { buildPart, type OwnAccount, type RowList } from '../../http/listing/page.ts'
 import type { RowOwner } from '../../http/route/cell-key.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Static } from '../../http/shape/schema-type.ts'
@@ -146,6 +146,16 @@ export function selectEvents(db: Database, own: OwnAccount | undefined, scope: P
   const [before = '', after = ''] = VISIBLE_TYPES('$').split('$')
   const types = sql<string[]>`${sql.raw(before)}${[...scope]}::uuid[]${sql.raw(after)}`
   return all.where('account', '=', own).where((eb) => eb('event', '=', eb.fn.any(types)))
+}
+
+/**
+ * All events of a database, for a list that is merged from several. What another database recorded is in both, with one id:
+ * it is counted where it was recorded.
+ */
+export function listMergedEvents(db: Database): RowList<StoredEvent> {
+  const all = selectRecord(db.selectFrom('event_occurrence'), stored)
+  const { counted } = buildPart(all.where('origin', 'is', null))
+  return { scope: 'all', parts: () => [{ ...buildPart(all), counted }] }
 }
 
 const selectVisible = statement<object, { id: string; accounts: readonly AccountId[] }>(`

@@ -1,4 +1,4 @@
-import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { isUuid } from '../../base/id.ts'
 import type { PermissionScope } from '../shape/caller.ts'
 import { type TSchema, Type } from '../shape/schema-type.ts'
@@ -198,9 +198,11 @@ export function buildListQuery(fields: ListFields, extra?: TSchema): TSchema {
   )
 }
 
-function buildColumn(field: string, fields: ListFields, source: ListSource) {
-  const column = fields[field]?.column ?? field
-  return sql.ref(source.table && !column.includes('.') ? `${source.table}.${column}` : column)
+/** The column of a field, as its values are compared; parts of a text are found by an index in its own collation. */
+function buildColumn(field: string, fields: ListFields, source: ListSource, operator?: string): RawBuilder<unknown> {
+  const { column = field, collation } = fields[field] ?? {}
+  const named = sql.ref(source.table && !column.includes('.') ? `${source.table}.${column}` : column)
+  return collation && operator !== 'like' ? sql`${named} collate "C"` : named
 }
 
 function buildIdColumn({ table, idColumn = 'document_id' }: ListSource) {
@@ -217,7 +219,7 @@ function applyFilters<Tables, Table extends keyof Tables, Row>(
   return listing.filters.reduce((filtered, filter) => {
     const condition = fields[filter.field]?.condition
     if (condition) return filtered.where(condition(filter, source.own))
-    const column = buildColumn(filter.field, fields, source)
+    const column = buildColumn(filter.field, fields, source, filter.operator)
     return filtered.where(buildCondition(filter, column, fieldType(filter.field, fields)))
   }, query)
 }

@@ -1,4 +1,4 @@
-import { type Expression, type RawBuilder, sql } from 'kysely'
+import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement } from '../../postgres/statement/statement.ts'
 import type { PermissionScope } from '../shape/caller.ts'
@@ -21,6 +21,9 @@ export async function selectPage<Row>(db: Database, list: Parts, { sort, pageSiz
     order by page.listing_sort ${direction}, page.listing_id ${direction} limit ${pageSize + 1}`
   return (await rows.execute(db)).rows
 }
+
+/** Whether a condition is false, or unknown. */
+export const isNotTrue = (condition: RawBuilder<SqlBool>) => sql<SqlBool>`(${condition}) is not true`
 
 /** Lets the statements of the transaction read bitmaps of an index (`READ_PLANS`). */
 export const allowBitmaps = aheadStatement("select set_config('enable_bitmapscan', 'on', true)")

@@ -43,7 +43,8 @@ export function buildPart<Tables, Table extends keyof Tables, Found>(
 /** The parts of a list: for all accounts, or for the account `own`. */
 export type BuildParts<Found> = (own: OwnAccount | undefined) => readonly ListPart<Found>[]
 
-interface PageOptions<Found, Row> {
+/** A page of a list, and the form of its rows. */
+export interface PageOptions<Found, Row> {
   listing: Listing
   fields: ListFields
   toRow: (row: Found) => Row

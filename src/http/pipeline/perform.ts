@@ -159,7 +159,7 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
 async function read<Deps>(served: Served<Deps>, primary: Database): Promise<Outcome<unknown>> {
   const { pipeline, route, deps, context } = served
   context.db = primary
-  if (!route.readsReplica || !pipeline.replicaDb) return handle(served)
+  if (!route.readsReplica || !pipeline.replicaDb || context.merged) return handle(served)
   await findTarget(served)
   context.db = pipeline.replicaDb
   try {

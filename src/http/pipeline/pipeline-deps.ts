@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import type { AccountId } from '../../base/id.ts'
+import type { DirectoryState } from '../../postgres/cell/directory.store.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { RequestTrace } from '../../tracing/request-span.ts'
 import type { Problem } from '../problem/problem.ts'
@@ -95,6 +96,8 @@ export interface Places {
   find(account: AccountId): Promise<Place>
   /** Reads the directory again for this account. */
   forget(account: AccountId): void
+  /** Where these accounts are now, past every cache, and with `withMoving` those that move. */
+  readDirectory(known: readonly AccountId[], withMoving: boolean): Promise<DirectoryState>
 }
 
 /** A browser in which a user has signed in before. */

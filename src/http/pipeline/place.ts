@@ -1,4 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
+import { buildListProblem } from '../listing/filter.ts'
+import type { MergedReads } from '../listing/merge.ts'
 import { Problem } from '../problem/problem.ts'
 import type { CellKey, FindOwner, RowOwner } from '../route/cell-key.ts'
 import type { IdempotencyKey } from '../route/idempotency.store.ts'
@@ -6,18 +8,9 @@ import { hasKeptAnswer } from '../route/idempotency.store.ts'
 import type { RequestContext } from '../route/request-context.ts'
 import type { RouteDeclaration } from '../route/route.ts'
 import type { PermissionScope } from '../shape/caller.ts'
+import { askDatabases, buildCellAway } from './ask-databases.ts'
+import { buildMergedReads } from './merged-reads.ts'
 import type { Place, Places } from './pipeline-deps.ts'
-
-/** 503 for a request whose rows are, or may be, in cells that do not answer. */
-export function buildCellAway(cells: readonly string[], cause?: unknown): Problem {
-  const names = cells.join(', ')
-  return new Problem(
-    'dependency_unavailable',
-    `The cell ${names} does not answer, and the rows of this request may be there. Try again; repeat a change with the ` +
-      'same Idempotency-Key, in case it was committed.',
-    { headers: { 'retry-after': '5' }, reason: `cell ${names} away`, cause },
-  )
-}
 
 /** Whether there is a database beside home. */
 export async function hasCells(places: Places): Promise<boolean> {
@@ -30,6 +23,8 @@ export interface FoundPlace {
   place: Place
   /** The owner of the row, where a row told the database. */
   owner: RowOwner | undefined
+  /** The databases that a list is read from, where they are several; `place` is home then. */
+  merged?: MergedReads
 }
 
 /** A request as its place is looked for: its body may be invalid. */
@@ -53,7 +48,18 @@ export async function findPlace(places: Places, key: PlacedKey, asked: Asked): P
     const isReached = account && (scope === 'all' || scope.includes(account))
     return isReached ? { place: await places.find(account), owner: undefined } : atHome
   }
-  return (await findFilteredPlace(places, key, asked)) ?? (await findOnlyPlace(places, scope)) ?? atHome
+  if (key.by === 'all') return { ...atHome, merged: buildMergedReads(places, 'all') }
+  const only = (await findFilteredPlace(places, key, asked)) ?? (await findOnlyPlace(places, scope))
+  if (only) return only
+  if (key.several === 'refuse' && scope.length > 0) throw buildSeveralDatabases(Object.keys(key.filters ?? {}))
+  return key.several === 'merge' && scope.length > 0 ? { ...atHome, merged: buildMergedReads(places, scope) } : atHome
+}
+
+/** 422 for a change of rows that may be in several databases. */
+function buildSeveralDatabases(fields: readonly string[]): Problem {
+  const names = ['account', ...fields].map((field) => `${field}|eq|<id>`)
+  const message = `may match rows of several databases; add one of ${names.join(', ')}, and send a request for each`
+  return buildListProblem([{ path: 'filters', code: 'several_databases', message }])
 }
 
 /** The database of the account, or of the row, that a filter of a list names. */
@@ -64,7 +70,7 @@ async function findFilteredPlace(
 ): Promise<FoundPlace | undefined> {
   const { scope } = context
   const account = findFilter(context, 'account') as AccountId | undefined
-  if (account) return scope === 'all' ? findOnlyPlace(places, [account]) : undefined
+  if (account) return scope === 'all' || scope.includes(account) ? findOnlyPlace(places, [account]) : undefined
   for (const [field, findOwner] of Object.entries(filters)) {
     const id = findFilter(context, field)
     if (id) return findAmong(places, await listCandidates(places, scope), { findOwner, id, kept: undefined })
@@ -171,7 +177,7 @@ async function findAmong(
   candidates: Candidates,
   { findOwner, id, kept }: { findOwner: FindOwner; id: string; kept: IdempotencyKey | undefined },
 ): Promise<FoundPlace | undefined> {
-  const answers = await askEach(candidates.places, (place) => findOwner(place.pipeline.db, id))
+  const answers = await askDatabases(candidates.places, (place) => findOwner(place.pipeline.db, id))
   const found = answers.flatMap(({ place, answer }) => (answer ? [{ place, owner: answer }] : []))
   const [first, ...others] = found
   if (first && others.length === 0) return first
@@ -181,36 +187,11 @@ async function findAmong(
     return found.find((answered) => answered.place === place) ?? first
   }
   if (kept) {
-    const holders = await askEach(candidates.places, (place) => hasKeptAnswer(place.pipeline.db, kept))
+    const holders = await askDatabases(candidates.places, (place) => hasKeptAnswer(place.pipeline.db, kept))
     const holder = holders.find(({ answer }) => answer)
     if (holder) return { place: holder.place, owner: undefined }
   }
   const away = [...candidates.missing, ...answers.flatMap(({ place, failed }) => (failed ? [place.cell ?? ''] : []))]
   if (away.length > 0) throw buildCellAway(away, answers.find(({ failed }) => failed)?.failed)
   return undefined
-}
-
-interface Answered<Result> {
-  place: Place
-  answer?: Result
-  /** What a cell failed with. */
-  failed?: unknown
-}
-
-/** Asks each database. The answer of a cell that fails is its error; a failure of home is thrown. */
-async function askEach<Result>(
-  places: readonly Place[],
-  ask: (place: Place) => Promise<Result>,
-): Promise<Answered<Result>[]> {
-  return Promise.all(
-    places.map((place) =>
-      ask(place).then(
-        (answer) => ({ place, answer }),
-        (failed: unknown) => {
-          if (place.cell === null) throw failed
-          return { place, failed }
-        },
-      ),
-    ),
-  )
 }

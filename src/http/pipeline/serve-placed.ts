@@ -1,11 +1,13 @@
 import { readRefusedAccounts } from '../../postgres/cell/account-fence.ts'
 import { isDatabaseUnavailable } from '../../postgres/statement/database.ts'
+import type { MergedReads } from '../listing/merge.ts'
 import { Problem } from '../problem/problem.ts'
 import type { Answer } from '../route/answer.ts'
 import { readIdempotencyKey } from '../route/idempotency.ts'
+import { buildCellAway } from './ask-databases.ts'
 import type { Served } from './perform.ts'
 import type { Place } from './pipeline-deps.ts'
-import { buildCellAway, checkOwnerStays, type FoundPlace, findPlace, hasCells } from './place.ts'
+import { checkOwnerStays, type FoundPlace, findPlace, hasCells } from './place.ts'
 
 /** The steps of a request around the choice of its database. */
 interface PlacedSteps<Deps> {
@@ -22,7 +24,7 @@ export async function servePlaced<Deps>(served: Served<Deps>, steps: PlacedSteps
   let found: FoundPlace | undefined
   const place = async (given: Served<Deps>) => {
     found = await findRequestPlace(given)
-    return found ? moveTo(given, found.place) : given
+    return found ? moveTo(given, found.place, found.merged) : given
   }
   const placed = await steps.check(served, place).catch((error: unknown) => throwNamed(error, found))
   if (!found) return steps.perform(placed)
@@ -34,7 +36,9 @@ export async function servePlaced<Deps>(served: Served<Deps>, steps: PlacedSteps
     const before: Place = found.place
     found = await findRequestPlace(served)
     if (!found || found.place === before) throw error
-    return await steps.perform(moveTo(served, found.place)).catch((later: unknown) => throwNamed(later, found))
+    return await steps
+      .perform(moveTo(served, found.place, found.merged))
+      .catch((later: unknown) => throwNamed(later, found))
   }
 }
 
@@ -51,9 +55,10 @@ async function findRequestPlace<Deps>(served: Served<Deps>): Promise<FoundPlace 
 }
 
 /** The same request in another database. */
-export function moveTo<Deps>(served: Served<Deps>, { pipeline, parts }: Place): Served<Deps> {
+export function moveTo<Deps>(served: Served<Deps>, { pipeline, parts }: Place, merged?: MergedReads): Served<Deps> {
   const { context, depsIn } = served
   context.db = pipeline.db
+  context.merge(merged)
   context.target = undefined
   context.prepared = undefined
   return { ...served, pipeline, deps: parts ? depsIn(parts) : served.deps }

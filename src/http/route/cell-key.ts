@@ -13,14 +13,17 @@ export type FindOwner = (db: Database, id: string) => Promise<RowOwner | undefin
  * What tells the database of a request about rows that live in cells (docs/decisions/0062-cells.md).
  *
  * - `scope`: that of the only account that the caller reaches, or that the filter `account|eq|` names, or of the row that
- *   one of `filters` names by its id (`webhook|eq|`); else home.
+ *   one of `filters` names by its id (`webhook|eq|`). Where it may be several: with `several: 'merge'` all of them are read
+ *   (`MergedReads`), with `refuse` the request is a 422; else home.
+ * - `all`: every database is read (`MergedReads`): entries stay where they were written.
  * - `account`: of the member `account` of the body; home for a global webhook, and without an account.
  * - `row`: the database that has the row of the id in the path, or in the member `member` of the body. `changesOwner`: the
  *   body may name another owner, which must be in the same database.
  * - `operation`: the operation itself asks for each account.
  */
 export type CellKey =
-  | { by: 'scope'; filters?: Readonly<Record<string, FindOwner>> }
+  | { by: 'scope'; filters?: Readonly<Record<string, FindOwner>>; several?: 'merge' | 'refuse' }
+  | { by: 'all' }
   | { by: 'account' }
   | { by: 'row'; findOwner: FindOwner; member?: string; changesOwner?: true }
   | { by: 'operation' }

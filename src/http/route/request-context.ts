@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Listing } from '../listing/listing.ts'
+import type { MergedReads, MergeSource } from '../listing/merge.ts'
 import { findOwnRequestId } from '../request/request-id.ts'
 import type { Caller, PermissionScope } from '../shape/caller.ts'
 import type { KnownPaths } from './known-path.ts'
@@ -42,6 +43,7 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   readonly #caller: Caller | undefined
   readonly #source: readonly [FastifyRequest, ContextFacts]
   #listing: Listing | undefined
+  #merged: MergedReads | undefined
 
   constructor(request: FastifyRequest, facts: ContextFacts, body = request.body) {
     this.params = request.params
@@ -65,6 +67,23 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   /** The request with another body, that is a part of its own. */
   withBody(body: unknown): RequestContext {
     return new RequestContext(...this.#source, body)
+  }
+
+  get merged() {
+    const reads = this.#merged
+    return reads && { ...reads, requestIn: (source: MergeSource) => this.#in(source) }
+  }
+
+  /** Reads a list from several databases. */
+  merge(reads: MergedReads | undefined): void {
+    this.#merged = reads
+  }
+
+  #in({ db, scope }: MergeSource): RequestContext {
+    const part = this.withBody(this.body)
+    part.#listing = this.#listing
+    part.#merged = this.#merged
+    return Object.assign(part, { db, scope })
   }
 
   /** Throws on a public route, which has no caller. */

@@ -1,5 +1,6 @@
 import type { Database } from '../../postgres/statement/database.ts'
 import type { ListFields, Listing } from '../listing/listing.ts'
+import type { MergedReads, MergeSource } from '../listing/merge.ts'
 import type { ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
 import type { Caller, PermissionScope } from '../shape/caller.ts'
@@ -66,6 +67,10 @@ export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
   prepared: Prepared
   /** The transaction of the change; for a read, the pool. */
   db: Database
+  /** The databases that a list is merged from, where they are several, and this request as it is made in one of them. */
+  merged?:
+    | (MergedReads & { requestIn(source: MergeSource): RouteRequest<Params, Query, Body, Target, Prepared> })
+    | undefined
 }
 
 /**

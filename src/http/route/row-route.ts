@@ -1,4 +1,5 @@
 import type { ListFields } from '../listing/listing.ts'
+import { type IsOf, readMergedPage } from '../listing/merge.ts'
 import { type RowList, readPage } from '../listing/page.ts'
 import type { Static } from '../shape/schema-type.ts'
 import type { Changed } from './outcome.ts'
@@ -18,8 +19,10 @@ interface ListBehaviour<Deps, Unprepared, Request, Found, Row> {
    * rows proves it, and after a failed validation.
    */
   loadParent?: (request: Unprepared) => Promise<unknown>
-  /** The rows of the list, before its filters and its page. */
+  /** The rows of the list, before its filters and its page. Of a merged list, those in one database. */
   rows: (request: Request, deps: Deps) => RowList<Found>
+  /** Of a merged list. */
+  isOf?: IsOf
   toRow: (found: Found, request: Request) => Row
   message: string
   /** Rows for which the read is recorded. Default: none. */
@@ -37,7 +40,7 @@ export function defineList<Deps, const Declaration extends ListDeclaration, Foun
     Static<Declaration['data']>
   >,
 ): Route<Deps> {
-  const { loadParent, rows, toRow, message, changedOf } = behaviour
+  const { loadParent, rows, isOf, toRow, message, changedOf } = behaviour
   const whole: RouteDeclaration = { method: 'GET', action: 'find-all', accountScope: 'none', ...declaration }
   return defineRoute(whole, {
     ...(loadParent && {
@@ -45,12 +48,11 @@ export function defineList<Deps, const Declaration extends ListDeclaration, Foun
     }),
     handle: async (deps: Deps, given: object) => {
       const request = given as RequestOf<Declaration, undefined, undefined>
-      const { db, listing } = request
-      const page = await readPage(db, rows(request, deps), {
-        listing,
-        fields: declaration.list,
-        toRow: (found) => toRow(found, request),
-      })
+      const { db, listing, merged } = request
+      const wanted = { listing, fields: declaration.list, toRow: (found: Found) => toRow(found, request) }
+      const page = merged
+        ? await readMergedPage(merged, { rows: (source) => rows(merged.requestIn(source), deps), isOf }, wanted)
+        : await readPage(db, rows(request, deps), wanted)
       if (page.data.length === 0) await loadParent?.(request)
       return { ...page, message, ...(changedOf && { changed: changedOf(request) }) }
     },

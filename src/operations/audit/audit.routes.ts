@@ -25,6 +25,7 @@ export const auditRoutes: Routes<object> = [
     {
       path: '/api/v3/audit/log',
       resource: 'audit-log',
+      cell: { by: 'all' },
       summary: 'List the audit log',
       data: AuditRow,
       list: AUDIT_FIELDS,

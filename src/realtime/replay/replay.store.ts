@@ -83,3 +83,17 @@ export function readReplay(db: Database, position: ReplayParams): Promise<Replay
   const read = position.contract === null ? ofAccount : ofContract
   return read(db, { ...position, limit: REPLAY_LIMIT })
 }
+
+const selectPosition = statement<{ at: Date }, Omit<ReplayParams, 'since'>>(`
+  select coalesce(last_attempt_at, ended_at) as at from realtime_message_ended
+  where document_id = $after::uuid and (account = $account) is true
+    and ($contract::uuid is null or contract = $contract::uuid)
+  union all
+  select last_attempt_at from realtime_message_open
+  where document_id = $after::uuid and (account = $account) is true and attempts > 0
+    and ($contract::uuid is null or contract = $contract::uuid)`)
+
+/** When the last message that was received was published; undefined where this database does not have it. */
+export async function findPosition(db: Database, params: Omit<ReplayParams, 'since'>): Promise<Date | undefined> {
+  return (await selectPosition(db, params))[0]?.at
+}

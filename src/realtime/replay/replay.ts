@@ -1,10 +1,11 @@
 import type { EventId } from '../../base/id.ts'
+import type { MergedReads } from '../../http/listing/merge.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { type AuthorizationDeps, requireApp, requireJoinable } from '../authorization/authorization.ts'
 import { parseChannel } from '../channel/channel.ts'
 import { describeMessage, type MessageView } from '../channel/message.ts'
-import { REPLAY_LIMIT, type ReplayRow, readReplay } from './replay.store.ts'
+import { findPosition, REPLAY_LIMIT, type ReplayParams, type ReplayRow, readReplay } from './replay.store.ts'
 
 /** Age up to which a message is replayed. */
 export const REPLAY_MS = 120_000
@@ -30,6 +31,8 @@ export interface ReplayRequest {
   since: Date
   caller: Caller
   now: Date
+  /** The databases of the service, where they are several. */
+  merged?: MergedReads | undefined
 }
 
 /**
@@ -39,12 +42,29 @@ export interface ReplayRequest {
 export async function replayChannel(
   deps: AuthorizationDeps,
   db: Database,
-  { channel, caller, now, ...position }: ReplayRequest,
+  { channel, caller, now, merged, ...position }: ReplayRequest,
 ): Promise<Replay> {
   requireApp(deps)
   const { subject, account } = await requireJoinable(deps, db, { subject: parseChannel(channel), caller })
   const contract = subject.kind === 'contract' ? subject.id : null
-  return decideReplay(await readReplay(db, { account, contract, ...position }), now)
+  const params = { account, contract, ...position }
+  return decideReplay(await (merged ? readReplayOfAll(merged, params) : readReplay(db, params)), now)
+}
+
+/**
+ * The messages of home, which publishes what it records, and of the database of the account. One of them knows the
+ * position; in the other one it is an instant.
+ */
+async function readReplayOfAll(merged: MergedReads, params: ReplayParams): Promise<ReplayRow[]> {
+  const reads = merged.among([params.account])
+  const known = params.after === null ? [] : await reads.ask(({ db }) => findPosition(db, params))
+  const at = Math.max(params.since.getTime(), ...known.map((time) => time?.getTime() ?? 0))
+  const pages = await reads.ask(async ({ db }) => {
+    const isHere = params.after !== null && (await findPosition(db, params)) !== undefined
+    return readReplay(db, isHere ? params : { ...params, since: new Date(at) })
+  })
+  const rows = new Map(pages.flat().map((row) => [row.id, row]))
+  return [...rows.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 /** The answer by the rows since a position. Pure. */

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { buildListQuery, type ListFields, parseListing } from '../../http/listing/listing.ts'
+import type { MergedReads } from '../../http/listing/merge.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import { type TObject, Type } from '../../http/shape/schema-type.ts'
@@ -28,9 +29,16 @@ interface ExportQuery {
   sort?: unknown
 }
 
+interface ExportRequest {
+  query: ExportQuery
+  scope: PermissionScope
+  now: Date
+  merged?: MergedReads | undefined
+}
+
 /** The file of an export: `stream` reads the rows of the parsed query. */
 function buildFile(
-  { query, scope, now }: { query: ExportQuery; scope: PermissionScope; now: Date },
+  { query, scope, now, merged }: ExportRequest,
   { name, fields, stream }: { name: string; fields: ListFields; stream: (input: ExportInput) => Readable },
 ) {
   const { format = 'json', filters, sort } = query
@@ -39,7 +47,7 @@ function buildFile(
   return {
     kind: 'stream' as const,
     contentType: EXPORT_MEDIA[format],
-    body: stream({ listing, scope, fields, format }),
+    body: stream({ listing, scope, fields, format, merged }),
     headers: { 'content-disposition': `attachment; filename="${file}"` },
   }
 }
@@ -57,7 +65,7 @@ export const exportRoutes: Routes<object> = [
       resource: 'webhook',
       action: 'export',
       accountScope: 'none',
-      cell: { by: 'scope' },
+      cell: { by: 'scope', several: 'merge' },
       ownAccounts: true,
       isExpensive: true,
       readsReplica: true,
@@ -72,12 +80,15 @@ export const exportRoutes: Routes<object> = [
       },
     },
     {
-      handle: async (_deps: object, { db, ...request }) =>
-        buildFile(request, {
-          name: 'webhooks',
-          fields: WEBHOOK_FIELDS,
-          stream: (input) => streamWebhooks(db, input),
-        }),
+      handle: async (_deps: object, { db, merged, ...request }) =>
+        buildFile(
+          { ...request, merged },
+          {
+            name: 'webhooks',
+            fields: WEBHOOK_FIELDS,
+            stream: (input) => streamWebhooks(db, input),
+          },
+        ),
     },
   ),
   defineRoute(
@@ -87,7 +98,7 @@ export const exportRoutes: Routes<object> = [
       resource: 'webhook-dispatch',
       action: 'export',
       accountScope: 'none',
-      cell: BY_FILTERS,
+      cell: { ...BY_FILTERS, several: 'merge' },
       ownAccounts: true,
       isExpensive: true,
       readsReplica: true,
@@ -102,12 +113,15 @@ export const exportRoutes: Routes<object> = [
       },
     },
     {
-      handle: async (_deps: object, { db, ...request }) =>
-        buildFile(request, {
-          name: 'deliveries',
-          fields: DISPATCH_FIELDS,
-          stream: (input) => streamDispatches(db, input),
-        }),
+      handle: async (_deps: object, { db, merged, ...request }) =>
+        buildFile(
+          { ...request, merged },
+          {
+            name: 'deliveries',
+            fields: DISPATCH_FIELDS,
+            stream: (input) => streamDispatches(db, input),
+          },
+        ),
     },
   ),
 ]

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { ListFields, Listing } from '../../http/listing/listing.ts'
+import { findMerged, type MergedList, type MergedReads, type MergeSource } from '../../http/listing/merge.ts'
 import { buildList, findListed } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import { columnsOf } from '../../http/shape/wire-row.ts'
@@ -7,13 +8,16 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { DispatchRow } from '../ledger/dispatch.schema.ts'
 import { listDispatches, toDispatchRecord } from '../ledger/dispatch.store.ts'
 import { toDispatchRow } from '../ledger/dispatch-row.ts'
-import { keepOwnWebhooks } from '../reach/account-reach.store.ts'
+import { isOfWebhookOf, isWebhookOf, keepOwnWebhooks } from '../reach/account-reach.store.ts'
 import { WebhookRow } from '../registry/webhook.schema.ts'
 import { selectWebhooks, toWebhookRow } from '../registry/webhook.store.ts'
 import { type ExportedRow, type ExportFormat, formatExport } from './export-format.ts'
 
 /** Rows read at once, the maximum in memory. */
 const BATCH_SIZE = 500
+
+/** The same of each database, where they are several. */
+const MERGED_BATCH_SIZE = 100
 
 /** Maximum number of deliveries in one file (docs/contract/delivery.md#export-of-the-ledger). */
 const LEDGER_EXPORT_LIMIT = 50_000
@@ -24,6 +28,8 @@ export interface ExportInput {
   scope: PermissionScope
   fields: ListFields
   format: ExportFormat
+  /** The databases of the rows, where they are several. */
+  merged?: MergedReads | undefined
 }
 
 /**
@@ -31,22 +37,21 @@ export interface ExportInput {
  * found by position, like pages of a list, and read with back-pressure; destroying the stream stops the reads. No
  * transaction stays open.
  */
-export function streamWebhooks(db: Database, { format, listing, ...rest }: ExportInput): Readable {
-  const list = buildList(rest.scope, (own) => keepOwnWebhooks(selectWebhooks(db), own))
-  const batches = readBatches(listing, (page) => findListed(db, { ...list, ...rest, listing: page }))
-  return streamRows(format, columnsOf(WebhookRow), mapBatches(batches, toWebhookRow))
+export function streamWebhooks(db: Database, input: ExportInput): Readable {
+  const batches = readBatches(db, input, {
+    rows: (source) => buildList(source.scope, (own) => keepOwnWebhooks(selectWebhooks(source.db), own)),
+    isOf: isWebhookOf,
+  })
+  return streamRows(input.format, columnsOf(WebhookRow), mapBatches(batches, toWebhookRow))
 }
 
 /** Streams the deliveries likewise, the first `limit` of them. */
-export function streamDispatches(
-  db: Database,
-  { format, listing, ...rest }: ExportInput,
-  limit = LEDGER_EXPORT_LIMIT,
-): Readable {
-  const list = listDispatches(db, listing.filters, rest.scope)
-  const batches = readBatches(listing, (page) => findListed(db, { ...list, ...rest, listing: page }), limit)
+export function streamDispatches(db: Database, input: ExportInput, limit = LEDGER_EXPORT_LIMIT): Readable {
+  const { filters } = input.listing
+  const list = { rows: (source: MergeSource) => listDispatches(source.db, filters, source.scope), isOf: isOfWebhookOf }
+  const batches = readBatches(db, input, { ...list, limit })
   const toRow = (row: Parameters<typeof toDispatchRecord>[0]) => toDispatchRow(toDispatchRecord(row))
-  return streamRows(format, columnsOf(DispatchRow), mapBatches(batches, toRow))
+  return streamRows(input.format, columnsOf(DispatchRow), mapBatches(batches, toRow))
 }
 
 function streamRows(
@@ -61,20 +66,25 @@ async function* mapBatches<Found, Row>(batches: AsyncIterable<readonly Found[]>,
   for await (const batch of batches) yield batch.map((row) => toRow(row))
 }
 
-/** Reads a list batch by batch, up to `limit` rows; `find` returns the rows of a page and one more. */
-async function* readBatches<Found extends { listing_sort: unknown; listing_id: string }>(
-  listing: Listing,
-  find: (page: Listing) => Promise<Found[]>,
-  limit = Number.POSITIVE_INFINITY,
+/** Reads a list batch by batch, up to `limit` rows. */
+async function* readBatches<Found>(
+  db: Database,
+  { listing, fields, scope, merged }: ExportInput,
+  { limit = Number.POSITIVE_INFINITY, ...list }: MergedList<Found> & { limit?: number },
 ) {
+  const find = (page: Listing) =>
+    merged
+      ? findMerged(merged, list, { listing: page, fields })
+      : findListed(db, { ...list.rows({ db, scope, elsewhere: [] }), fields, listing: page })
+  const size = merged ? MERGED_BATCH_SIZE : BATCH_SIZE
   let { after } = listing
-  for (let left = limit; left > 0; left -= BATCH_SIZE) {
-    const pageSize = Math.min(BATCH_SIZE, left)
+  for (let left = limit; left > 0; left -= size) {
+    const pageSize = Math.min(size, left)
     const found = await find({ ...listing, pageSize, after })
     const rows = found.slice(0, pageSize)
     yield rows
     const last = rows.at(-1)
     if (!last || found.length <= pageSize) return
-    after = { value: last.listing_sort as NonNullable<Listing['after']>['value'], id: last.listing_id }
+    after = { value: last.listing_sort, id: last.listing_id }
   }
 }

@@ -4,6 +4,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import type { AccountLimiter } from '../../identity/account/limit/account-limit.ts'
+import { isOfWebhookOf } from '../reach/account-reach.store.ts'
 import { checkWithin, loadWithin } from '../reach/account-reach.ts'
 import { BY_DISPATCH, BY_FILTERS, BY_WEBHOOK } from '../reach/row-owner.ts'
 import { loadWebhook } from '../registry/webhook.ts'
@@ -89,13 +90,14 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       ...OF_WEBHOOK_DISPATCH,
       path: '/api/v3/webhook/dispatch',
       accountScope: 'none',
-      cell: BY_FILTERS,
+      cell: { ...BY_FILTERS, several: 'merge' },
       summary: 'List ledger rows',
       list: DISPATCH_FIELDS,
       readsReplica: true,
     },
     {
       rows: ({ db, scope, listing }) => listDispatches(db, listing.filters, scope),
+      isOf: isOfWebhookOf,
       toRow: dispatchRowOf,
       message: 'Dispatches.',
     },

@@ -1,5 +1,6 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
 import type { AccountId } from '../../base/id.ts'
+import type { IsOf } from '../../http/listing/merge.ts'
 import type { OwnAccount } from '../../http/listing/page.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -66,6 +67,21 @@ export function keepOwnSubscriptions<Found>(
 ) {
   return own ? query.where('account', '=', own).where(sql<boolean>`${sql.raw(isNull('deleted_at'))}`) : query
 }
+
+/** The webhooks of these accounts. */
+export const isWebhookOf: IsOf = (accounts) => sql<boolean>`not is_global and account = any(${[...accounts]}::uuid[])`
+
+/**
+ * The rows of the webhooks of these accounts, and those without their webhook: it is the last that a move copies. What was
+ * recorded about an account is not of it: global webhooks get its events too.
+ */
+export const isOfWebhookOf: IsOf = (accounts) => sql<boolean>`
+  webhook = any(array(select w.document_id from webhook w where not w.is_global and w.account = any(${[...accounts]}::uuid[])))
+  or not exists (select from webhook w where w.document_id = webhook)`
+
+/** The bulk replays of these accounts alone. */
+export const isJobOf: IsOf = (accounts) =>
+  sql<boolean>`cardinality(accounts) = 1 and accounts[1] = any(${[...accounts]}::uuid[])`
 
 /**
  * Whether the webhook of a row of this table belongs to one of the accounts `scope`. The webhook is looked up by its

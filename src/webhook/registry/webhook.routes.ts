@@ -5,7 +5,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList, defineRead } from '../../http/route/row-route.ts'
 import { ActiveBody, IdParams } from '../../http/route/schema.ts'
 import { sayWarnings } from '../event-set/subscription.ts'
-import { keepOwnWebhooks } from '../reach/account-reach.store.ts'
+import { isWebhookOf, keepOwnWebhooks } from '../reach/account-reach.store.ts'
 import {
   checkMaySubscribe,
   checkOwnerInScope,
@@ -33,7 +33,7 @@ import {
 } from './webhook.ts'
 
 export const WEBHOOK_FIELDS = rowFields({
-  url: { type: 'text', sortable: true, like: 'indexed' },
+  url: { type: 'text', sortable: true, like: 'indexed', collation: 'C' },
   name: { type: 'text', like: 'indexed' },
   description: { type: 'text', like: 'indexed' },
   is_global: { type: 'boolean' },
@@ -130,12 +130,13 @@ export const webhookRoutes: Routes<WebhookDeps> = [
       ...OF_WEBHOOK,
       path: '/api/v3/webhook/webhook',
       accountScope: 'none',
-      cell: { by: 'scope' },
+      cell: { by: 'scope', several: 'merge' },
       summary: 'List webhooks',
       list: WEBHOOK_FIELDS,
     },
     {
       rows: ({ db, scope }) => buildList(scope, (own) => keepOwnWebhooks(selectWebhooks(db), own)),
+      isOf: isWebhookOf,
       toRow: toWebhookRow,
       message: 'Webhooks.',
     },

@@ -5,7 +5,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
 import { IdParams } from '../../http/route/schema.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
-import { keepOwnJobs } from '../reach/account-reach.store.ts'
+import { isJobOf, keepOwnJobs } from '../reach/account-reach.store.ts'
 import { checkWithin, loadWithin } from '../reach/account-reach.ts'
 import { BY_FILTERS, BY_JOB } from '../reach/row-owner.ts'
 import { BulkReplayBody, ReplayJobRow, ReplayPreviewRow, toReplayPreviewRow } from './replay-job.schema.ts'
@@ -55,7 +55,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       resource: 'webhook-dispatch',
       action: 'replay-all',
       permission: 'webhook-dispatch:replay',
-      cell: BY_FILTERS,
+      cell: { ...BY_FILTERS, several: 'refuse' },
       accountScope: 'none',
       ownAccounts: true,
       isExpensive: true,
@@ -102,12 +102,13 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
     {
       ...OF_REPLAY_JOB,
       path: '/api/v3/webhook/replay-job',
-      cell: { by: 'scope' },
+      cell: { by: 'scope', several: 'merge' },
       summary: 'List bulk replays',
       list: REPLAY_JOB_FIELDS,
     },
     {
       rows: ({ db, scope }) => buildList(scope, (own) => keepOwnJobs(selectReplayJobs(db), own, scope)),
+      isOf: isJobOf,
       toRow: toReplayJobRow,
       message: 'Replay jobs.',
     },

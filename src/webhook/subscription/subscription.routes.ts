@@ -16,7 +16,7 @@ import {
   unsubscribe,
   type WebhookEventSet,
 } from '../event-set/subscription.ts'
-import { keepOwnSubscriptions } from '../reach/account-reach.store.ts'
+import { isOfWebhookOf, keepOwnSubscriptions } from '../reach/account-reach.store.ts'
 import { checkMaySubscribe, checkNewSubscription, checkWithin, loadWithin, lockRoom } from '../reach/account-reach.ts'
 import { BY_FILTERS, BY_NAMED_WEBHOOK, BY_SUBSCRIPTION, BY_WEBHOOK } from '../reach/row-owner.ts'
 import {
@@ -137,13 +137,14 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       ...OF_WEBHOOK_EVENT,
       path: '/api/v3/webhook/webhook-event',
       accountScope: 'none',
-      cell: BY_FILTERS,
+      cell: { ...BY_FILTERS, several: 'merge' },
       summary: 'List subscriptions',
       data: SubscriptionRow,
       list: SUBSCRIPTION_FIELDS,
     },
     {
       rows: ({ db, scope }) => buildList(scope, (own) => keepOwnSubscriptions(selectSubscriptions(db), own)),
+      isOf: isOfWebhookOf,
       toRow: toSubscriptionRow,
       message: 'Subscriptions.',
     },
