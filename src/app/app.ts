@@ -99,7 +99,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     : async () => undefined
   const workerParts = {
     ...options,
-    readCellFacts,
+    ...{ readCellFacts, findCells: () => cells },
     database: options.workerDatabase ?? database,
     requestDatabase: database,
     ids,

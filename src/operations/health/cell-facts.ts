@@ -1,13 +1,11 @@
 import { cacheFor } from '../../base/cached.ts'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { type CellStatus, type CellUse, findStatus } from '../../carriage/cell/cell-status.ts'
+import { withinAnswerLimit } from '../../postgres/cell/answer-limit.ts'
 import type { Cells } from '../../postgres/cell/cells.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readWebhookOutFacts } from './health.store.ts'
 import { FACTS_LIFETIME_MS, type WebhookOutFacts } from './webhook-out.ts'
-
-/** How long a cell may take to answer, in ms, before it counts as away. */
-const ANSWER_LIMIT_MS = 3_000
 
 /** How long a cell may be joining: its first copy of the reference rows ends within minutes. */
 const JOINING_LIMIT_MS = 1_800_000
@@ -41,22 +39,9 @@ export function buildCellFacts(deps: {
         work.set(name, await readWebhookOutFacts(at.database.db, now))
         return read(at.database.db)
       })()
-      return within(reading, rest)
+      return withinAnswerLimit(reading, rest)
     }
     const status = await findStatus({ home: db, use, now, hasLog: true, joiningMs: JOINING_LIMIT_MS })
     return status && { status, work }
   })
-}
-
-async function within<Value>(reading: Promise<Value>, rest: typeof systemClock.sleep): Promise<Value> {
-  const limit = new AbortController()
-  const late = rest(ANSWER_LIMIT_MS, limit.signal).then((): never => {
-    throw new Error('The cell does not answer.')
-  })
-  late.catch(() => {})
-  try {
-    return await Promise.race([reading, late])
-  } finally {
-    limit.abort('over')
-  }
 }
