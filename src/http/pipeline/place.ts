@@ -6,18 +6,8 @@ import { hasKeptAnswer } from '../route/idempotency.store.ts'
 import type { RequestContext } from '../route/request-context.ts'
 import type { RouteDeclaration } from '../route/route.ts'
 import type { PermissionScope } from '../shape/caller.ts'
+import { askDatabases, buildCellAway } from './ask-databases.ts'
 import type { Place, Places } from './pipeline-deps.ts'
-
-/** 503 for a request whose rows are, or may be, in cells that do not answer. */
-export function buildCellAway(cells: readonly string[], cause?: unknown): Problem {
-  const names = cells.join(', ')
-  return new Problem(
-    'dependency_unavailable',
-    `The cell ${names} does not answer, and the rows of this request may be there. Try again; repeat a change with the ` +
-      'same Idempotency-Key, in case it was committed.',
-    { headers: { 'retry-after': '5' }, reason: `cell ${names} away`, cause },
-  )
-}
 
 /** Whether there is a database beside home. */
 export async function hasCells(places: Places): Promise<boolean> {
@@ -171,7 +161,7 @@ async function findAmong(
   candidates: Candidates,
   { findOwner, id, kept }: { findOwner: FindOwner; id: string; kept: IdempotencyKey | undefined },
 ): Promise<FoundPlace | undefined> {
-  const answers = await askEach(candidates.places, (place) => findOwner(place.pipeline.db, id))
+  const answers = await askDatabases(candidates.places, (place) => findOwner(place.pipeline.db, id))
   const found = answers.flatMap(({ place, answer }) => (answer ? [{ place, owner: answer }] : []))
   const [first, ...others] = found
   if (first && others.length === 0) return first
@@ -181,36 +171,11 @@ async function findAmong(
     return found.find((answered) => answered.place === place) ?? first
   }
   if (kept) {
-    const holders = await askEach(candidates.places, (place) => hasKeptAnswer(place.pipeline.db, kept))
+    const holders = await askDatabases(candidates.places, (place) => hasKeptAnswer(place.pipeline.db, kept))
     const holder = holders.find(({ answer }) => answer)
     if (holder) return { place: holder.place, owner: undefined }
   }
   const away = [...candidates.missing, ...answers.flatMap(({ place, failed }) => (failed ? [place.cell ?? ''] : []))]
   if (away.length > 0) throw buildCellAway(away, answers.find(({ failed }) => failed)?.failed)
   return undefined
-}
-
-interface Answered<Result> {
-  place: Place
-  answer?: Result
-  /** What a cell failed with. */
-  failed?: unknown
-}
-
-/** Asks each database. The answer of a cell that fails is its error; a failure of home is thrown. */
-async function askEach<Result>(
-  places: readonly Place[],
-  ask: (place: Place) => Promise<Result>,
-): Promise<Answered<Result>[]> {
-  return Promise.all(
-    places.map((place) =>
-      ask(place).then(
-        (answer) => ({ place, answer }),
-        (failed: unknown) => {
-          if (place.cell === null) throw failed
-          return { place, failed }
-        },
-      ),
-    ),
-  )
 }

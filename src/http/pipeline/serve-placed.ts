@@ -3,9 +3,10 @@ import { isDatabaseUnavailable } from '../../postgres/statement/database.ts'
 import { Problem } from '../problem/problem.ts'
 import type { Answer } from '../route/answer.ts'
 import { readIdempotencyKey } from '../route/idempotency.ts'
+import { buildCellAway } from './ask-databases.ts'
 import type { Served } from './perform.ts'
 import type { Place } from './pipeline-deps.ts'
-import { buildCellAway, checkOwnerStays, type FoundPlace, findPlace, hasCells } from './place.ts'
+import { checkOwnerStays, type FoundPlace, findPlace, hasCells } from './place.ts'
 
 /** The steps of a request around the choice of its database. */
 interface PlacedSteps<Deps> {
