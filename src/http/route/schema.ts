@@ -146,12 +146,19 @@ function buildSuccessSchema(route: RouteDeclaration): SuccessSchema {
   if (route.media)
     return { content: Object.fromEntries(Object.entries(route.media).map(([type, schema]) => [type, { schema }])) }
   if (route.bare) return route.data
-  return route.list ? buildPageSchema(route.data) : buildAnswerSchema(route.data)
+  return route.list ? buildPageSchema(route.data) : buildAnswerSchema(route)
 }
 
+const MissingCells = Type.Optional(
+  Type.Array(Type.String(), {
+    description: 'Names of cells that do not answer: their part is missing in `data`. Absent while all answer.',
+  }),
+)
+
 /** `ContractAnswer`: one `Contract` and a message. Named after its data, where that has a name. */
-function buildAnswerSchema(data: TSchema): TSchema {
-  const answer = Type.Object({ data, message: Type.String() })
+function buildAnswerSchema({ data, cell }: Pick<RouteDeclaration, 'data' | 'cell'>): TSchema {
+  const missing = cell?.by === 'each' && { missing_cells: MissingCells }
+  const answer = Type.Object({ data, message: Type.String(), ...missing })
   const { title } = data as Node
   return title === undefined ? answer : named(`${title}Answer`, answer)
 }
@@ -292,7 +299,10 @@ function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
       ...buildRedirects(route),
       ...buildNotModified(route),
       ...(route.also && {
-        [route.also.status]: { [RESPONSE_DESCRIPTION]: route.also.description, ...buildAnswerSchema(route.also.data) },
+        [route.also.status]: {
+          [RESPONSE_DESCRIPTION]: route.also.description,
+          ...buildAnswerSchema({ data: route.also.data }),
+        },
       }),
     },
   }

@@ -3,14 +3,15 @@ import { systemClock } from '../../base/clock.ts'
 /** How long a cell may take to answer, in ms, before it counts as away. */
 const ANSWER_LIMIT_MS = 3_000
 
-/** The answer of a cell; rejects when it takes longer than the limit. */
+/** The answer of a cell; rejects with the error of `onLate` when it takes longer than the limit. */
 export async function withinAnswerLimit<Value>(
   reading: Promise<Value>,
   rest: typeof systemClock.sleep = systemClock.sleep,
+  onLate: () => Error = () => new Error('The cell does not answer.'),
 ): Promise<Value> {
   const limit = new AbortController()
   const late = rest(ANSWER_LIMIT_MS, limit.signal).then((): never => {
-    throw new Error('The cell does not answer.')
+    throw onLate()
   })
   late.catch(() => {})
   try {
