@@ -95,7 +95,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const caches = { ...own, invalidate }
   const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
   const readCellFacts: ReadCellFacts = config.eventLog
-    ? buildCellFacts({ findCells: () => cells, db, clock })
+    ? buildCellFacts({ findCells: () => cells, db, clock, keyIds: keyring.keyIds })
     : async () => undefined
   const workerParts = {
     ...options,

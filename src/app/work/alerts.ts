@@ -1,6 +1,7 @@
 import { VERSION } from '../../base/version.ts'
 import type { IncidentCheck } from '../../delivery/incident/alert.ts'
 import { type AlertWorker, buildAlertWorker } from '../../operations/alert/alert-worker.ts'
+import { listFigures } from '../../operations/health/cell-facts.ts'
 import { parseAllowedTargets } from '../../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { buildRealtimeHealth } from '../../realtime/realtime-health.ts'
@@ -17,8 +18,11 @@ export function buildAppAlertWorker(parts: WorkerParts, missing: readonly string
       keyIds: keyring.keyIds,
       logger,
       hasEventLog: config.eventLog !== undefined,
-      readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing }),
-      readCellStatus: async () => (await parts.readCellFacts())?.status,
+      readRealtimeHealth: buildRealtimeHealth({
+        ...{ db: database.db, clock, missing },
+        listCellWork: async () => listFigures(await parts.readCellFacts()).figures.map(({ realtime }) => realtime),
+      }),
+      readCellFacts: parts.readCellFacts,
     }),
   )
 }

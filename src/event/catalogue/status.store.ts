@@ -60,10 +60,43 @@ export async function readCatalogueRows(
   }
 }
 
-const countAll = statement<{ document_id: string; internal: string; subscribers: number }, { limit: number }>(`
+/** Webhooks that subscribe to an event type, among its first `SUBSCRIBERS_LIMIT` subscriptions. */
+interface SubscriberCount {
+  document_id: string
+  internal: string
+  subscribers: number
+}
+
+const countAll = statement<SubscriberCount, { limit: number }>(`
   select e.document_id, e.internal, ${COUNT} as subscribers from event e order by e.internal`)
 
-/** Number of webhooks that subscribe to each event type, by name, among its first `SUBSCRIBERS_LIMIT` subscriptions. */
-export function countSubscribers(db: Database) {
+/** Counts the webhooks that subscribe to each event type, by name, in one database. */
+export function countSubscribers(db: Database): Promise<SubscriberCount[]> {
   return countAll(db, { limit: SUBSCRIBERS_LIMIT })
+}
+
+const countOf = statement<SubscriberCount, { names: readonly string[]; limit: number }>(`
+  select e.document_id, e.internal, ${COUNT} as subscribers
+  from unnest($names::text[]) x (name)
+  cross join lateral (select * from event y where y.internal = x.name offset 0) e`)
+
+/** The same of these event types alone. */
+export async function countSubscribersOf(db: Database, names: readonly string[]): Promise<SubscriberCount[]> {
+  return names.length === 0 ? [] : countOf(db, { names, limit: SUBSCRIBERS_LIMIT })
+}
+
+/** Adds the counts of cells to those of home, up to the limit; event types that home does not have any more are left out. Pure. */
+export function addSubscribers<Counted extends { internal: string; subscribers: number | null }>(
+  home: readonly Counted[],
+  cells: readonly (readonly SubscriberCount[])[],
+): Counted[] {
+  const sums = new Map<string, number>()
+  for (const { internal, subscribers } of cells.flat()) sums.set(internal, (sums.get(internal) ?? 0) + subscribers)
+  return home.map((counted) => ({
+    ...counted,
+    subscribers:
+      counted.subscribers === null
+        ? null
+        : Math.min(SUBSCRIBERS_LIMIT, counted.subscribers + (sums.get(counted.internal) ?? 0)),
+  }))
 }

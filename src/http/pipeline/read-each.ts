@@ -3,7 +3,7 @@ import { withinAnswerLimit } from '../../postgres/cell/answer-limit.ts'
 import { isDatabaseUnavailable } from '../../postgres/statement/database.ts'
 import type { ReadEach } from '../route/cell-key.ts'
 import type { PermissionScope } from '../shape/caller.ts'
-import { askDatabases } from './ask-databases.ts'
+import { askDatabases, buildCellAway } from './ask-databases.ts'
 import type { Served } from './perform.ts'
 import type { Place, Places } from './pipeline-deps.ts'
 
@@ -28,8 +28,8 @@ class CellSilentError extends Error {}
 const silentUntilMs = new WeakMap<Place, number>()
 
 /**
- * Builds the reads in each database that a caller reaches. Throws what home fails with, and any failure of a cell but that it
- * is away.
+ * Builds the reads in each database that a caller reaches. Throws what home fails with, any failure of a cell but that it is
+ * away, and 503 when all are away.
  */
 export function buildReadEach<Deps>({ context, pipeline, route }: Served<Deps>, places: Places): ReadEach {
   return async (read, accounts) => {
@@ -51,9 +51,9 @@ export function buildReadEach<Deps>({ context, pipeline, route }: Served<Deps>, 
       if (!(failed instanceof CellSilentError) && !isDatabaseUnavailable(failed)) throw failed
       if (place.cell !== null) context.missingCells.add(place.cell)
     }
-    return answers.flatMap((answered) =>
-      'answer' in answered ? [answered.answer as Awaited<ReturnType<typeof read>>] : [],
-    )
+    const found = answers.flatMap((answered) => ('answer' in answered ? [answered] : []))
+    if (found.length === 0) throw buildCellAway([...context.missingCells])
+    return found.map(({ answer }) => answer as Awaited<ReturnType<typeof read>>)
   }
 }
 
@@ -83,6 +83,6 @@ async function listParts(places: Places, scope: PermissionScope, only?: readonly
   const ofHome = byPlace.get(places.home) ?? []
   byPlace.delete(places.home)
   const cells = [...byPlace].map(([place, accounts]) => ({ place, scope: accounts }))
-  const isHomeAsked = only !== undefined || ofHome.length > 0 || cells.length === 0
+  const isHomeAsked = only !== undefined || ofHome.length > 0 || cells.length + missing.length === 0
   return { parts: [...(isHomeAsked ? [{ place: places.home, scope: ofHome }] : []), ...cells], missing }
 }

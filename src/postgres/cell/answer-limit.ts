@@ -10,12 +10,11 @@ export async function withinAnswerLimit<Value>(
   onLate: () => Error = () => new Error('The cell does not answer.'),
 ): Promise<Value> {
   const limit = new AbortController()
-  const late = rest(ANSWER_LIMIT_MS, limit.signal).then((): never => {
-    throw onLate()
-  })
-  late.catch(() => {})
+  const late = rest(ANSWER_LIMIT_MS, limit.signal).then(() => 'late' as const)
   try {
-    return await Promise.race([reading, late])
+    const first = await Promise.race([reading.then((value) => ({ value })), late])
+    if (first === 'late') throw onLate()
+    return first.value
   } finally {
     limit.abort('over')
   }

@@ -24,7 +24,7 @@ const ADMINISTRATOR = 'account-administrator'
 
 const isMailWanted = async (db: Database, asked: Parameters<typeof findJudgedMail>[1]) => {
   const judged = await findJudgedMail(db, asked)
-  return judged !== undefined && judged.isReader && judged.isOfHome
+  return (judged?.isReader && judged.isOfHome) ?? false
 }
 
 let database: TestDatabase
