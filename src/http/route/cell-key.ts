@@ -1,6 +1,7 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { PermissionScope } from '../shape/caller.ts'
+import { Type } from '../shape/schema-type.ts'
 
 /** The owner of a row. */
 export interface RowOwner {
@@ -47,3 +48,12 @@ export type ReadEach = <Result>(
   read: (database: ReachedDatabase) => Promise<Result>,
   accounts?: readonly AccountId[],
 ) => Promise<Result[]>
+
+/** The member of an answer that names the cells whose part is not in its `data`. */
+export const MISSING_CELLS = {
+  missing_cells: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Names of cells that do not answer: their part is missing in `data`. Absent while all answer.',
+    }),
+  ),
+}

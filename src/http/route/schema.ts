@@ -2,6 +2,7 @@ import { buildListQuery } from '../listing/listing.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
 import { type Static, type TSchema, type TUnsafe, Type } from '../shape/schema-type.ts'
+import { type CellKey, MISSING_CELLS } from './cell-key.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 
@@ -146,19 +147,12 @@ function buildSuccessSchema(route: RouteDeclaration): SuccessSchema {
   if (route.media)
     return { content: Object.fromEntries(Object.entries(route.media).map(([type, schema]) => [type, { schema }])) }
   if (route.bare) return route.data
-  return route.list ? buildPageSchema(route.data) : buildAnswerSchema(route)
+  return route.list ? buildPageSchema(route.data) : buildAnswerSchema(route.data, route.cell)
 }
 
-const MissingCells = Type.Optional(
-  Type.Array(Type.String(), {
-    description: 'Names of cells that do not answer: their part is missing in `data`. Absent while all answer.',
-  }),
-)
-
 /** `ContractAnswer`: one `Contract` and a message. Named after its data, where that has a name. */
-function buildAnswerSchema({ data, cell }: Pick<RouteDeclaration, 'data' | 'cell'>): TSchema {
-  const missing = cell?.by === 'each' && { missing_cells: MissingCells }
-  const answer = Type.Object({ data, message: Type.String(), ...missing })
+function buildAnswerSchema(data: TSchema, cell?: CellKey): TSchema {
+  const answer = Type.Object({ data, message: Type.String(), ...(cell?.by === 'each' && MISSING_CELLS) })
   const { title } = data as Node
   return title === undefined ? answer : named(`${title}Answer`, answer)
 }
@@ -299,10 +293,7 @@ function buildFastifySchema(route: RouteDeclaration): Record<string, unknown> {
       ...buildRedirects(route),
       ...buildNotModified(route),
       ...(route.also && {
-        [route.also.status]: {
-          [RESPONSE_DESCRIPTION]: route.also.description,
-          ...buildAnswerSchema({ data: route.also.data }),
-        },
+        [route.also.status]: { [RESPONSE_DESCRIPTION]: route.also.description, ...buildAnswerSchema(route.also.data) },
       }),
     },
   }

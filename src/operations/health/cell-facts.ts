@@ -5,8 +5,7 @@ import { withinAnswerLimit } from '../../postgres/cell/answer-limit.ts'
 import type { Cells } from '../../postgres/cell/cells.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readRealtimeWork } from '../../realtime/realtime-health.ts'
-import { readTotals } from '../../webhook/delivery/delivery-count.store.ts'
-import { readDatabaseBytes } from '../storage/storage.store.ts'
+import { readDatabaseSize } from '../storage/storage.ts'
 import { readSecretFacts, type SecretFacts } from '../stored-secret/secret-health.ts'
 import { readWebhookOutFacts } from './health.store.ts'
 import { FACTS_LIFETIME_MS, type WebhookOutFacts } from './webhook-out.ts'
@@ -51,6 +50,8 @@ export function buildCellFacts(deps: {
   clock: Pick<Clock, 'now'>
   /** The key ids of SECRET_KEY. */
   keyIds: readonly string[]
+  /** Reads how many deliveries of a database reached each status. */
+  readTotals: (db: Database) => Promise<ReadonlyMap<string, number>>
   rest?: typeof systemClock.sleep
 }): ReadCellFacts {
   const { findCells, db, clock, keyIds, rest = systemClock.sleep } = deps
@@ -67,7 +68,7 @@ export function buildCellFacts(deps: {
         const found = await read(cell)
         figures.set(name, {
           ...{ webhookOut, secrets: await readSecretFacts(cell, keyIds), realtime: await readRealtimeWork(cell, now) },
-          ...{ totals: await readTotals(cell), databaseBytes: readSize(name, cell) },
+          ...{ totals: await deps.readTotals(cell), databaseBytes: readSize(name, cell) },
         })
         return found
       })()
@@ -88,7 +89,7 @@ function buildSizeReader(clock: Pick<Clock, 'now'>): (cell: string, db: Database
     const { bytes, untilMs } = known.get(cell) ?? { bytes: undefined, untilMs: 0 }
     if (untilMs <= clock.now()) {
       known.set(cell, { bytes, untilMs: clock.now() + SIZE_LIFETIME_MS })
-      readDatabaseBytes(db).then(
+      readDatabaseSize(db).then(
         (read) => known.set(cell, { bytes: read, untilMs: clock.now() + SIZE_LIFETIME_MS }),
         () => known.delete(cell),
       )
