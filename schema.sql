@@ -1611,6 +1611,7 @@ create table "webhook_mail_notice" (
   last_status_code integer,
   is_queued boolean not null default false,
   mailed_at timestamp(3) with time zone,
+  is_taken boolean not null default false,
   created_at timestamp(3) with time zone not null,
   constraint webhook_mail_notice_pkey PRIMARY KEY (webhook, kind),
   constraint webhook_mail_notice_webhook_fkey FOREIGN KEY (webhook) REFERENCES webhook(document_id) ON DELETE CASCADE
@@ -1640,6 +1641,15 @@ create table "webhook_mail_setting" (
   constraint webhook_mail_setting_pkey PRIMARY KEY ("user"),
   constraint webhook_mail_setting_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
+
+create table "webhook_mail_told" (
+  webhook uuid not null,
+  kind text not null,
+  noticed_at timestamp(3) with time zone not null,
+  told_at timestamp(3) with time zone not null,
+  constraint webhook_mail_told_pkey PRIMARY KEY (webhook, kind, noticed_at)
+);
+CREATE INDEX webhook_mail_told_told_idx ON public.webhook_mail_told USING btree (told_at);
 
 create table "webhook_mail_turn" (
   account uuid not null,

@@ -717,6 +717,8 @@ create table webhook_mail_notice (
   is_queued boolean not null default false,
   -- When its mails were written to the outbox.
   mailed_at timestamptz(3),
+  -- In a cell: home is writing its mails, or a process died while it was.
+  is_taken boolean not null default false,
   created_at timestamptz(3) not null,
   primary key (webhook, kind)
 );
@@ -741,6 +743,17 @@ create table webhook_mail_recipient (
   webhooks uuid[] not null
 );
 
+-- In home: the notices of cells whose mails were written to the outbox, so that none is told twice.
+create table webhook_mail_told (
+  webhook uuid not null,
+  kind text not null,
+  -- `created_at` of the notice.
+  noticed_at timestamptz(3) not null,
+  told_at timestamptz(3) not null,
+  primary key (webhook, kind, noticed_at)
+);
+create index webhook_mail_told_told_idx on webhook_mail_told (told_at);
+
 -- What a user wants of these mails. Without a row: all of them, in English.
 create table webhook_mail_setting (
   "user" uuid primary key references "user" (document_id) on delete cascade,
@@ -763,7 +776,7 @@ declare
 begin
   if of_kind <> 'failing' then
     delete from webhook_mail_notice n where n.webhook = of_webhook and n.kind = 'failing'
-      returning n.mailed_at is not null into was_told;
+      returning n.mailed_at is not null or n.is_taken into was_told;
     if of_kind = 'recovered' and was_told is not true then
       return;
     end if;

@@ -45,6 +45,7 @@ export const CELLS: Row = {
       queries: [
         { expr: `min by (cell) (cell_up${ONLY})`, legend: '{{cell}} answers' },
         shared('cells_remedies', 'to be done'),
+        shared('cells_missing', 'missing in the figures'),
         shared('account_moves_interrupted', 'interrupted moves'),
       ],
     }),
@@ -67,6 +68,19 @@ export const CELLS: Row = {
         ],
       },
     ),
+    course('Deliveries of cells', 'Deliveries that reached each status, by cell. Those of home are in the first row.', {
+      unit: 'short',
+      queries: [
+        {
+          expr: `max by (cell, status) (rate(cell_deliveries_total${ONLY}${RATE}))`,
+          legend: '{{cell}}: {{status}}, a second',
+        },
+      ],
+    }),
+    course('Size of cells', 'Disk space used by the database of each cell.', {
+      unit: 'bytes',
+      queries: [{ expr: `max by (cell) (cell_database_size_bytes${ONLY})`, legend: '{{cell}}' }],
+    }),
     course('Reference rows of cells', 'Changes of home that a cell has not confirmed.', {
       unit: 'bytes',
       queries: [{ expr: `max by (cell) (cell_reference_lag_bytes${ONLY})`, legend: '{{cell}}' }],

@@ -28,6 +28,7 @@ import type { Cells } from '../postgres/cell/cells.ts'
 import type { Invalidation } from '../postgres/connection/invalidated-cache.ts'
 import type { ProviderApp } from '../realtime/provider/provider-settings.ts'
 import { openTracing } from '../tracing/tracing.ts'
+import { readTotals } from '../webhook/delivery/delivery-count.store.ts'
 import { type AppCells, buildAppCells } from './cell/app-cells.ts'
 import { type AppPlaces, buildAppPlaces } from './cell/app-places.ts'
 import { buildBaseUrl, buildSinkUrl, readPort } from './config/base-url.ts'
@@ -95,11 +96,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const caches = { ...own, invalidate }
   const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
   const readCellFacts: ReadCellFacts = config.eventLog
-    ? buildCellFacts({ findCells: () => cells, db, clock })
+    ? buildCellFacts({ findCells: () => cells, db, clock, keyIds: keyring.keyIds, readTotals })
     : async () => undefined
   const workerParts = {
     ...options,
-    readCellFacts,
+    ...{ readCellFacts, findCells: () => cells },
     database: options.workerDatabase ?? database,
     requestDatabase: database,
     ids,

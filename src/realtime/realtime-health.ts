@@ -63,17 +63,37 @@ function decideRealtimeHealth(missing: readonly string[], facts: WatchFacts, now
   }
 }
 
+/** The messages that wait in a database. */
+export async function readRealtimeWork(db: Database, now: Date): Promise<RealtimeWork> {
+  const since = new Date(now.getTime() - KNOWN_FOR_MS)
+  const { backlog, oldestPendingS } = await readWatchFacts(db, { since, now, limit: COUNT_LIMIT })
+  return { backlog, oldestPendingS }
+}
+
+/** Messages that wait. */
+export type RealtimeWork = Pick<WatchFacts, 'backlog' | 'oldestPendingS'>
+
+/** Adds what waits in cells. Pure. */
+function addWork(facts: WatchFacts, cells: readonly RealtimeWork[]): WatchFacts {
+  const backlog = cells.reduce((sum, cell) => sum + cell.backlog, facts.backlog)
+  const oldestPendingS = Math.max(facts.oldestPendingS, ...cells.map((cell) => cell.oldestPendingS))
+  return { ...facts, backlog: Math.min(COUNT_LIMIT, backlog), oldestPendingS }
+}
+
 /** Builds the reader of the health, at most 5 s old: all callers of a process share one check. */
 export function buildRealtimeHealth(deps: {
   db: Database
   clock: Pick<Clock, 'now'>
   /** The names of the settings that are missing. */
   missing: readonly string[]
+  /** What waits in cells. */
+  listCellWork: () => Promise<readonly RealtimeWork[]>
 }): () => Promise<RealtimeHealth> {
   const { db, clock, missing } = deps
   return cacheFor(clock, LIFETIME_MS, async () => {
     const now = new Date(clock.now())
     const since = new Date(now.getTime() - KNOWN_FOR_MS)
-    return decideRealtimeHealth(missing, await readWatchFacts(db, { since, now, limit: COUNT_LIMIT }), now)
+    const facts = await readWatchFacts(db, { since, now, limit: COUNT_LIMIT })
+    return decideRealtimeHealth(missing, addWork(facts, await deps.listCellWork()), now)
   })
 }

@@ -11,6 +11,7 @@ import {
   deleteOwnDispatches,
   deletePassedDispatches,
 } from './ledger/removal.store.ts'
+import { deleteOldTold } from './mail/cell-notice.store.ts'
 import { deleteOldTurns } from './mail/notice.store.ts'
 import { foldWebhookCounts } from './registry/webhook-count.store.ts'
 import { deleteOldReplayJobs } from './replay/replay-job.store.ts'
@@ -77,5 +78,6 @@ export const webhookSweeps: readonly Sweep[] = [
     return widenBreakdowns(db, ends, limit)
   }),
   sweepOld('mailTurns', MAIL_TURN_KEPT_MS, deleteOldTurns),
+  sweepLedger('mailsTold', deleteOldTold),
   sweepOnce('webhookCounts', ({ db, limit }) => foldWebhookCounts(db, limit)),
 ]

@@ -61,6 +61,24 @@ async function fillLedger(): Promise<void> {
 
 const searchOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams)
 
+test('a screen names the databases whose part its figures are without, as long as they are away', async () => {
+  await using opened = await c.open('/console/overview')
+  const { page } = opened
+  await waitForHeading(page, 'Overview')
+  expect(await page.getByText('These figures are not complete').count()).toBe(0)
+  let isAway = true
+  await page.route('**/dashboard/s*', async (route) => {
+    const answer = await route.fetch()
+    await route.fulfill({
+      response: answer,
+      json: { ...(await answer.json()), ...(isAway && { missing_cells: ['c1'] }) },
+    })
+  })
+  await page.getByText('The database c1 of this service does not answer.').waitFor()
+  isAway = false
+  await page.getByText('These figures are not complete').waitFor({ state: 'detached' })
+})
+
 test('the overview draws a range, says it as a table, and lists what needs somebody', async () => {
   await using opened = await c.open('/console/overview')
   const { page, complaints } = opened

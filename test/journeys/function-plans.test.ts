@@ -9,7 +9,8 @@ import { findStateByUid } from '../../src/oauth/provider/state/state.store.ts'
 import { loadBrowser, loadTokens } from '../../src/oauth/provider/state/state-load.store.ts'
 import { type Database, INDEX_PLANS } from '../../src/postgres/statement/database.ts'
 import { findMailSetting } from '../../src/webhook/mail/mail-setting.store.ts'
-import { isMailWanted, listDueNotices, listReaders } from '../../src/webhook/mail/notice.store.ts'
+import { findJudgedMail } from '../../src/webhook/mail/mail-check.store.ts'
+import { listDueNotices, listReaders } from '../../src/webhook/mail/notice.store.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { openWatched, type WatchedDatabase } from '../harness/plan/explain.ts'
 import { expectFewReads, keepUnanalysed } from '../harness/plan/plan-reads.ts'
@@ -142,7 +143,7 @@ const CHECKS: Record<string, (db: Database) => Promise<unknown>> = {
   'the readers of mails': (db) =>
     listReaders(db, { account: ID as AccountId, contacts: [ID as UserId], administrator: 'account-admin', limit: 10 }),
   'a mail about webhooks': (db) =>
-    isMailWanted(db, { mail: ID as MailId, to: 'person1@example.com', administrator: 'account-admin' }),
+    findJudgedMail(db, { mail: ID as MailId, to: 'person1@example.com', administrator: 'account-admin' }),
   'the members among contacts': (db) => listMembersAmong(db, ID, [ID]),
   'a mail setting': (db) => findMailSetting(db, ID as UserId),
   'a session of the provider': (db) => findStateByUid(db, { model: 'Session', uid: 'uid 1', now: NOW }),

@@ -1,6 +1,7 @@
 import { Breadcrumbs, Group, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
 import { settings } from '../frame/settings.ts'
+import { MissingCells } from './missing-cells.tsx'
 import { TextLink } from './text-link.tsx'
 
 interface PageProps {
@@ -39,6 +40,7 @@ export function Page({ title, parent, lead, actions, children }: PageProps) {
         </Stack>
         {actions && <Group gap="xs">{actions}</Group>}
       </Group>
+      <MissingCells />
       {children}
     </Stack>
   )

@@ -8810,6 +8810,8 @@ export interface components {
         AccountActivitiesAnswer: {
             data: components["schemas"]["AccountActivities"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         AccountActivity: {
             /**
@@ -9338,6 +9340,8 @@ export interface components {
         CatalogueStatusAnswer: {
             data: components["schemas"]["CatalogueStatus"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         /** @description Null for a caller who holds the permission for some accounts only. */
         CatalogueSummary: {
@@ -9936,6 +9940,8 @@ export interface components {
         DashboardSummaryAnswer: {
             data: components["schemas"]["DashboardSummary"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         DeleteOwnUser: {
             /** @description The user's own address, as confirmation. */
@@ -9984,6 +9990,8 @@ export interface components {
         DeliverySeriesAnswer: {
             data: components["schemas"]["DeliverySeries"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         Dispatch: {
             /**
@@ -10383,6 +10391,8 @@ export interface components {
         EventSharesAnswer: {
             data: components["schemas"]["EventShares"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         EventType: {
             /**
@@ -12176,6 +12186,8 @@ export interface components {
         QueueDepthAnswer: {
             data: components["schemas"]["QueueDepth"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         QueueLane: {
             /** @description Due deliveries that no process has begun. */
@@ -12349,6 +12361,8 @@ export interface components {
         RealtimeMessageSeriesAnswer: {
             data: components["schemas"]["RealtimeMessageSeries"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         RealtimeProviderEvent: {
             name: string;
@@ -12725,6 +12739,8 @@ export interface components {
         RoutingForecastAnswer: {
             data: components["schemas"]["RoutingForecast"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         SamlCertificate: {
             pem: string;
@@ -13104,6 +13120,8 @@ export interface components {
         SubscriberCountsAnswer: {
             data: components["schemas"]["SubscriberCounts"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         Subscription: {
             /**
@@ -13571,6 +13589,8 @@ export interface components {
         WebhookActivitiesAnswer: {
             data: components["schemas"]["WebhookActivities"];
             message: string;
+            /** @description Names of cells that do not answer: their part is missing in `data`. Absent while all answer. */
+            missing_cells?: string[];
         };
         WebhookActivity: {
             /**

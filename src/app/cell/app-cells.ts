@@ -35,7 +35,10 @@ export function buildAppCells(parts: WorkerParts, workers: Pick<Workers, 'metric
   const watch = buildCellWatch({
     ...{ config, logger, keyring, db },
     buildWorkers: (opened, homeId) =>
-      buildCellWorkers(partsOf(parts, opened), { metrics, eventLog, home: homeId, cell: opened.name, counts }),
+      buildCellWorkers(partsOf(parts, opened), {
+        ...{ metrics, eventLog, home: homeId, cell: opened.name, counts },
+        homeDb: parts.database.db,
+      }),
     buildHomeIntake: (homeId) => {
       if (!config.roles.includes('dispatcher')) return undefined
       return buildAppIntake(parts, { ...{ eventLog, home: homeId, self: 'home', counts }, onQueued: workers.notify })

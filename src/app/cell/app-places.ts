@@ -74,14 +74,21 @@ export function buildAppPlaces(deps: {
 
   const home: Place = { cell: null, pipeline: deps.home, parts: undefined }
 
+  async function locate(account: AccountId): Promise<Place | { missing: string }> {
+    try {
+      const { at } = await cells.find(account)
+      if (at.name === null) return home
+      return findCellPlace(at)?.place ?? { missing: at.name }
+    } catch (error) {
+      if (error instanceof CellUnknownError) return { missing: error.cell }
+      throw error
+    }
+  }
+
   async function find(account: AccountId): Promise<Place> {
-    const { at } = await cells.find(account).catch((error: unknown) => {
-      throw error instanceof CellUnknownError ? buildCellAway([error.cell], error) : error
-    })
-    if (at.name === null) return home
-    const cell = findCellPlace(at)
-    if (!cell) throw buildCellAway([at.name])
-    return cell.place
+    const place = await locate(account)
+    if ('missing' in place) throw buildCellAway([place.missing])
+    return place
   }
 
   return {
@@ -91,7 +98,7 @@ export function buildAppPlaces(deps: {
       const opened = cells.list().flatMap((at) => findCellPlace(at)?.place ?? [])
       return { places: [...opened, home], missing: watch.missing() }
     },
-    find,
+    ...{ find, locate },
     forget: cells.forget,
     readDirectory: (known, withMoving) => readDirectory(deps.home.db, { known, withMoving }),
     invalidate: (change) => {

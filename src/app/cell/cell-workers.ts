@@ -3,10 +3,15 @@ import type { Relay } from '../../carriage/relay/relay.ts'
 import type { EventLogSettings } from '../../carriage/settings.ts'
 import type { Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
 import type { Router } from '../../delivery/routing/router.ts'
+import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
 import type { Metrics } from '../../operations/metrics/metrics.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
+import type { Database } from '../../postgres/statement/database.ts'
+import type { NoticeWorker } from '../../webhook/mail/notice-worker.ts'
 import type { PullDeps } from '../../webhook/pull/pull.ts'
+import { buildCellAlertWorker } from '../work/alerts.ts'
 import { buildEngine, type Engine } from '../work/engine.ts'
+import { buildCellNoticeWorker } from '../work/mail-workers.ts'
 import type { WorkerParts } from '../work/worker-parts.ts'
 import { buildAppIntake } from './app-intake.ts'
 
@@ -16,6 +21,9 @@ export interface CellWorkers {
   router: Router
   pulls: PullDeps
   relay: Relay | undefined
+  /** Writes the mails about webhooks of the cell to the outbox of home, and posts its incidents. */
+  noticeWorker: NoticeWorker
+  alertWorker: AlertWorker
   /** Notifies this process and the others of work in the cell. Never throws. */
   notify(): void
   isLive(withinMs?: number): boolean
@@ -29,10 +37,18 @@ export interface CellWorkers {
  */
 export function buildCellWorkers(
   parts: Omit<WorkerParts, 'time'>,
-  shared: { metrics: Metrics; eventLog: EventLogSettings; home: string; cell: string; counts: IntakeCounts },
+  shared: {
+    metrics: Metrics
+    eventLog: EventLogSettings
+    /** Home: its id, and its database. */
+    home: string
+    homeDb: Database
+    cell: string
+    counts: IntakeCounts
+  },
 ): CellWorkers {
   const { config, logger } = parts
-  const { metrics, eventLog, home, cell, counts } = shared
+  const { metrics, eventLog, home, homeDb, cell, counts } = shared
   const hasRole = (role: (typeof config.roles)[number]) => config.roles.includes(role)
   const isWorker = hasRole('dispatcher') || hasRole('realtime')
   const { onChange } = parts
@@ -45,17 +61,20 @@ export function buildCellWorkers(
   const { lease, dispatcher, dispatchers, realtime, router, relay, notifier, replayWorker, pulls, notify } = engine
   const taking = { eventLog, home, self: cell, counts, onQueued: notify }
   const intake = hasRole('dispatcher') ? buildAppIntake(parts, taking) : undefined
+  const noticeWorker = buildCellNoticeWorker(parts, { home: homeDb, isTrusted: lease.isTrusted })
+  const alertWorker = buildCellAlertWorker(parts)
+  const housekeeping = [...engine.housekeeping, noticeWorker, alertWorker]
   const running: Promise<void>[] = []
   return {
-    ...{ dispatcher, router, pulls, relay, notify },
+    ...{ dispatcher, router, pulls, relay, noticeWorker, alertWorker, notify },
     isLive: (withinMs) => notifier.isLive(withinMs),
     start: () => {
       engine.start(running)
       if (intake) running.push(intake.run())
-      if (hasRole('maintenance')) running.push(...engine.housekeeping.map((item) => item.run()))
+      if (hasRole('maintenance')) running.push(...housekeeping.map((item) => item.run()))
     },
     stop: async () => {
-      for (const worker of [router, replayWorker, pulls.waits, ...engine.housekeeping]) worker.stop()
+      for (const worker of [router, replayWorker, pulls.waits, ...housekeeping]) worker.stop()
       for (const worker of [relay, intake]) worker?.stop()
       await Promise.all([...dispatchers.map((each) => each.stop()), realtime.watch?.stop()])
       lease.stop()

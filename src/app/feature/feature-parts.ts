@@ -8,7 +8,7 @@ import type { AccountLimiter } from '../../identity/account/limit/account-limit.
 import type { Brand } from '../../identity/pages/brand/brand.ts'
 import type { PasswordHashing } from '../../identity/password/password.ts'
 import { readHookKeys } from '../../oauth/hook/hook-signature.ts'
-import type { ReadCellFacts } from '../../operations/health/cell-facts.ts'
+import { listFigures, type ReadCellFacts } from '../../operations/health/cell-facts.ts'
 import { buildHealthDeps } from '../../operations/health/health.ts'
 import { buildServiceFacts, type RealtimeMode } from '../../operations/health/service-facts.ts'
 import type { CallbackRules } from '../../outbound/guard/callback-url.ts'
@@ -100,8 +100,11 @@ export function buildFeatureParts(options: AppOptions, built: BuiltParts): Featu
     health: buildHealthDeps({
       db: database.db,
       ...{ clock, keyIds: built.keyring.keyIds, hasEventLog: config.eventLog !== undefined },
-      readRealtimeHealth: buildRealtimeHealth({ db: database.db, clock, missing: workers.realtime.missing }),
-      readCellStatus: async () => (await readCellFacts())?.status,
+      readRealtimeHealth: buildRealtimeHealth({
+        ...{ db: database.db, clock, missing: workers.realtime.missing },
+        listCellWork: async () => listFigures(await readCellFacts()).figures.map(({ realtime }) => realtime),
+      }),
+      readCellFacts,
     }),
     readServiceFacts: buildServiceFacts(database.db, {
       ...{ environment: config.appEnv, roles: config.roles, isPublishing: config.enableApiEventQueue },

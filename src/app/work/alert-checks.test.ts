@@ -9,7 +9,12 @@ test('cells are an incident when something is to be done for a minute, and it en
   const wrong: CellStatus = { databases: [away], moves: [], interrupted: 0, remedies: ['one cannot be reached.'] }
   let status: CellStatus | undefined
   const checks = listIncidentChecks({
-    ...{ keyIds: [], hasEventLog: true, readCellStatus: async () => status, logger: undefined as never },
+    ...{
+      keyIds: [],
+      hasEventLog: true,
+      readCellFacts: async () => status && { status, figures: new Map() },
+      logger: undefined as never,
+    },
     readRealtimeHealth: async () => Promise.reject(new Error('not asked')),
   })
   const check = checks.find(({ incident }) => incident === 'cells-broken')

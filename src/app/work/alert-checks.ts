@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
-import type { CellStatus } from '../../carriage/cell/cell-status.ts'
 import { readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import type { IncidentCheck, NewIncident } from '../../delivery/incident/alert.ts'
+import { listFigures, type ReadCellFacts } from '../../operations/health/cell-facts.ts'
 import { readClockFacts } from '../../operations/health/clock-health.ts'
 import { checkWebhookOut } from '../../operations/health/health.ts'
 import type { WebhookOutFacts } from '../../operations/health/webhook-out.ts'
-import { readSecretFacts } from '../../operations/stored-secret/secret-health.ts'
+import { addSecretFacts, readSecretFacts } from '../../operations/stored-secret/secret-health.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
@@ -28,17 +28,21 @@ export function listIncidentChecks(deps: {
   readRealtimeHealth: () => Promise<RealtimeHealth>
   /** Whether events are appended to a log. */
   hasEventLog: boolean
-  /** The status of cells; undefined without any. */
-  readCellStatus: () => Promise<CellStatus | undefined>
+  /** What is known of the cells; undefined without any. */
+  readCellFacts: ReadCellFacts
 }): readonly IncidentCheck[] {
   return [
     ...WEBHOOK_INCIDENT_CHECKS,
     checkState('backlog', async (db, now) => [
-      describeBacklog('webhook-out', ((await checkWebhookOut(db, now)).details as WebhookOutFacts).oldest_pending_s),
+      describeBacklog('webhook-out', await readOldest(db, now, deps.readCellFacts)),
       describeBacklog('provisioning', (await readProvisioningFacts(db, now)).oldest_pending_s),
     ]),
     checkState('secret-unreadable', async (db) => {
-      const { unreadable, missing_keys: missing } = await readSecretFacts(db, deps.keyIds)
+      const { figures } = listFigures(await deps.readCellFacts())
+      const { unreadable, missing_keys: missing } = addSecretFacts(
+        await readSecretFacts(db, deps.keyIds),
+        figures.map(({ secrets }) => secrets),
+      )
       return [
         {
           incident: 'secret-unreadable',
@@ -62,7 +66,7 @@ export function listIncidentChecks(deps: {
       ]
     }),
     checkState('certificate-ending', buildCertificateCheck(deps.logger)),
-    ...(deps.hasEventLog ? [...EVENT_LOG_CHECKS, checkCells(deps.readCellStatus)] : []),
+    ...(deps.hasEventLog ? [...EVENT_LOG_CHECKS, checkCells(deps.readCellFacts)] : []),
     checkState('realtime-down', async () => {
       const { status, isWanted } = await deps.readRealtimeHealth()
       return [
@@ -111,10 +115,10 @@ const EVENT_LOG_CHECKS: readonly IncidentCheck[] = [
 const CELLS_WRONG_MS = 60_000
 
 /** One incident for all cells. What is to be done names accounts and servers: the summary has the number alone. */
-function checkCells(readStatus: () => Promise<CellStatus | undefined>): IncidentCheck {
+function checkCells(readCellFacts: ReadCellFacts): IncidentCheck {
   let wrongSinceMs: number | undefined
   return checkState('cells-broken', async (_db, now) => {
-    const status = await readStatus()
+    const status = (await readCellFacts())?.status
     const { remedies = [], databases = [] } = status ?? {}
     const away = databases.filter(({ is_reachable: isReachable }) => !isReachable).map(({ name }) => name)
     wrongSinceMs = remedies.length > 0 ? (wrongSinceMs ?? now.getTime()) : undefined
@@ -129,6 +133,12 @@ function checkCells(readStatus: () => Promise<CellStatus | undefined>): Incident
       },
     ]
   })
+}
+
+/** Age of the longest due delivery of home and its cells, in seconds. */
+async function readOldest(db: Database, now: Date, readCellFacts: ReadCellFacts): Promise<number> {
+  const { details } = await checkWebhookOut(db, now, await readCellFacts())
+  return (details as WebhookOutFacts).oldest_pending_s
 }
 
 /** Undefined: no change. */

@@ -8,6 +8,7 @@ import type { ReadCellFacts } from '../../operations/health/cell-facts.ts'
 import type { Lookup } from '../../outbound/guard/dns.ts'
 import type { GuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { HttpSender } from '../../outbound/send/http-sender.ts'
+import type { Cells } from '../../postgres/cell/cells.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import type { ReplicaPool } from '../../postgres/replica-pool.ts'
 import type { DatabasePool } from '../../postgres/statement/database.ts'
@@ -48,6 +49,8 @@ export interface WorkerParts {
   leaseDatabase?: DatabasePool
   /** The pool of maintenance. Default: `database`. */
   maintenanceDatabase?: DatabasePool
+  /** The databases that hold accounts. Not before the app is built. */
+  findCells: () => Cells
   /** What is known of the cells; undefined without any. Not before the app is built. */
   readCellFacts: ReadCellFacts
   /** The embedded realtime server, where the settings ask for one. */

@@ -1,33 +1,26 @@
-import { systemClock } from '../../base/clock.ts'
 import type { Relay } from '../../carriage/relay/relay.ts'
 import type { Dispatcher } from '../../delivery/dispatcher/dispatcher.ts'
 import type { JobRunner } from '../../delivery/job/job-runner.ts'
-import type { KeptLease } from '../../delivery/lease-timer.ts'
 import type { Router } from '../../delivery/routing/router.ts'
-import { buildMailWorker, type MailWorker } from '../../identity/mail/mail-worker.ts'
+import type { MailWorker } from '../../identity/mail/mail-worker.ts'
 import type { AlertWorker } from '../../operations/alert/alert-worker.ts'
 import { buildMetrics, type Metrics, type MetricsDeps } from '../../operations/metrics/metrics.ts'
 import { findPrimaryChoice } from '../../postgres/connection/host-client.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import { buildProvisioningJobWorker } from '../../provisioning/job/job-worker.ts'
 import { buildTargetLatch, type TargetLatch } from '../../provisioning/target/target-latch.ts'
-import {
-  buildNoticeWorker,
-  checkWebhookMail,
-  type NoticeWorker,
-  WEBHOOK_MAIL,
-} from '../../webhook/mail/notice-worker.ts'
+import type { NoticeWorker } from '../../webhook/mail/notice-worker.ts'
 import type { LeaseEnder } from '../../webhook/pull/lease-end.ts'
 import type { PullDeps } from '../../webhook/pull/pull.ts'
 import type { PullWaits } from '../../webhook/pull/pull-waits.ts'
 import { ROLES } from '../config/config-variables.ts'
-import { buildMailTransport, decideMailWay, loadTemplates } from '../part/mail-transport.ts'
 import type { RealtimeParts } from '../part/realtime-parts.ts'
 import { buildAppAlertWorker } from './alerts.ts'
 import { buildClockWatch } from './clock-watch.ts'
 import { findDiskSource } from './disk-source.ts'
 import { buildEngine, type Engine } from './engine.ts'
 import { hasRelay } from './event-log-relay.ts'
+import { buildMailWorkers } from './mail-workers.ts'
 import type { Maintenance } from './maintenance.ts'
 import { buildProvisioningDispatcher } from './provisioning-workers.ts'
 import type { WorkerParts } from './worker-parts.ts'
@@ -124,21 +117,6 @@ export function buildWorkers(parts: WorkerParts): Workers {
       if (isWorker && ![...dispatchers, provisioner].some((item) => item.mayLeak()))
         await lease.end().catch((err) => logger.warn({ err }, 'lease not ended: see docs/operations.md, database'))
     },
-  }
-}
-
-/** The worker of the outbox, with its templates and transport, and that of the mails about webhooks. */
-function buildMailWorkers(
-  { config, database: { db }, ids, clock, logger, keyring, baseUrl }: WorkerParts,
-  { lease: { isTrusted }, onOwnFault }: { lease: Pick<KeptLease, 'isTrusted'>; onOwnFault: Metrics['countOwnFault'] },
-): Pick<Workers, 'mailWorker' | 'noticeWorker'> {
-  const shared = { db, clock, logger, keyring, isTrusted }
-  const texts = { template: loadTemplates(config), transport: buildMailTransport(config, db) }
-  const checks = { [WEBHOOK_MAIL]: checkWebhookMail }
-  const canSendMail = decideMailWay(config) !== 'none'
-  return {
-    mailWorker: buildMailWorker({ ...shared, ...texts, rest: systemClock.sleep, checks, onOwnFault }),
-    noticeWorker: buildNoticeWorker({ ...shared, ids, canSendMail, baseUrl, serviceName: config.brandName }),
   }
 }
 

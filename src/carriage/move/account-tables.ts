@@ -46,6 +46,8 @@ export const STATE: readonly StatePart[] = [
   { table: 'webhook_throttle', owned: 't.webhook = any($webhooks)' },
   { table: 'webhook_mail_notice', owned: 't.webhook = any($webhooks)' },
   { table: 'webhook_mail_turn', owned: 't.account = $account' },
+  // What has ended is posted where it was.
+  { table: 'alert_incident', owned: 't.resolved_at is null and t.subject = any($webhooks::text[])' },
   { table: 'replay_job', owned: 't.accounts[1] = $account and t.accounts = array[$account]' },
   { table: 'replay_job_item', owned: `t.job in (${JOBS})` },
   { table: 'webhook_outcome', owned: 't.scope = $account' },
@@ -92,12 +94,12 @@ export const OF_HOME: readonly string[] = [
   ...['provisioning_job', 'provisioning_stream', 'provisioning_target', 'provisioning_target_claim'],
   ...['provisioning_total', 'recovery_code', 'role', 'role_permission', 'saml_assertion', 'session'],
   ...['session_refresh', 'sso_nonce', 'stranger_row', 'totp_factor', 'user', 'user_picture', 'user_role'],
-  ...['webhook_mail_recipient', 'webhook_mail_setting'],
+  ...['webhook_mail_recipient', 'webhook_mail_setting', 'webhook_mail_told'],
 ]
 
 /** Of a database, its processes, or what a provider reports to it. */
 export const OF_DATABASE: readonly string[] = [
-  ...['account_fence', 'activity_counted', 'activity_sum', 'alert_incident', 'database_identity', 'delivery_worker'],
+  ...['account_fence', 'activity_counted', 'activity_sum', 'database_identity', 'delivery_worker'],
   ...['event_log', 'log_intake', 'process_skew', 'rate_limit', 'realtime_channel_event', 'realtime_channel_state'],
   ...['realtime_grant', 'realtime_grant_token', 'realtime_process', 'realtime_relay', 'realtime_watch'],
   'schema_migration',

@@ -106,6 +106,7 @@ const SMALL = [
   'delete from webhook_outcome_day where webhook = any(OWN)',
   'delete from webhook_breakdown where subject = $account::uuid or subject = any(OWN)',
   'delete from webhook_mail_turn where account = $account',
+  'delete from alert_incident where resolved_at is null and subject = any(OWN::text[])',
   'delete from realtime_queue where account = $account',
   'delete from replay_job where accounts[1] = $account and accounts = array[$account::uuid]',
   // With their links and their notices.

@@ -9,6 +9,7 @@ import { buildIdMaker, type UserId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
 import { Problem } from '../../http/problem/problem.ts'
+import type { ReadEach } from '../../http/route/cell-key.ts'
 import type { Route, Routes } from '../../http/route/route.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -229,7 +230,8 @@ async function runRoute(
   const prepared = await route.prepare?.(deps, { ...facts, db })
   const handle = async (tx: Database) => {
     const target = route.row?.neededBy === 'handle' ? await route.row.find(deps, { ...facts, db: tx }) : undefined
-    const outcome = await route.handle(deps, { ...facts, db: tx, target, prepared })
+    const readEach: ReadEach = async (read) => [await read({ cell: null, db: tx, scope: facts.scope })]
+    const outcome = await route.handle(deps, { ...facts, db: tx, target, prepared, readEach })
     if (outcome.kind === 'refusal') throw outcome.problem
     if (isChange(route)) await recordOperation(tx, route, outcome)
     return 'data' in outcome ? outcome.data : null

@@ -76,6 +76,10 @@ export interface DueIncident extends Incident {
   attempts: number
 }
 
+/** The incident `r` is of a webhook whose account rests: it is posted where the account is. */
+const IS_RESTING = `case when r.subject ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then (
+          select is_resting(w.account) from webhook w where w.document_id = r.subject::uuid) end`
+
 const claim = statement<
   {
     document_id: IncidentId
@@ -92,9 +96,10 @@ const claim = statement<
 >(`
   update alert_incident set due_at = $leaseEnd, attempts = attempts + 1
   where document_id = any(array(
-    select document_id from alert_incident
+    select document_id from alert_incident r
     where (firing_posted_at is null or (resolved_at is not null and resolved_posted_at is null)) and due_at <= $now
       and (resolved_at is null or firing_posted_at is not null or resolved_at > $now::timestamptz - interval '1 day')
+      and (${IS_RESTING}) is not true
     order by due_at limit $limit for update skip locked))
   returning document_id, incident, subject, summary, url, since, resolved_at, firing_posted_at is null as is_firing, attempts`)
 

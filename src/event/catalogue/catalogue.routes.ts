@@ -24,7 +24,7 @@ import {
   setEventTypeVisible,
 } from './event-type.ts'
 import { toEventTypeRow } from './event-type-row.ts'
-import { countSubscribers, countSubscribersOfAll } from './status.store.ts'
+import { addSubscribers, countSubscribers, countSubscribersOf } from './status.store.ts'
 import { readCatalogueStatus, syncCatalogue } from './sync.ts'
 
 /** Dependencies of the catalogue's routes. */
@@ -192,15 +192,18 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       resource: 'webhook',
       action: 'catalogue-status',
       accountScope: 'none',
+      cell: { by: 'each' },
       summary: 'Compare the event table with the code',
       description: '`missing_internals` and `differences` are the changes that a sync would write.',
       data: CatalogueStatusSchema,
     },
     {
-      handle: async (deps: CatalogueDeps, { db }) => ({
-        data: await readCatalogueStatus(db, deps.catalogue),
-        message: 'Catalogue status.',
-      }),
+      handle: async (deps: CatalogueDeps, { db, readEach }) => {
+        const status = await readCatalogueStatus(db, deps.catalogue)
+        const names = status.stale.map(({ internal }) => internal)
+        const cells = await readEach(async (at) => (at.cell === null ? [] : countSubscribersOf(at.db, names)))
+        return { data: { ...status, stale: addSubscribers(status.stale, cells) }, message: 'Catalogue status.' }
+      },
     },
   ),
   defineRoute(
@@ -209,15 +212,15 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       method: 'GET',
       path: '/api/v3/webhook/catalogue/subscribers',
       action: 'subscribers',
-      cell: { by: 'all' },
+      cell: { by: 'each' },
       summary: 'Count the webhooks that subscribe to each event type',
       data: SubscriberCounts,
     },
     {
-      handle: async (_deps: CatalogueDeps, { db, merged }) => ({
-        data: await (merged ? countSubscribersOfAll(merged) : countSubscribers(db)),
-        message: 'Subscribers of each event type.',
-      }),
+      handle: async (_deps: CatalogueDeps, { readEach }) => {
+        const [home = [], ...cells] = await readEach(({ db }) => countSubscribers(db))
+        return { data: addSubscribers(home, cells), message: 'Subscribers of each event type.' }
+      },
     },
   ),
   defineRoute(

@@ -1,5 +1,4 @@
-import type { AccountId, UserId } from '../../base/id.ts'
-import type { MergedReads } from '../../http/listing/merge.ts'
+import type { UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { statement } from '../../postgres/statement/statement.ts'
 import { SUBSCRIBERS_LIMIT } from './catalogue.schema.ts'
@@ -23,14 +22,12 @@ export interface CountedType extends EventTypeRecord {
 }
 
 /** A deleted webhook keeps its subscriptions until it is purged. */
-const countWebhooks = (condition: string) => `(
+const COUNT = `(
   select count(*)::int from (
     select s.webhook from webhook_event s where s.event = e.document_id and s.deleted_at is null limit $limit
   ) link
-  join webhook w on w.document_id = link.webhook and ${condition}
+  join webhook w on w.document_id = link.webhook and w.deleted_at is null
 )`
-
-const COUNT = countWebhooks('w.deleted_at is null')
 
 interface StatusRow extends EventTypeRecord {
   subscribers: number | null
@@ -63,36 +60,43 @@ export async function readCatalogueRows(
   }
 }
 
+/** Webhooks that subscribe to an event type, among its first `SUBSCRIBERS_LIMIT` subscriptions. */
 interface SubscriberCount {
   document_id: string
   internal: string
   subscribers: number
 }
 
-const selectCounts = (count: string) => `
-  select e.document_id, e.internal, ${count} as subscribers from event e order by e.internal`
+const countAll = statement<SubscriberCount, { limit: number }>(`
+  select e.document_id, e.internal, ${COUNT} as subscribers from event e order by e.internal`)
 
-const countAll = statement<SubscriberCount, { limit: number }>(selectCounts(COUNT))
-
-/** Number of webhooks that subscribe to each event type, by name, among its first `SUBSCRIBERS_LIMIT` subscriptions. */
+/** Counts the webhooks that subscribe to each event type, by name, in one database. */
 export function countSubscribers(db: Database): Promise<SubscriberCount[]> {
   return countAll(db, { limit: SUBSCRIBERS_LIMIT })
 }
 
-const countHere = statement<SubscriberCount, { limit: number; elsewhere: readonly AccountId[] }>(
-  selectCounts(
-    countWebhooks('w.deleted_at is null and (not w.is_global and w.account = any($elsewhere::uuid[])) is not true'),
-  ),
-)
+const countOf = statement<SubscriberCount, { names: readonly string[]; limit: number }>(`
+  select e.document_id, e.internal, ${COUNT} as subscribers
+  from unnest($names::text[]) x (name)
+  cross join lateral (select * from event y where y.internal = x.name offset 0) e`)
 
-/** The sums of all databases, for the event types of home, up to `SUBSCRIBERS_LIMIT`. */
-export async function countSubscribersOfAll(reads: MergedReads): Promise<SubscriberCount[]> {
-  const answers = await reads.ask(({ db, elsewhere }) => countHere(db, { limit: SUBSCRIBERS_LIMIT, elsewhere }))
-  const ofHome = answers.at(-1) ?? []
+/** The same of these event types alone. */
+export async function countSubscribersOf(db: Database, names: readonly string[]): Promise<SubscriberCount[]> {
+  return names.length === 0 ? [] : countOf(db, { names, limit: SUBSCRIBERS_LIMIT })
+}
+
+/** Adds the counts of cells to those of home, up to the limit; event types that home does not have any more are left out. Pure. */
+export function addSubscribers<Counted extends { internal: string; subscribers: number | null }>(
+  home: readonly Counted[],
+  cells: readonly (readonly SubscriberCount[])[],
+): Counted[] {
   const sums = new Map<string, number>()
-  for (const { document_id: id, subscribers } of answers.flat()) sums.set(id, (sums.get(id) ?? 0) + subscribers)
-  return ofHome.map((type) => ({
-    ...type,
-    subscribers: Math.min(sums.get(type.document_id) ?? 0, SUBSCRIBERS_LIMIT),
+  for (const { internal, subscribers } of cells.flat()) sums.set(internal, (sums.get(internal) ?? 0) + subscribers)
+  return home.map((counted) => ({
+    ...counted,
+    subscribers:
+      counted.subscribers === null
+        ? null
+        : Math.min(SUBSCRIBERS_LIMIT, counted.subscribers + (sums.get(counted.internal) ?? 0)),
   }))
 }

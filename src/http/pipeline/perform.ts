@@ -48,7 +48,13 @@ async function performRead<Deps>(served: Served<Deps>): Promise<Answer> {
   if (isShownRefusal(outcome)) return answerRefusal(served, outcome)
   if (outcome.kind === 'refusal') throw outcome.problem
   await pipeline.recordRead({ route, outcome, request: context })
-  return addRowTag(route, outcome, buildAnswer(route, outcome, reply))
+  return addRowTag(route, outcome, buildAnswer(route, nameMissing(outcome, context), reply))
+}
+
+/** A read with the cells that are not in it. */
+function nameMissing<Read extends Outcome<unknown>>(outcome: Read, { missingCells }: RequestContext): Read {
+  const isWhole = missingCells.size === 0 || (outcome.kind !== undefined && outcome.kind !== 'data')
+  return isWhole ? outcome : { ...outcome, missingCells: [...missingCells].sort() }
 }
 
 /**

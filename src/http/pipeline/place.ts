@@ -36,7 +36,7 @@ interface Asked {
 }
 
 /** A key by which the pipeline finds the database. */
-type PlacedKey = Exclude<CellKey, { by: 'operation' }>
+type PlacedKey = Exclude<CellKey, { by: 'operation' | 'each' }>
 
 /** Finds the database of a request. Throws 503 when it may be in a cell that does not answer. */
 export async function findPlace(places: Places, key: PlacedKey, asked: Asked): Promise<FoundPlace> {

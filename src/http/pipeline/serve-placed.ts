@@ -8,6 +8,7 @@ import { buildCellAway } from './ask-databases.ts'
 import type { Served } from './perform.ts'
 import type { Place } from './pipeline-deps.ts'
 import { checkOwnerStays, type FoundPlace, findPlace, hasCells } from './place.ts'
+import { buildReadEach } from './read-each.ts'
 
 /** The steps of a request around the choice of its database. */
 interface PlacedSteps<Deps> {
@@ -51,6 +52,10 @@ async function findRequestPlace<Deps>(served: Served<Deps>): Promise<FoundPlace 
   const { pipeline, route, request, context } = served
   const { places } = pipeline
   if (!route.cell || route.cell.by === 'operation' || !places || !(await hasCells(places))) return undefined
+  if (route.cell.by === 'each') {
+    context.readEach = buildReadEach(served, places)
+    return undefined
+  }
   return findPlace(places, route.cell, { route, context, key: readIdempotencyKey(request, route) })
 }
 

@@ -74,9 +74,16 @@ function buildRedirect(redirect: { location: string } & Pick<Answer, 'status' | 
 }
 
 /** The body of a success: the envelope, or the bare data where the declaration says so. */
-function buildBody(route: RouteDeclaration, { data, message, pagination }: DataOutcome<unknown>): unknown {
+function buildBody(
+  route: RouteDeclaration,
+  { data, message, pagination, missingCells = [] }: DataOutcome<unknown>,
+): unknown {
   if (route.bare) return data
-  return pagination ? { data, message, pagination } : { data, message }
+  return {
+    ...{ data, message },
+    ...(pagination && { pagination }),
+    ...(missingCells.length > 0 && { missing_cells: missingCells }),
+  }
 }
 
 function serialize(reply: FastifyReply, status: number, body: unknown): string {

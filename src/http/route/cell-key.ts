@@ -1,5 +1,7 @@
 import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import type { PermissionScope } from '../shape/caller.ts'
+import { Type } from '../shape/schema-type.ts'
 
 /** The owner of a row. */
 export interface RowOwner {
@@ -20,6 +22,8 @@ export type FindOwner = (db: Database, id: string) => Promise<RowOwner | undefin
  * - `row`: the database that has the row of the id in the path, or in the member `member` of the body. `changesOwner`: the
  *   body may name another owner, which must be in the same database.
  * - `operation`: the operation itself asks for each account.
+ * - `each`: the operation puts together what it reads in each database that the caller reaches (`readEach`); the answer names
+ *   the cells that are away (`missing_cells`).
  */
 export type CellKey =
   | { by: 'scope'; filters?: Readonly<Record<string, FindOwner>>; several?: 'merge' | 'refuse' }
@@ -27,3 +31,32 @@ export type CellKey =
   | { by: 'account' }
   | { by: 'row'; findOwner: FindOwner; member?: string; changesOwner?: true }
   | { by: 'operation' }
+  | { by: 'each' }
+
+/** A database that a caller reaches. */
+export interface ReachedDatabase {
+  /** The name of the cell; null for home. */
+  cell: string | null
+  db: Database
+  /** What the caller reaches of it: the accounts that are there, or everything. */
+  scope: PermissionScope
+}
+
+/**
+ * Reads in each database that the caller reaches, in parallel, home first; without cells in that of the request alone.
+ * Leaves out cells that are away, and the answer names them. `accounts`: only where these are, and with no others in
+ * `scope`; home is asked too.
+ */
+export type ReadEach = <Result>(
+  read: (database: ReachedDatabase) => Promise<Result>,
+  accounts?: readonly AccountId[],
+) => Promise<Result[]>
+
+/** The member of an answer that names the cells whose part is not in its `data`. */
+export const MISSING_CELLS = {
+  missing_cells: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Names of cells that do not answer: their part is missing in `data`. Absent while all answer.',
+    }),
+  ),
+}

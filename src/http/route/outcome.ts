@@ -59,6 +59,8 @@ export interface DataOutcome<Data> extends OutcomeFacts {
    */
   before?: object
   /** Set by list routes. */
+  /** The cells whose part is not in `data`, since they are away. */
+  missingCells?: readonly string[]
   pagination?: { page_size: number; next_cursor: string | null; total?: number; is_total_exact?: boolean }
   /** The path of the created row; becomes the `Location` header of a 201. */
   location?: string

@@ -5,6 +5,7 @@ import type { Listing } from '../listing/listing.ts'
 import type { MergedReads, MergeSource } from '../listing/merge.ts'
 import { findOwnRequestId } from '../request/request-id.ts'
 import type { Caller, PermissionScope } from '../shape/caller.ts'
+import type { ReadEach } from './cell-key.ts'
 import type { KnownPaths } from './known-path.ts'
 import { permissionOf, type RouteDeclaration, type RouteRequest } from './route.ts'
 import type { RequestWait } from './route-declaration.ts'
@@ -40,6 +41,10 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   db: Database
   prepared: unknown = undefined
   target: unknown = undefined
+  /** Replaced where there are cells. */
+  readEach: ReadEach = async (read) => [await read({ cell: null, db: this.db, scope: this.scope })]
+  /** The cells that `readEach` left out. */
+  readonly missingCells = new Set<string>()
   readonly #caller: Caller | undefined
   readonly #source: readonly [FastifyRequest, ContextFacts]
   #listing: Listing | undefined

@@ -5,7 +5,7 @@ import type { ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
 import type { Caller, PermissionScope } from '../shape/caller.ts'
 import type { Static, TSchema } from '../shape/schema-type.ts'
-import type { CellKey } from './cell-key.ts'
+import type { CellKey, ReadEach } from './cell-key.ts'
 import type { Outcome } from './outcome.ts'
 /** Whether the events of a route have an owning account, resolved when they are recorded (docs/contract/events.md#catalogue-fields). */
 export type AccountScope = 'account' | 'none'
@@ -71,6 +71,8 @@ export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
   merged?:
     | (MergedReads & { requestIn(source: MergeSource): RouteRequest<Params, Query, Body, Target, Prepared> })
     | undefined
+  /** Of a read with `cell: { by: 'each' }`. */
+  readEach: ReadEach
 }
 
 /**

@@ -2,6 +2,7 @@ import { buildListQuery } from '../listing/listing.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
 import { type Static, type TSchema, type TUnsafe, Type } from '../shape/schema-type.ts'
+import { type CellKey, MISSING_CELLS } from './cell-key.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
 
@@ -146,12 +147,12 @@ function buildSuccessSchema(route: RouteDeclaration): SuccessSchema {
   if (route.media)
     return { content: Object.fromEntries(Object.entries(route.media).map(([type, schema]) => [type, { schema }])) }
   if (route.bare) return route.data
-  return route.list ? buildPageSchema(route.data) : buildAnswerSchema(route.data)
+  return route.list ? buildPageSchema(route.data) : buildAnswerSchema(route.data, route.cell)
 }
 
 /** `ContractAnswer`: one `Contract` and a message. Named after its data, where that has a name. */
-function buildAnswerSchema(data: TSchema): TSchema {
-  const answer = Type.Object({ data, message: Type.String() })
+function buildAnswerSchema(data: TSchema, cell?: CellKey): TSchema {
+  const answer = Type.Object({ data, message: Type.String(), ...(cell?.by === 'each' && MISSING_CELLS) })
   const { title } = data as Node
   return title === undefined ? answer : named(`${title}Answer`, answer)
 }

@@ -27,9 +27,12 @@ const OWN_FAULT_WAIT_MS = 10_000
 /** The delay after each failed attempt; a mail is dropped after the last one. */
 export const RETRY_DELAYS_MS = [10_000, 60_000, 5 * 60_000, 15 * 60_000]
 
-/** By the kind of a mail, whether it may still be sent. */
+/** The delay after a check whose database was away; it does not count as an attempt. */
+const UNKNOWN_WAIT_MS = 30_000
+
+/** By the kind of a mail, whether it may still be sent; `unknown` while a database that says so is away. */
 export type MailChecks = Readonly<
-  Record<string, (db: Database, mail: Pick<ClaimedMail, 'id' | 'to'>) => Promise<boolean>>
+  Record<string, (db: Database, mail: Pick<ClaimedMail, 'id' | 'to'>) => Promise<boolean | 'unknown'>>
 >
 
 /** Dependencies of the worker. */
@@ -107,6 +110,11 @@ async function attempt(deps: MailWorkerDeps, transport: MailTransport, mail: Cla
   const facts = { mail_id: mail.id, kind: mail.kind, attempt: mail.attempts }
   const failure = await findFailure(deps, transport, mail)
   const now = new Date(clock.now())
+  if (failure?.isUnknown) {
+    logger.warn({ ...facts, wait_ms: UNKNOWN_WAIT_MS }, 'mail waits for a cell: see docs/operations.md, mail')
+    await giveBackMail(db, mail, new Date(now.getTime() + UNKNOWN_WAIT_MS))
+    return
+  }
   if (failure?.ownFault) {
     deps.onOwnFault?.(failure.ownFault)
     const line = { ...facts, code: failure.ownFault.code, wait_ms: OWN_FAULT_WAIT_MS }
@@ -133,15 +141,25 @@ export function findNextAttempt({ attempts, expiresAt }: Pick<ClaimedMail, 'atte
   return dueAt && dueAt < expiresAt ? dueAt : undefined
 }
 
+/** Why a mail was not sent. `isUnknown`: whether it may be sent is not known at the moment. */
+interface MailFailure {
+  message: string
+  isPermanent: boolean
+  ownFault?: OwnFault | undefined
+  isUnknown?: boolean
+}
+
 /** Sends a mail. Undefined when it was accepted. */
 async function findFailure(
   { db, keyring, clock, template, checks }: MailWorkerDeps,
   transport: MailTransport,
   mail: ClaimedMail,
-): Promise<{ message: string; isPermanent: boolean; ownFault?: OwnFault | undefined } | undefined> {
+): Promise<MailFailure | undefined> {
   const now = new Date(clock.now())
   if (mail.expiresAt <= now) return { message: 'expired', isPermanent: true }
-  if ((await checks?.[mail.kind]?.(db, mail)) === false) return { message: 'not wanted', isPermanent: true }
+  const isWanted = await checks?.[mail.kind]?.(db, mail)
+  if (isWanted === false) return { message: 'not wanted', isPermanent: true }
+  if (isWanted === 'unknown') return { message: 'unknown', isPermanent: false, isUnknown: true }
   try {
     const content = JSON.parse(keyring.open(mail.content, mailContextOf(mail.id))) as MailContent
     await transport.send({ ...renderMail(template, content), id: mail.id, to: mail.to }, now)

@@ -1,4 +1,4 @@
-import type { Database } from '../../postgres/statement/database.ts'
+import type { ReadEach } from '../../http/route/cell-key.ts'
 import { findStart, RANGES, type Range } from '../dashboard/series.ts'
 import { type ActivityKind, readSums } from './activity-sum.store.ts'
 
@@ -6,10 +6,13 @@ import { type ActivityKind, readSums } from './activity-sum.store.ts'
 export type Sums = ReadonlyMap<string, number>
 
 /** The sums of a range by bucket, every bucket of it, and over all: how much of each measure. */
-export async function readSeries(db: Database, { kind, range, now }: { kind: ActivityKind; range: Range; now: Date }) {
+export async function readSeries(
+  readEach: ReadEach,
+  { kind, range, now }: { kind: ActivityKind; range: Range; now: Date },
+) {
   const { width, stepMs, count } = RANGES[range]
   const start = findStart(range, now)
-  const sums = await readSums(db, { kind, width, start })
+  const sums = (await readEach(({ db }) => readSums(db, { kind, width, start }))).flat()
   const sumOf = (rows: typeof sums) => {
     const byMeasure = new Map<string, number>()
     for (const { measure, count } of rows) byMeasure.set(measure, (byMeasure.get(measure) ?? 0) + count)

@@ -63,9 +63,9 @@ export const activitySumRoutes: Routes<object> = [
       data: SignInSeries,
     },
     {
-      handle: async (_deps: object, { db, query, now }) => {
+      handle: async (_deps: object, { readEach, query, now }) => {
         const { range = '24h' } = query
-        const { start, bucketSeconds, total, buckets } = await readSeries(db, { kind: 'sign-in', range, now })
+        const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'sign-in', range, now })
         const ways = SIGN_IN_WAYS.map((way) => ({ way, sign_ins: total.get(way) ?? 0 }))
         return {
           data: {
@@ -87,15 +87,16 @@ export const activitySumRoutes: Routes<object> = [
       resource: 'realtime',
       action: 'dashboard-messages',
       accountScope: 'none',
+      cell: { by: 'each' },
       summary: 'Realtime messages over time',
       description: `Messages of all accounts by their result. ${COUNTED}`,
       query: RangeQuery,
       data: MessageSeries,
     },
     {
-      handle: async (_deps: object, { db, query, now }) => {
+      handle: async (_deps: object, { readEach, query, now }) => {
         const { range = '24h' } = query
-        const { start, bucketSeconds, total, buckets } = await readSeries(db, { kind: 'realtime', range, now })
+        const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'realtime', range, now })
         return {
           data: {
             range,

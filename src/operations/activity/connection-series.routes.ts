@@ -43,9 +43,9 @@ export const connectionSeriesRoutes: Routes<object> = [
       data: ConnectionSeries,
     },
     {
-      handle: async (_deps: object, { db, query, now }) => {
+      handle: async (_deps: object, { readEach, query, now }) => {
         const { range = '24h' } = query
-        const { start, bucketSeconds, total, buckets } = await readSeries(db, { kind: 'connection', range, now })
+        const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'connection', range, now })
         const shown = buckets.map(({ at, sums }) => ({ at, ...summarizeReadings(sums) }))
         const peaks = shown.flatMap(({ peak }) => peak ?? [])
         return {

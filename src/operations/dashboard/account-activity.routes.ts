@@ -1,8 +1,10 @@
+import type { AccountId } from '../../base/id.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { named, nullable, UuidSchema } from '../../http/route/schema.ts'
 import { findPermissionScope, includesAccount } from '../../http/shape/caller.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { COUNT_LIMIT, readAccountActivity } from './account-activity.store.ts'
+import { placeFigures } from './add-up.ts'
 
 /** Maximum number of accounts in one request: each may have `COUNT_LIMIT` members to look up. */
 const ACCOUNTS_LIMIT = 50
@@ -37,6 +39,7 @@ export const accountActivityRoutes: Routes<object> = [
       resource: 'webhook',
       action: 'dashboard-accounts',
       accountScope: 'none',
+      cell: { by: 'each' },
       readsReplica: true,
       ownAccounts: true,
       summary: 'Members, webhooks and deliveries of accounts',
@@ -50,9 +53,16 @@ export const accountActivityRoutes: Routes<object> = [
       data: named('AccountActivities', Type.Array(ActivitySchema)),
     },
     {
-      handle: async (_deps: object, { db, query, scope, caller, now }) => {
+      handle: async (_deps: object, { readEach, query, scope, caller, now }) => {
         const readable = findPermissionScope(caller, READ_MEMBERS)
-        const activities = await readAccountActivity(db, { accounts: query.account, now, scope })
+        const accounts = query.account as AccountId[]
+        // Home has the members of all, and the rest of those that are there.
+        const [home = [], ...cells] = await readEach(
+          ({ cell, db, scope: there }) =>
+            readAccountActivity(db, { accounts, now, scope: cell === null ? scope : there }),
+          accounts,
+        )
+        const activities = placeFigures(home, cells)
         return {
           data: activities.map((activity) => ({
             ...activity,

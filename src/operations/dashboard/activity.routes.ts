@@ -2,6 +2,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { readActivity, readMeasured, type WebhookActivity } from './activity.store.ts'
+import { orderActivities } from './add-up.ts'
 import { RangeQuery, RangeSchema } from './range.schema.ts'
 import { buildSeries, findStart, RANGES } from './series.ts'
 
@@ -87,7 +88,7 @@ export const activityRoutes: Routes<object> = [
       accountScope: 'none',
       readsReplica: true,
       ownAccounts: true,
-      cell: { by: 'scope' },
+      cell: { by: 'each' },
       summary: 'Attempts over time, their durations and their failures',
       description:
         'Attempts by when they ended and what they came to, in buckets of a minute (`1h`), an hour (`24h`), 6 hours (`7d`) ' +
@@ -97,9 +98,10 @@ export const activityRoutes: Routes<object> = [
       data: SeriesSchema,
     },
     {
-      handle: async (_deps: object, { db, query, scope, now }) => {
+      handle: async (_deps: object, { readEach, query, now }) => {
         const { range = '24h' } = query
-        const series = buildSeries(range, now, await readMeasured(db, { range, now, scope }))
+        const parts = await readEach(({ db, scope }) => readMeasured(db, { range, now, scope }))
+        const series = buildSeries(range, now, parts.flat())
         return {
           data: {
             range,
@@ -122,7 +124,7 @@ export const activityRoutes: Routes<object> = [
       accountScope: 'none',
       readsReplica: true,
       ownAccounts: true,
-      cell: { by: 'scope' },
+      cell: { by: 'each' },
       summary: 'Activity of webhooks in the last 24 hours',
       description:
         'The figures of up to 200 webhooks, in the order of the request: attempts by the hour in which they ended, when ' +
@@ -133,10 +135,13 @@ export const activityRoutes: Routes<object> = [
       data: named('WebhookActivities', Type.Array(ActivitySchema)),
     },
     {
-      handle: async (_deps: object, { db, query, scope, now }) => ({
-        data: (await readActivity(db, { webhooks: query.webhook, now, scope })).map(toActivityRow),
-        message: 'Webhooks of the last 24 hours.',
-      }),
+      handle: async (_deps: object, { readEach, query: { webhook: webhooks }, now }) => {
+        const parts = await readEach(({ db, scope }) => readActivity(db, { webhooks, now, scope }))
+        return {
+          data: orderActivities(parts, webhooks).map(toActivityRow),
+          message: 'Webhooks of the last 24 hours.',
+        }
+      },
     },
   ),
 ]

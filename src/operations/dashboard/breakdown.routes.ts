@@ -3,6 +3,7 @@ import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { IdParams, named, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { BY_WEBHOOK } from '../../webhook/reach/row-owner.ts'
+import { addShares } from './add-up.ts'
 import { findBreakdown, readEventShares } from './breakdown.store.ts'
 import { buildBreakdown, findBreakdownStart } from './breakdown.ts'
 import { RangeQuery, RangeSchema } from './range.schema.ts'
@@ -83,7 +84,7 @@ export const breakdownRoutes: Routes<object> = [
       path: '/api/v3/webhook/dashboard/event',
       resource: 'webhook',
       action: 'dashboard-events',
-      cell: { by: 'scope' },
+      cell: { by: 'each' },
       accountScope: 'none',
       readsReplica: true,
       ownAccounts: true,
@@ -95,10 +96,11 @@ export const breakdownRoutes: Routes<object> = [
       data: EventSharesSchema,
     },
     {
-      handle: async (_deps: object, { db, query, scope, now }) => {
+      handle: async (_deps: object, { readEach, query, now }) => {
         const { range = '24h' } = query
         const start = findBreakdownStart(range, now, 'all')
-        const { events } = buildBreakdown(await readEventShares(db, { scope, start }), Number.POSITIVE_INFINITY)
+        const parts = await readEach(({ db, scope }) => readEventShares(db, { scope, start }))
+        const { events } = buildBreakdown(addShares(parts), Number.POSITIVE_INFINITY)
         return { data: { range, since: start.toISOString(), events }, message: 'Attempts by event type.' }
       },
     },

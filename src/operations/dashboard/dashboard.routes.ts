@@ -5,6 +5,7 @@ import { named, nullable, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { DispatchRow } from '../../webhook/ledger/dispatch.schema.ts'
 import { toDispatchRow } from '../../webhook/ledger/dispatch-row.ts'
+import { addSummaries } from './add-up.ts'
 import { readSummary } from './dashboard.store.ts'
 
 /** Failures the summary shows (docs/contract/delivery.md#fixed-constants). */
@@ -71,7 +72,7 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       action: 'dashboard',
       accountScope: 'none',
       ownAccounts: true,
-      cell: { by: 'scope' },
+      cell: { by: 'each' },
       isExpensive: true,
       readsReplica: true,
       problems: ['read_too_expensive'],
@@ -79,8 +80,9 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       data: SummarySchema,
     },
     {
-      handle: async (deps: DashboardDeps, { db, scope, now }) => {
-        const summary = await readSummary(db, { now, failures: RECENT_FAILURES, scope })
+      handle: async (deps: DashboardDeps, { readEach, scope, now }) => {
+        const parts = await readEach((of) => readSummary(of.db, { now, failures: RECENT_FAILURES, scope: of.scope }))
+        const summary = addSummaries(parts, RECENT_FAILURES)
         const { generated_count, synced_count, in_sync } = compareCatalogue(deps.catalogue, summary.eventTypes)
         return {
           data: {

@@ -1,6 +1,7 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { named, nullable, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
+import { addDepths } from './add-up.ts'
 import { readQueueDepth } from './queue-depth.store.ts'
 
 const Count = Type.Integer()
@@ -39,6 +40,7 @@ export const queueDepthRoutes: Routes<object> = [
       resource: 'webhook',
       action: 'dashboard-queue',
       accountScope: 'none',
+      cell: { by: 'each' },
       isExpensive: true,
       readsReplica: true,
       problems: ['read_too_expensive'],
@@ -48,8 +50,8 @@ export const queueDepthRoutes: Routes<object> = [
       data: QueueDepthSchema,
     },
     {
-      handle: async (_deps: object, { db, now }) => {
-        const { retry, ...depth } = await readQueueDepth(db, now)
+      handle: async (_deps: object, { readEach, now }) => {
+        const { retry, ...depth } = addDepths(await readEach(({ db }) => readQueueDepth(db, now)))
         const next = retry.next_attempt_at?.toISOString() ?? null
         return {
           data: { ...depth, retry: { waiting: retry.waiting, next_attempt_at: next } },

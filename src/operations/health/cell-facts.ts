@@ -1,13 +1,14 @@
 import { cacheFor } from '../../base/cached.ts'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { type CellStatus, type CellUse, findStatus } from '../../carriage/cell/cell-status.ts'
+import { withinAnswerLimit } from '../../postgres/cell/answer-limit.ts'
 import type { Cells } from '../../postgres/cell/cells.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import { readRealtimeWork } from '../../realtime/realtime-health.ts'
+import { readDatabaseSize } from '../storage/storage.ts'
+import { readSecretFacts, type SecretFacts } from '../stored-secret/secret-health.ts'
 import { readWebhookOutFacts } from './health.store.ts'
 import { FACTS_LIFETIME_MS, type WebhookOutFacts } from './webhook-out.ts'
-
-/** How long a cell may take to answer, in ms, before it counts as away. */
-const ANSWER_LIMIT_MS = 3_000
 
 /** How long a cell may be joining: its first copy of the reference rows ends within minutes. */
 const JOINING_LIMIT_MS = 1_800_000
@@ -15,8 +16,27 @@ const JOINING_LIMIT_MS = 1_800_000
 /** What is known of home and its cells, at most 5 s old. */
 export interface CellFacts {
   status: CellStatus
-  /** The work of each cell that answers, by name. */
-  work: ReadonlyMap<string, WebhookOutFacts>
+  /** The figures of each cell that answers, by name. */
+  figures: ReadonlyMap<string, CellFigures>
+}
+
+/** What home adds to its own figures of a cell. */
+export interface CellFigures {
+  webhookOut: WebhookOutFacts
+  secrets: SecretFacts
+  /** Realtime messages that wait. */
+  realtime: { backlog: number; oldestPendingS: number }
+  /** Deliveries that reached each status. */
+  totals: ReadonlyMap<string, number>
+  /** Disk space used by the database; at most some minutes old, undefined while it is not known. */
+  databaseBytes: number | undefined
+}
+
+/** The figures of cells, and the names of those that are away: theirs are missing. */
+export function listFigures(facts: CellFacts | undefined): { figures: CellFigures[]; missing: string[] } {
+  const databases = (facts?.status.databases ?? []).filter(({ state }) => state !== 'home' && state !== 'joining')
+  const figures = databases.flatMap(({ name }) => facts?.figures.get(name) ?? [])
+  return { figures, missing: databases.filter(({ name }) => !facts?.figures.has(name)).map(({ name }) => name) }
 }
 
 /** Reads the facts; undefined without cells. */
@@ -28,35 +48,52 @@ export function buildCellFacts(deps: {
   /** Home. */
   db: Database
   clock: Pick<Clock, 'now'>
+  /** The key ids of SECRET_KEY. */
+  keyIds: readonly string[]
+  /** Reads how many deliveries of a database reached each status. */
+  readTotals: (db: Database) => Promise<ReadonlyMap<string, number>>
   rest?: typeof systemClock.sleep
 }): ReadCellFacts {
-  const { findCells, db, clock, rest = systemClock.sleep } = deps
+  const { findCells, db, clock, keyIds, rest = systemClock.sleep } = deps
+  const readSize = buildSizeReader(clock)
   return cacheFor(clock, FACTS_LIFETIME_MS, async () => {
     const now = new Date(clock.now())
-    const work = new Map<string, WebhookOutFacts>()
+    const figures = new Map<string, CellFigures>()
     const use: CellUse = async ({ name }, read) => {
       const at = findCells().get(name)
       if (!at) throw new Error(`The cell ${name} is not open in this process.`)
       const reading = (async () => {
-        work.set(name, await readWebhookOutFacts(at.database.db, now))
-        return read(at.database.db)
+        const { db: cell } = at.database
+        const webhookOut = await readWebhookOutFacts(cell, now)
+        const found = await read(cell)
+        figures.set(name, {
+          ...{ webhookOut, secrets: await readSecretFacts(cell, keyIds), realtime: await readRealtimeWork(cell, now) },
+          ...{ totals: await deps.readTotals(cell), databaseBytes: readSize(name, cell) },
+        })
+        return found
       })()
-      return within(reading, rest)
+      return withinAnswerLimit(reading, rest)
     }
     const status = await findStatus({ home: db, use, now, hasLog: true, joiningMs: JOINING_LIMIT_MS })
-    return status && { status, work }
+    return status && { status, figures }
   })
 }
 
-async function within<Value>(reading: Promise<Value>, rest: typeof systemClock.sleep): Promise<Value> {
-  const limit = new AbortController()
-  const late = rest(ANSWER_LIMIT_MS, limit.signal).then((): never => {
-    throw new Error('The cell does not answer.')
-  })
-  late.catch(() => {})
-  try {
-    return await Promise.race([reading, late])
-  } finally {
-    limit.abort('over')
+/** PostgreSQL looks at every file of the database for its size. */
+const SIZE_LIFETIME_MS = 60_000
+
+/** The last known size: it is read beside the other figures, which do not wait for it. */
+function buildSizeReader(clock: Pick<Clock, 'now'>): (cell: string, db: Database) => number | undefined {
+  const known = new Map<string, { bytes: number | undefined; untilMs: number }>()
+  return (cell, db) => {
+    const { bytes, untilMs } = known.get(cell) ?? { bytes: undefined, untilMs: 0 }
+    if (untilMs <= clock.now()) {
+      known.set(cell, { bytes, untilMs: clock.now() + SIZE_LIFETIME_MS })
+      readDatabaseSize(db).then(
+        (read) => known.set(cell, { bytes: read, untilMs: clock.now() + SIZE_LIFETIME_MS }),
+        () => known.delete(cell),
+      )
+    }
+    return bytes
   }
 }

@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 
 /** The current state of the component; over HTTP it may be 5 s old. */
-const read = () => checkWebhookOut(app.database.db, new Date(app.clock.now()))
+const read = () => checkWebhookOut(app.database.db, new Date(app.clock.now()), undefined)
 
 /** The component over HTTP, after the cached answer expired. */
 async function ask(path = COMPONENT) {

@@ -1,17 +1,17 @@
 import { cacheFor } from '../../base/cached.ts'
 import type { Clock } from '../../base/clock.ts'
 import { decideCellHealth, describeCellHealth } from '../../carriage/cell/cell-health.ts'
-import type { CellStatus } from '../../carriage/cell/cell-status.ts'
 import { decideEventLogHealth, readEventLogFacts } from '../../carriage/relay/log-facts.ts'
 import { readRefusals } from '../../identity/connection/activity/connection-activity.ts'
 import { decideConnectionHealth, readConnectionFacts } from '../../identity/connection/certificate/certificate-end.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { decideProvisioningHealth, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
-import { decideSecretHealth, readSecretFacts } from '../stored-secret/secret-health.ts'
+import { addSecretFacts, decideSecretHealth, readSecretFacts } from '../stored-secret/secret-health.ts'
+import { type CellFacts, listFigures, type ReadCellFacts } from './cell-facts.ts'
 import { decideClockHealth, readClockFacts } from './clock-health.ts'
 import { readWebhookOutFacts } from './health.store.ts'
-import { decideWebhookOutHealth, FACTS_LIFETIME_MS } from './webhook-out.ts'
+import { addWebhookOutFacts, decideWebhookOutHealth, FACTS_LIFETIME_MS } from './webhook-out.ts'
 
 /** The health of one component, with its facts. */
 export interface ComponentHealth {
@@ -41,10 +41,18 @@ export interface HealthDeps {
   readCellHealth: () => Promise<ComponentHealth | undefined>
 }
 
-/** Checks outbound webhooks at `now`. */
-export async function checkWebhookOut(db: Database, now: Date): Promise<ComponentHealth> {
-  const details = await readWebhookOutFacts(db, now)
-  return { component: 'webhook-out', status: decideWebhookOutHealth(details), checkedAt: now, details }
+/** Names the cells whose figures are missing. */
+const nameMissing = (missing: readonly string[]) => missing.length > 0 && { missing_cells: missing }
+
+/** Checks outbound webhooks at `now`, those of cells included. */
+export async function checkWebhookOut(db: Database, now: Date, cells: CellFacts | undefined): Promise<ComponentHealth> {
+  const { figures, missing } = listFigures(cells)
+  const facts = addWebhookOutFacts(
+    await readWebhookOutFacts(db, now),
+    figures.map(({ webhookOut }) => webhookOut),
+  )
+  const details = { ...facts, ...nameMissing(missing) }
+  return { component: 'webhook-out', status: decideWebhookOutHealth(facts), checkedAt: now, details }
 }
 
 /** Checks provisioning at `now`. */
@@ -54,9 +62,17 @@ async function checkProvisioning(db: Database, now: Date): Promise<ComponentHeal
 }
 
 /** Checks stored secrets at `now`. */
-async function checkSecrets(db: Database, keyIds: readonly string[], now: Date): Promise<ComponentHealth> {
-  const details = await readSecretFacts(db, keyIds)
-  return { component: 'stored-secrets', status: decideSecretHealth(details), checkedAt: now, details }
+async function checkSecrets(
+  db: Database,
+  { keyIds, cells, now }: { keyIds: readonly string[]; cells: CellFacts | undefined; now: Date },
+): Promise<ComponentHealth> {
+  const { figures, missing } = listFigures(cells)
+  const facts = addSecretFacts(
+    await readSecretFacts(db, keyIds),
+    figures.map(({ secrets }) => secrets),
+  )
+  const details = { ...facts, ...nameMissing(missing) }
+  return { component: 'stored-secrets', status: decideSecretHealth(facts), checkedAt: now, details }
 }
 
 /** Checks the clocks of all processes at `now`. */
@@ -79,11 +95,8 @@ async function checkEventLog(db: Database, now: Date): Promise<ComponentHealth> 
 }
 
 /** Describes the cells, whose status is at most 5 s old. */
-async function checkCells(
-  readStatus: () => Promise<CellStatus | undefined>,
-  now: Date,
-): Promise<ComponentHealth | undefined> {
-  const status = await readStatus()
+async function checkCells(readCellFacts: ReadCellFacts, now: Date): Promise<ComponentHealth | undefined> {
+  const status = (await readCellFacts())?.status
   if (!status) return undefined
   const details = describeCellHealth(status)
   return { component: 'cells', status: decideCellHealth(details), checkedAt: now, details }
@@ -98,19 +111,19 @@ export function buildHealthDeps(deps: {
   /** Whether events are appended to a log. */
   hasEventLog: boolean
   readRealtimeHealth: HealthDeps['readRealtimeHealth']
-  /** The status of cells; undefined without any. */
-  readCellStatus: () => Promise<CellStatus | undefined>
+  /** What is known of the cells; undefined without any. */
+  readCellFacts: ReadCellFacts
 }): HealthDeps {
-  const { db, clock, keyIds, readRealtimeHealth } = deps
+  const { db, clock, keyIds, readRealtimeHealth, readCellFacts } = deps
   const cache = (check: (now: Date) => Promise<ComponentHealth>) =>
     cacheFor(clock, FACTS_LIFETIME_MS, () => check(new Date(clock.now())))
   return {
     readRealtimeHealth,
-    readWebhookOutHealth: cache((now) => checkWebhookOut(db, now)),
+    readWebhookOutHealth: cache(async (now) => checkWebhookOut(db, now, await readCellFacts())),
     readProvisioningHealth: cache((now) => checkProvisioning(db, now)),
-    readSecretHealth: cache((now) => checkSecrets(db, keyIds, now)),
+    readSecretHealth: cache(async (now) => checkSecrets(db, { keyIds, now, cells: await readCellFacts() })),
     readClockHealth: cache((now) => checkClock(db, now)),
-    readCellHealth: () => checkCells(deps.readCellStatus, new Date(clock.now())),
+    readCellHealth: () => checkCells(readCellFacts, new Date(clock.now())),
     readConnectionHealth: cache((now) => checkConnections(db, now)),
     readEventLogHealth: deps.hasEventLog ? cache((now) => checkEventLog(db, now)) : undefined,
   }

@@ -27,6 +27,24 @@ export interface WebhookOutFacts {
   oldest_throttled_s: number
 }
 
+/** Adds the facts of cells to those of home. Counts end at `COUNT_LIMIT`. Pure. */
+export function addWebhookOutFacts(home: WebhookOutFacts, cells: readonly WebhookOutFacts[]): WebhookOutFacts {
+  const all = [home, ...cells]
+  const sum = (pick: (facts: WebhookOutFacts) => number) =>
+    Math.min(
+      COUNT_LIMIT,
+      all.reduce((count, facts) => count + pick(facts), 0),
+    )
+  return {
+    exhausted_24h: sum((facts) => facts.exhausted_24h),
+    auto_disabled: sum((facts) => facts.auto_disabled),
+    backlog: sum((facts) => facts.backlog),
+    oldest_pending_s: Math.max(...all.map((facts) => facts.oldest_pending_s)),
+    throttled: sum((facts) => facts.throttled),
+    oldest_throttled_s: Math.max(...all.map((facts) => facts.oldest_throttled_s)),
+  }
+}
+
 /**
  * Decides the health of outbound webhooks: `operational` or `degraded`, never `down` (docs/contract/delivery.md#health-of-outbound-webhooks).
  * Ten exhausted deliveries in 24 h or any auto-disabled webhook degrade it; so does work that waits for five minutes.

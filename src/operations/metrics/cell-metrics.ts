@@ -1,4 +1,4 @@
-import type { CellFacts } from '../health/cell-facts.ts'
+import { type CellFacts, listFigures } from '../health/cell-facts.ts'
 import type { Instruments } from './instruments.ts'
 
 /** The metrics of cells, one series for each cell. A service without cells has none. */
@@ -17,15 +17,26 @@ export function buildCellMetrics(metrics: Instruments): (facts: CellFacts | unde
     ['cell'],
   )
   const oldest = metrics.gauge('cell_oldest_due_seconds', 'Age of the oldest of these; 0 when none waits.', ['cell'])
+  const deliveries = metrics.gauge(
+    'cell_deliveries_total',
+    'Deliveries of the cell that reached each status, over all time and all processes.',
+    ['cell', 'status'],
+  )
+  const size = metrics.gauge('cell_database_size_bytes', 'Disk space used by the database of the cell.', ['cell'])
+  const missing = metrics.gauge(
+    'cells_missing',
+    'Cells that do not answer: figures over all databases are without theirs.',
+  )
   const remedies = metrics.gauge(
     'cells_remedies',
     'Things that are to be done about cells: signalbox cell status names them.',
   )
   const interrupted = metrics.gauge('account_moves_interrupted', 'Moves of accounts that no process runs.')
-  const byCell = [up, accounts, waiting, lag, backlog, oldest]
+  const byCell = [up, accounts, waiting, lag, backlog, oldest, deliveries, size]
   return (facts) => {
     // A cell that was removed, or is away, has no series.
     for (const each of byCell) each.reset()
+    missing.set(listFigures(facts).missing.length)
     remedies.set(facts?.status.remedies.length ?? 0)
     interrupted.set(facts?.status.interrupted ?? 0)
     for (const { name, state, is_reachable: isReachable, ...known } of facts?.status.databases ?? []) {
@@ -35,9 +46,12 @@ export function buildCellMetrics(metrics: Instruments): (facts: CellFacts | unde
       accounts.set(cell, known.accounts ?? 0)
       if (known.outbox) waiting.set(cell, known.outbox.oldest_waiting_s)
       if (known.reference?.lag_bytes != null) lag.set(cell, known.reference.lag_bytes)
-      const work = facts?.work.get(name)
-      if (work) backlog.set(cell, work.backlog)
-      if (work) oldest.set(cell, work.oldest_pending_s)
+      const figures = facts?.figures.get(name)
+      if (!figures) continue
+      backlog.set(cell, figures.webhookOut.backlog)
+      oldest.set(cell, figures.webhookOut.oldest_pending_s)
+      for (const [status, count] of figures.totals) deliveries.set({ cell: name, status }, count)
+      if (figures.databaseBytes !== undefined) size.set(cell, figures.databaseBytes)
     }
   }
 }

@@ -5,9 +5,10 @@ import { readConnectionFacts } from '../../identity/connection/certificate/certi
 import type { Database } from '../../postgres/statement/database.ts'
 import { readEndedDeliveries, readProvisioningFacts } from '../../provisioning/provisioning-health.ts'
 import { readTotals } from '../../webhook/delivery/delivery-count.store.ts'
-import type { ReadCellFacts } from '../health/cell-facts.ts'
+import { listFigures, type ReadCellFacts } from '../health/cell-facts.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
-import { readSecretFacts } from '../stored-secret/secret-health.ts'
+import { addWebhookOutFacts } from '../health/webhook-out.ts'
+import { addSecretFacts, readSecretFacts } from '../stored-secret/secret-health.ts'
 import { buildCellMetrics } from './cell-metrics.ts'
 import { buildEventLogMetrics } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
@@ -31,7 +32,7 @@ export function buildSharedMetrics(deps: {
   const metrics = buildInstruments(registry)
   const deliveries = metrics.gauge(
     'webhook_out_deliveries_total',
-    'Deliveries that reached each status, over all time and all processes.',
+    'Deliveries of home that reached each status, over all time and all processes.',
     ['status'],
   )
   const backlog = metrics.gauge(
@@ -63,17 +64,26 @@ export function buildSharedMetrics(deps: {
   return async () => {
     const totals = await readTotals(deps.db)
     await provisioning(deps.db, new Date(deps.clock.now()))
-    const facts = await readWebhookOutFacts(deps.db, new Date(deps.clock.now()))
+    const known = await deps.readCellFacts()
+    const { figures } = listFigures(known)
+    const facts = addWebhookOutFacts(
+      await readWebhookOutFacts(deps.db, new Date(deps.clock.now())),
+      figures.map(({ webhookOut }) => webhookOut),
+    )
+    const secrets = addSecretFacts(
+      await readSecretFacts(deps.db, deps.keyIds),
+      figures.map((of) => of.secrets),
+    )
     for (const status of STATUSES) deliveries.set({ status }, totals.get(status) ?? 0)
     backlog.set(facts.backlog)
     oldest.set(facts.oldest_pending_s)
     throttled.set(facts.throttled)
     oldestThrottled.set(facts.oldest_throttled_s)
     disabled.set(facts.auto_disabled)
-    unreadable.set((await readSecretFacts(deps.db, deps.keyIds)).unreadable)
+    unreadable.set(secrets.unreadable)
     await certificates(deps.db, new Date(deps.clock.now()))
     if (eventLog) eventLog(await readEventLogFacts(deps.db, new Date(deps.clock.now())))
-    if (cells) cells(await deps.readCellFacts())
+    if (cells) cells(known)
     return toCounter(await registry.metrics()) + (await storage())
   }
 }
@@ -118,7 +128,12 @@ function buildCertificateMetrics(metrics: Instruments): (db: Database, now: Date
 }
 
 /** Totals of the database: the metrics library cannot set a Counter, so a Gauge is rendered as one. */
-const TOTALS = ['webhook_out_deliveries_total', 'provisioning_deliveries_total', 'provisioning_dead_letters_total']
+const TOTALS = [
+  'webhook_out_deliveries_total',
+  'cell_deliveries_total',
+  'provisioning_deliveries_total',
+  'provisioning_dead_letters_total',
+]
 
 function toCounter(text: string): string {
   return TOTALS.reduce((rest, name) => rest.replace(`# TYPE ${name} gauge`, `# TYPE ${name} counter`), text)

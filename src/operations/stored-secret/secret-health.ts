@@ -40,6 +40,22 @@ export async function readSecretFacts(db: Database, keyIds: readonly string[]): 
   return decideSecretFacts(await listUsedKeys(db, keyIds, COUNT_LIMIT), keyIds)
 }
 
+/** Adds the facts of cells to those of home. Pure. */
+export function addSecretFacts(home: SecretFacts, cells: readonly SecretFacts[]): SecretFacts {
+  const all = [home, ...cells]
+  const byTable: Partial<Record<SecretPlace, number>> = {}
+  for (const { unreadable_by_table: tables } of all)
+    for (const [place, count] of Object.entries(tables) as [SecretPlace, number][])
+      byTable[place] = (byTable[place] ?? 0) + count
+  return {
+    unreadable: all.reduce((sum, { unreadable }) => sum + unreadable, 0),
+    unreadable_by_table: byTable,
+    missing_keys: [...new Set(all.flatMap(({ missing_keys: missing }) => missing))].sort(),
+    is_rotating: all.some(({ is_rotating: isRotating }) => isRotating),
+    remedy: all.find(({ remedy }) => remedy !== null)?.remedy ?? null,
+  }
+}
+
 /** `degraded` while no key decrypts a stored secret (docs/contract/configuration.md#secret-encryption). */
 export function decideSecretHealth(facts: SecretFacts): 'operational' | 'degraded' {
   return facts.unreadable > 0 ? 'degraded' : 'operational'

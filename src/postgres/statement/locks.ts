@@ -110,6 +110,7 @@ export const LOCK_ORDER = [
   'login_throttle',
   'webhook_mail_notice',
   'webhook_mail_turn',
+  'webhook_mail_told',
   'mailRecipients',
   // Taken by triggers, after what their statement locks. Who holds it alone waits for no other lock.
   'accountFence',

@@ -1256,6 +1256,7 @@ export interface WebhookMailNotice {
   created_at: Timestamp;
   dispatch: string;
   is_queued: Generated<boolean>;
+  is_taken: Generated<boolean>;
   kind: string;
   last_error: string | null;
   last_status_code: number | null;
@@ -1278,6 +1279,13 @@ export interface WebhookMailSetting {
   stopped_webhooks: Generated<string[]>;
   updated_at: Timestamp;
   user: string;
+}
+
+export interface WebhookMailTold {
+  kind: string;
+  noticed_at: Timestamp;
+  told_at: Timestamp;
+  webhook: string;
 }
 
 export interface WebhookMailTurn {
@@ -1445,6 +1453,7 @@ export interface DB {
   webhook_mail_notice: WebhookMailNotice;
   webhook_mail_recipient: WebhookMailRecipient;
   webhook_mail_setting: WebhookMailSetting;
+  webhook_mail_told: WebhookMailTold;
   webhook_mail_turn: WebhookMailTurn;
   webhook_outcome: WebhookOutcome;
   webhook_outcome_batch: WebhookOutcomeBatch;

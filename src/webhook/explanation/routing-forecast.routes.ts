@@ -49,6 +49,7 @@ export const routingForecastRoutes: Routes<object> = [
       resource: 'event',
       action: 'routing',
       accountScope: 'none',
+      cell: { by: 'each' },
       summary: 'Predict the routing of an event type',
       description:
         'The rule of the router, asked about an event that happens now: one verdict for each webhook of `account` and each ' +
@@ -65,9 +66,9 @@ export const routingForecastRoutes: Routes<object> = [
       data: ForecastSchema,
     },
     {
-      handle: async (_deps: object, { db, params, query, now }) => {
+      handle: async (_deps: object, { readEach, params, query, now }) => {
         const account = (query.account ?? null) as AccountId | null
-        const { type, entries, isTruncated } = await forecastRouting(db, params.id, {
+        const { type, entries, isTruncated } = await forecastRouting(readEach, params.id, {
           ...{ account, resourceId: query.resource_id ?? null, webhook: query.webhook ?? null, now },
         })
         const count = entries.filter(({ verdict }) => verdict === 'deliver').length

@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import { notFound } from '../../http/problem/problem.ts'
-import type { Database } from '../../postgres/statement/database.ts'
+import type { ReadEach } from '../../http/route/cell-key.ts'
 import { decideRouting, type RoutingVerdict } from '../delivery/routing.ts'
 import type { ExplainedWebhook } from './routing-explanation.store.ts'
 import { countResources } from './routing-explanation.ts'
@@ -30,19 +30,32 @@ export interface RoutingForecast {
  * (docs/contract/events.md#routing-forecast). `account` null: the event has no owner. Throws 404 for the event type.
  */
 export async function forecastRouting(
-  db: Database,
+  readEach: ReadEach,
   eventType: string,
   input: { account: AccountId | null; resourceId: string | null; webhook: string | null; now: Date },
 ): Promise<RoutingForecast> {
   const { account, resourceId, webhook: only, now } = input
-  const found = await findCandidates(db, { eventType, account, webhook: only, limit: FORECAST_WEBHOOKS_LIMIT + 1 })
-  if (!found) throw notFound('event type')
+  const asked = { eventType, account, webhook: only, limit: FORECAST_WEBHOOKS_LIMIT + 1 }
+  // Global webhooks are in home. Only the database of a webhook knows where it is.
+  const accounts = only === null ? [account ?? []].flat() : undefined
+  const [home, ...cells] = await readEach(({ db }) => findCandidates(db, asked), accounts)
+  if (!home) throw notFound('event type')
+  const found = addCandidates(home, cells)
   const webhooks = found.webhooks.slice(0, FORECAST_WEBHOOKS_LIMIT)
   return {
     type: found.type,
     entries: webhooks.map((webhook) => forecastWebhook({ ...found, webhook, account, resourceId, now })),
     isTruncated: found.webhooks.length > webhooks.length,
   }
+}
+
+/** The webhooks of home and of cells, each once, in the order of an answer. Pure. */
+function addCandidates(home: Candidates, cells: readonly (Candidates | undefined)[]): Candidates {
+  const others = cells.flatMap((cell) => cell?.webhooks ?? [])
+  if (others.length === 0) return home
+  const byId = new Map([...home.webhooks, ...others].map((webhook) => [webhook.id, webhook]))
+  const keyOf = ({ isGlobal, createdAt, id }: ExplainedWebhook) => `${isGlobal} ${createdAt.toISOString()} ${id}`
+  return { ...home, webhooks: [...byId.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) }
 }
 
 interface Asked extends Omit<Candidates, 'webhooks'> {

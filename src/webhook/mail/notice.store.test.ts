@@ -3,12 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import type { AccountId, DispatchId, UserId, WebhookId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { findJudgedMail } from './mail-check.store.ts'
 import { changeMailSetting, findMailSetting } from './mail-setting.store.ts'
 import {
   deleteOldTurns,
   endMailTurn,
   insertMailRecipients,
-  isMailWanted,
   listDueNotices,
   lockDueTurn,
   noteMails,
@@ -21,6 +21,11 @@ const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000)
 const newId = <T extends string>() => randomUUID() as string as T
 const PACE = { collectS: 10, paceS: 100, limit: 100 }
 const ADMINISTRATOR = 'account-administrator'
+
+const isMailWanted = async (db: Database, asked: Parameters<typeof findJudgedMail>[1]) => {
+  const judged = await findJudgedMail(db, asked)
+  return (judged?.isReader && judged.isOfHome) ?? false
+}
 
 let database: TestDatabase
 let db: Database

@@ -74,6 +74,16 @@ export async function lockDueTurn(db: Database, now: Date): Promise<MailTurn | u
   return row
 }
 
+const selectAccountName = statement<{ name: string }, { account: AccountId }>(
+  'select name from account where document_id = $account and deleted_at is null',
+)
+
+/** The name of an account in home; undefined when it is deleted. */
+export async function findAccountName(home: Database, account: AccountId): Promise<string | undefined> {
+  const [row] = await selectAccountName(home, { account })
+  return row?.name
+}
+
 /** A notice with the present state of its webhook. */
 export interface DueNotice {
   webhook: WebhookId
@@ -84,8 +94,11 @@ export interface DueNotice {
   name: string | null
   url: string
   contacts: UserId[]
+  noticedAt: Date
   /** Whether it still holds: webhook and account exist, and the webhook is active or disabled as noticed. */
   holds: boolean
+  /** Whether mails told it while the account was in a cell. */
+  isTold: boolean
 }
 
 /** The open notices of an account, oldest first, locked until the transaction ends. */
@@ -96,7 +109,10 @@ export const listDueNotices = statement<DueNotice, { account: AccountId; limit: 
     for update skip locked
   )
   select d.webhook, d.kind, d.dispatch, d.last_error as "lastError", d.last_status_code as "lastStatusCode", w.name, w.url,
-    w.contacts, w.deleted_at is null and not w.is_global and w.account = $account and case d.kind
+    w.contacts, d.created_at as "noticedAt",
+    exists (select from webhook_mail_told t
+      where t.webhook = d.webhook and t.kind = d.kind and t.noticed_at = d.created_at) as "isTold",
+    w.deleted_at is null and not w.is_global and w.account = $account and case d.kind
       when 'disabled' then not w.is_actived and w.disabled_reason is not distinct from 'consecutive-failures'
       else w.is_actived end
     and (select a.deleted_at is null from account a where a.document_id = $account) as holds
@@ -206,31 +222,6 @@ export async function insertMailRecipients(db: Database, recipients: readonly Ma
   const rows = recipients.map(({ mail, user, account }) => [mail, user, account])
   const webhooks = recipients.map((recipient) => recipient.webhooks.join(','))
   await insertRecipients(db, { ...transpose(RECIPIENT_COLUMNS, rows), webhooks })
-}
-
-const selectWanted = statement<{ isWanted: boolean }, { mail: MailId; to: string; administrator: string }>(`
-  select coalesce(u.email = $to and u.is_actived and u.deleted_at is null and u.email_verified_at is not null
-      and a.deleted_at is null and not coalesce(s.is_stopped, false), false)
-    and exists (select from webhook w where w.document_id = any(r.webhooks) and w.deleted_at is null
-      and not w.is_global and w.account = r.account
-      and w.document_id <> all(coalesce(s.stopped_webhooks, '{}'))
-      and (w.contacts @> array[r."user"] or exists (select from account_member_role mr
-        where mr.member = m.document_id
-          and (select o.name = $administrator from role o where o.document_id = mr.role)))) as "isWanted"
-  from webhook_mail_recipient r
-  join account_member m on m.account = r.account and m."user" = r."user"
-  cross join lateral (select * from "user" x where x.document_id = r."user" offset 0) u
-  cross join lateral (select * from account x where x.document_id = r.account offset 0) a
-  left join lateral (select * from webhook_mail_setting x where x."user" = r."user" offset 0) s on true
-  where r.mail = $mail`)
-
-/** Whether a mail may still be sent: its user is a reader of one of its webhooks, at this address, and wants it. */
-export async function isMailWanted(
-  db: Database,
-  asked: { mail: MailId; to: string; administrator: string },
-): Promise<boolean> {
-  const [row] = await selectWanted(db, asked)
-  return row?.isWanted ?? false
 }
 
 /** Deletes up to `limit` turns that ended before `before`. Returns their number. For maintenance. */

@@ -5,7 +5,8 @@ import { createTestApp, type TestAnswer } from '../../../test/harness/app/app.ts
 import { openWebhookMails, subjectsOf, type WebhookMails } from '../../../test/harness/delivery/webhook-mails.ts'
 import { buildIdMaker } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
-import { buildNoticeWorker, COLLECT_S, NOTICES_LIMIT, PACE_S, READERS_LIMIT } from './notice-worker.ts'
+import { READERS_LIMIT } from './notice-mails.ts'
+import { buildNoticeWorker, COLLECT_S, NOTICES_LIMIT, PACE_S } from './notice-worker.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
 

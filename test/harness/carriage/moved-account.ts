@@ -146,6 +146,9 @@ const SMALL = [
    select $2::uuid, array[now()], array[3], now() where $1::uuid is not null`,
   `insert into webhook_mail_notice (webhook, kind, account, dispatch, created_at) values ($2, 'failing', $1, gen_random_uuid(), now())`,
   'insert into webhook_mail_turn (account, mailed_at) values ($1, now())',
+  `insert into alert_incident (document_id, incident, subject, summary, since, due_at, firing_posted_at)
+   select gen_random_uuid(), 'webhook-disabled', $2::uuid::text, 'It was disabled.', now(), now(), now()
+   where $1::uuid is not null`,
   `insert into replay_job (document_id, status, filters, confirm_duplicate, total, created_at, updated_at, accounts)
    select $3::uuid, 'paused', '{"status|eq|exhausted"}', true, 2, now(), now(), array[$1::uuid] where $2::uuid is not null`,
   `insert into replay_job_item (job, position, dispatch)

@@ -26,13 +26,16 @@ function useFigures(ids: readonly string[]): ReadonlyMap<string, Figures> {
           api.webhook.webhookDashboardAccounts({ query: { account }, signal }),
         ),
       )
-      return new Map(answers.flatMap(({ data }) => data).map((item) => [item.account, item]))
+      return {
+        byId: new Map(answers.flatMap(({ data }) => data).map((item) => [item.account, item])),
+        missing_cells: answers.flatMap(({ missing_cells = [] }) => missing_cells),
+      }
     },
     enabled: ids.length > 0 && may('webhook:dashboard-accounts'),
     refetchInterval: 30_000,
     placeholderData: keepPreviousData,
   })
-  return figures.data ?? new Map()
+  return figures.data?.byId ?? new Map()
 }
 
 /** Columns of what accounts hold and did; none for a user who may not see it. */

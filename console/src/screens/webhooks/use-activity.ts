@@ -18,11 +18,14 @@ export function useActivity(ids: readonly string[]): ReadonlyMap<string, Schemas
           api.webhook.webhookDashboardWebhooks({ query: { webhook }, signal }),
         ),
       )
-      return new Map(answers.flatMap(({ data }) => data).map((item) => [item.webhook, item]))
+      return {
+        byId: new Map(answers.flatMap(({ data }) => data).map((item) => [item.webhook, item])),
+        missing_cells: answers.flatMap(({ missing_cells = [] }) => missing_cells),
+      }
     },
     enabled: ids.length > 0 && may('webhook:dashboard-webhooks'),
     refetchInterval: 10_000,
     placeholderData: keepPreviousData,
   })
-  return activity.data ?? new Map()
+  return activity.data?.byId ?? new Map()
 }
