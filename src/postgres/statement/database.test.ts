@@ -44,9 +44,7 @@ describe('a silent connection', () => {
   /** The socket of the first connection. */
   const takeSocket = ({ pool }: Pick<ReturnType<typeof open>, 'pool'>): Promise<Socket> => {
     const { promise, resolve } = Promise.withResolvers<Socket>()
-    pool.on('connect', (client) =>
-      resolve((client as unknown as { connection: { stream: Socket } }).connection.stream),
-    )
+    pool.on('connect', (client) => resolve((client as unknown as { connection: { stream: Socket } }).connection.stream))
     return promise
   }
 
