@@ -34,7 +34,8 @@ const read = async (name: string) => {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'signalbox site '))
   const { PATH, HOME } = process.env
-  const command = [join(SITE, 'build.ts'), '--service', '--out', folder]
+  const kept = join(COMPILE_CACHE, '..', 'site')
+  const command = [join(SITE, 'build.ts'), '--service', '--out', folder, '--kept', kept]
   // Not at a standstill: connections of this process would be taken for dead.
   const env = { PATH, HOME, NODE_COMPILE_CACHE: COMPILE_CACHE }
   await promisify(execFile)(process.execPath, command, { cwd: SITE, maxBuffer: 64 * 1024 * 1024, env })

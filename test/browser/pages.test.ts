@@ -242,7 +242,10 @@ describe('the look', () => {
 
   test('has contrast AA also under the pointer, in light and dark', async () => {
     const { page, close } = await fixture.open({ reducedMotion: 'reduce' })
-    const findContrastFaults = () => findViolationsInBothSchemes(page, ['color-contrast'])
+    const findContrastFaults = async () => {
+      expect(await page.locator('button:hover').count()).toBe(1)
+      return findViolationsInBothSchemes(page, { rules: ['color-contrast'], within: 'button:hover' })
+    }
     await signIn(page, '/auth/devices')
     for (const button of await page.getByRole('button').all()) {
       await button.hover()

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { measureThread } from '../../../test/harness/run/linear.ts'
 import { buildCarriedSeal, peekOrigin, readCarried, writeCarried } from './carried-event.ts'
 
 const uuid = fc.uuid()
@@ -64,12 +65,13 @@ describe('an event that databases tell each other', () => {
 
   test('is judged in linear time', () => {
     const seal = buildCarriedSeal([Buffer.alloc(32, 1)])
-    const startedMs = performance.now()
-    for (const hostile of ['['.repeat(1 << 20), `${'a'.repeat(43)}.${'['.repeat(1 << 20)}`, '\\u'.repeat(1 << 19)]) {
-      expect(seal.open(hostile)).toBeUndefined()
-      expect(readCarried(hostile)).toBeUndefined()
-    }
-    expect(performance.now() - startedMs).toBeLessThan(1_000)
+    const tookMs = measureThread(() => {
+      for (const hostile of ['['.repeat(1 << 20), `${'a'.repeat(43)}.${'['.repeat(1 << 20)}`, '\\u'.repeat(1 << 19)]) {
+        expect(seal.open(hostile)).toBeUndefined()
+        expect(readCarried(hostile)).toBeUndefined()
+      }
+    })
+    expect(tookMs).toBeLessThan(1_000)
   })
 })
 

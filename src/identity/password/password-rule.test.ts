@@ -1,8 +1,8 @@
-import { performance } from 'node:perf_hooks'
 import { dictionary } from '@zxcvbn-ts/language-common'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/harness/run/any-text.ts'
+import { measureThread } from '../../../test/harness/run/linear.ts'
 import { isCommonPassword } from './common-password.ts'
 import { findPasswordFault } from './password-rule.ts'
 
@@ -112,9 +112,8 @@ describe('a common password', () => {
   test('is found in linear time, for hostile input of any length', () => {
     for (const unit of ['a', '1', 'ab', '1qaz', 'password', '$', 'é', '0'])
       for (const end of ['', 'x', '!', 'я']) {
-        const startedAt = performance.now()
-        isCommonPassword(unit.repeat(1024).slice(0, 1023) + end)
-        expect(performance.now() - startedAt).toBeLessThan(1_000)
+        const password = unit.repeat(1024).slice(0, 1023) + end
+        expect(measureThread(() => void isCommonPassword(password))).toBeLessThan(1_000)
       }
   })
 

@@ -82,10 +82,14 @@ export function buildClient({ silenceLimitMs, isResting, onSilent }: ClientOptio
 
 /** Closes a socket that received nothing for `limitMs`, if `judge` agrees. */
 function endWhenSilent(socket: Socket, limitMs: number, judge: () => boolean): void {
-  socket.setTimeout(limitMs, () => {
-    const { bytesRead } = socket
+  socket.setTimeout(limitMs)
+  // A callback of `setTimeout` would be called once: the first rest of the connection would end its guard.
+  socket.on('timeout', () => {
+    const { bytesRead, bytesWritten } = socket
     void systemClock.sleep(READ_FIRST_MS).then(() => {
-      if (socket.destroyed || socket.bytesRead !== bytesRead || !judge()) return
+      // What was sent meanwhile has a limit of its own.
+      if (socket.bytesRead !== bytesRead || socket.bytesWritten !== bytesWritten) return
+      if (socket.destroyed || !judge()) return
       endSilent(socket)
     })
   })

@@ -41,13 +41,17 @@ function open(connectionString: string, silenceLimitMs?: number) {
 describe('a silent connection', () => {
   const openImpatient = () => open(database.connectionString, 100)
 
+  /** The socket of the first connection. */
+  const takeSocket = ({ pool }: Pick<ReturnType<typeof open>, 'pool'>): Promise<Socket> => {
+    const { promise, resolve } = Promise.withResolvers<Socket>()
+    pool.on('connect', (client) => resolve((client as unknown as { connection: { stream: Socket } }).connection.stream))
+    return promise
+  }
+
   test('stays open while nothing uses it', async () => {
     // On a busy machine the server may take a part of a second to answer, which must not end the connection.
     await using opened = open(database.connectionString, 1_000)
-    const { promise, resolve } = Promise.withResolvers<Socket>()
-    opened.pool.on('connect', (client) =>
-      resolve((client as unknown as { connection: { stream: Socket } }).connection.stream),
-    )
+    const promise = takeSocket(opened)
     const readPid = async () => (await opened.pool.query('select pg_backend_pid() as pid')).rows[0].pid
     const pid = await readPid()
     for (let limits = 0; limits < 2; limits += 1) {
@@ -69,6 +73,27 @@ describe('a silent connection', () => {
     client.release(true)
     const next = await waitFor('an answer', () => opened.pool.query('select 1 as one').catch(pass))
     expect(next.rows).toEqual([{ one: 1 }])
+  })
+
+  test('ends so too when it has rested for longer than its limit before', async () => {
+    await using opened = open(database.connectionString, 1_000)
+    const socket = takeSocket(opened)
+    await opened.pool.query('select')
+    for (let rests = 0; rests < 2; rests += 1) {
+      await once(await socket, 'timeout')
+      await opened.pool.query('select')
+    }
+    await expect(opened.pool.query('select pg_sleep(30)')).rejects.toMatchObject({ code: 'ETIMEDOUT' })
+  })
+
+  test('stays open under a statement that is sent when it has just rested for its limit', async () => {
+    await using opened = open(database.connectionString, 2_000)
+    const socket = takeSocket(opened)
+    await opened.pool.query('select')
+    await once(await socket, 'timeout')
+    // Longer than the connection is read from before it is judged, and far from its limit.
+    await opened.pool.query('select pg_sleep(0.3)')
+    expect(opened.errors).toEqual([])
   })
 })
 

@@ -1,8 +1,10 @@
+import { setTimeout } from 'node:timers/promises'
 import type { LogEntry } from '../../../src/carriage/log/log.ts'
 import { connectNats } from '../../../src/carriage/nats/nats-connection.ts'
 import { openNatsLog } from '../../../src/carriage/nats/nats-log.ts'
 import { parseNatsUrl } from '../../../src/carriage/nats/nats-url.ts'
 import type { ServiceProcess } from '../process/service-process.ts'
+import { waitFor } from '../run/wait.ts'
 
 export const STREAM = 'signalbox-events'
 
@@ -46,9 +48,20 @@ export async function manageStreams<Result>(
   }
 }
 
-/** The name of the server that leads the stream. */
-export const findLeader = (url: string) =>
-  manageStreams(url, async ({ streams }) => (await streams.info(STREAM)).cluster?.leader)
+/**
+ * The name of the server that leads the stream. Waits for one: brokers that elect who manages the streams answer no question
+ * about them, for longer than the client waits.
+ */
+export async function findLeader(url: string): Promise<string> {
+  let failure: unknown
+  const ask = () => manageStreams(url, async ({ streams }) => (await streams.info(STREAM)).cluster?.leader)
+  const look = () =>
+    ask().catch((error: unknown) => {
+      failure = error
+      return undefined
+    })
+  return waitFor('a leader of the stream', look, { limitMs: 120_000, describe: () => String(failure) })
+}
 
 /** A publisher of one account: it publishes one event after the other. */
 export interface Publisher {
@@ -67,6 +80,12 @@ export async function registerEventType(service: Pick<ServiceProcess, 'call'>): 
   if (made.status !== 201) throw new Error(JSON.stringify(made.body))
 }
 
+/**
+ * Pause of a publisher after each event, in milliseconds. An election of brokers takes seconds, in which publishers without a
+ * pause would do most of the work of a test; with it some events are under way at any time all the same.
+ */
+const PAUSE_MS = 25
+
 /** Makes an account, and publishes for it until it is stopped. Refused calls fail the stop. */
 export async function startPublisher(service: Pick<ServiceProcess, 'call'>, name: string): Promise<Publisher> {
   const made = await service.call('POST', '/api/v3/identity/account', { name })
@@ -82,6 +101,7 @@ export async function startPublisher(service: Pick<ServiceProcess, 'call'>, name
       })
       if (answer.status !== 202) throw new Error(`a publication was refused: ${JSON.stringify(answer.body)}`)
       accepted.push(answer.body.data.events[0].event_id)
+      await setTimeout(PAUSE_MS)
     }
   })()
   running.catch(() => {})

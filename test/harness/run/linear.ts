@@ -23,10 +23,19 @@ function readThreadTime(): number {
   return (user + system) / 1_000
 }
 
-function measure(run: () => void): number {
+/** Processor time of this thread for `run`, in milliseconds. */
+export function measureThread(run: () => void): number {
   const startedAt = readThreadTime()
   run()
   return readThreadTime() - startedAt
+}
+
+/** Processor time of this process, of all its threads, for `run`, in milliseconds. */
+export async function measureProcess(run: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage()
+  await run()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
 }
 
 /** Fails when `run` takes more than linear time of the size of its input: 64 KiB beside 4 KiB. */
@@ -34,11 +43,11 @@ export function expectLinear<Input>(build: (size: number) => Input, run: (input:
   const [small, large] = [build(SMALL), build(LARGE)]
   let least = { small: Number.POSITIVE_INFINITY, large: Number.POSITIVE_INFINITY }
   for (let at = 0; at < TRIES; at += 1) {
-    const largeMs = measure(() => run(large))
+    const largeMs = measureThread(() => run(large))
     least = {
       small: Math.min(
         least.small,
-        measure(() => run(small)),
+        measureThread(() => run(small)),
       ),
       large: Math.min(least.large, largeMs),
     }

@@ -6,6 +6,7 @@ import {
   type ResponseFixture,
 } from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
 import { encodeResponse, SAML, SAMLP, signElement } from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
+import { measureProcess } from '../../../../../test/harness/run/linear.ts'
 import { RESPONSE_LIMIT } from './verify-response.ts'
 
 let fixture: ResponseFixture
@@ -136,10 +137,11 @@ describe('a hostile response', () => {
   }
   test.each(Object.entries(documents))('of %s is refused at once', async (_what, build) => {
     const encoded = encodeResponse(build())
-    const started = performance.now()
-    for (let round = 0; round < 3; round += 1)
-      expect(await judgeResponse(encoded, fixture.wanted)).toHaveProperty('refusal')
-    expect((performance.now() - started) / 3).toBeLessThan(500)
+    const tookMs = await measureProcess(async () => {
+      for (let round = 0; round < 3; round += 1)
+        expect(await judgeResponse(encoded, fixture.wanted)).toHaveProperty('refusal')
+    })
+    expect(tookMs / 3).toBeLessThan(500)
   })
 
   test.each([
@@ -148,10 +150,11 @@ describe('a hostile response', () => {
     ['no base64', '%'],
     ['base64 of nothing', 'A'],
   ])('with %s, of up to a MiB, is refused at once', async (_what, piece) => {
-    const started = performance.now()
-    for (const size of [RESPONSE_LIMIT - 10, 1_048_576])
-      expect(await judgeResponse(`${piece.repeat(size / piece.length)}!`, fixture.wanted)).toHaveProperty('refusal')
-    expect(performance.now() - started).toBeLessThan(1_000)
+    const tookMs = await measureProcess(async () => {
+      for (const size of [RESPONSE_LIMIT - 10, 1_048_576])
+        expect(await judgeResponse(`${piece.repeat(size / piece.length)}!`, fixture.wanted)).toHaveProperty('refusal')
+    })
+    expect(tookMs).toBeLessThan(1_000)
   })
 
   test('of the largest form that is verified takes bounded time, with four certificates', async () => {
@@ -168,9 +171,9 @@ describe('a hostile response', () => {
     const xml = signElement(fixture.build({ facts }), { key: fixture.idp.key })
     const others = await Promise.all([1, 2, 3].map(() => createResponseFixture()))
     const certificates = [...others.map(({ idp }) => idp.certificate), fixture.idp.certificate]
-    const started = performance.now()
-    expect(await fixture.verify(xml, { certificates })).toMatchObject({ person: { groups: { length: 200 } } })
-    const tookMs = performance.now() - started
+    const tookMs = await measureProcess(async () => {
+      expect(await fixture.verify(xml, { certificates })).toMatchObject({ person: { groups: { length: 200 } } })
+    })
     expect(tookMs).toBeLessThan(10_000)
   })
 })

@@ -1,6 +1,7 @@
 import { inflateRawSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { createSamlKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
+import { measureThread } from '../../../../../test/harness/run/linear.ts'
 import { parseXml } from '../xml/parse-xml.ts'
 import { childrenOf, textOf } from '../xml/xml-document.ts'
 import { buildAuthnRequestUrl } from './authn-request.ts'
@@ -91,10 +92,11 @@ describe('a certificate', () => {
   })
 
   test('of a mebibyte is refused at once', () => {
-    const started = performance.now()
-    for (const piece of ['-----BEGIN CERTIFICATE-----', 'A', ' ', '=', '\n', '-----BEGIN CERTIFICATE-----A '])
-      expect(readCertificate(piece.repeat(1_048_576 / piece.length))).toHaveProperty('code')
-    expect(performance.now() - started).toBeLessThan(2_000)
+    const tookMs = measureThread(() => {
+      for (const piece of ['-----BEGIN CERTIFICATE-----', 'A', ' ', '=', '\n', '-----BEGIN CERTIFICATE-----A '])
+        expect(readCertificate(piece.repeat(1_048_576 / piece.length))).toHaveProperty('code')
+    })
+    expect(tookMs).toBeLessThan(2_000)
   })
 })
 
