@@ -158,7 +158,7 @@ export async function expectAccessibleScreens(page: Page, screens: readonly Scre
 const BUSY = '.mantine-Skeleton-root, [aria-busy="true"]'
 
 /** Waits until every part of a screen has loaded: axe sees what is there. */
-const waitUntilLoaded = (page: Page) => page.locator(BUSY).first().waitFor({ state: 'detached' })
+export const waitUntilLoaded = (page: Page) => page.locator(BUSY).first().waitFor({ state: 'detached' })
 
 /** Follows a link of the console to a screen, and waits until the screen has loaded and shows this text. */
 async function visit(page: Page, [path, text]: Screen): Promise<void> {

@@ -78,7 +78,7 @@ function Neighbours({ id }: { id: string }) {
       <Button
         size="compact-xs"
         variant="default"
-        data-key="["
+        data-key="neighbour-previous"
         disabled={before === undefined}
         onClick={() => open(before)}
       >
@@ -87,7 +87,7 @@ function Neighbours({ id }: { id: string }) {
       <Button
         size="compact-xs"
         variant="default"
-        data-key="]"
+        data-key="neighbour-next"
         disabled={after === undefined}
         onClick={() => open(after)}
       >
@@ -191,7 +191,7 @@ function Replay({ delivery }: { delivery: Delivery }) {
   if (!may('webhook-dispatch:replay')) return null
   return (
     <>
-      <Button size="compact-sm" data-key="r" onClick={open}>
+      <Button size="compact-sm" data-key="replay" onClick={open}>
         {isRisky ? t('replay.force') : t('replay.do')}
       </Button>
       <ReplayDialog
