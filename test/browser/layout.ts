@@ -36,7 +36,8 @@ export async function answerTexts(route: Route, texts: Readonly<Record<string, s
 function findCutTexts(marks: { begin: string; end: string }): string[] {
   const box = 'button, a, .mantine-Badge-root, .status, .mantine-Paper-root, th, td, label'
   const isHidden = (element: Element) =>
-    element.closest('.visually-hidden, [aria-hidden="true"], option, svg, .skip') !== null
+    element.closest('[aria-hidden="true"], option, svg, .skip') !== null ||
+    getComputedStyle(element).clipPath === 'inset(50%)'
   const leaves = (inner: DOMRect, outer: DOMRect) => inner.left < outer.left - 1.5 || inner.right > outer.right + 1.5
   const found: string[] = []
   const shown: { text: string; rect: DOMRect; element: Element }[] = []

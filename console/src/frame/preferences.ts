@@ -19,7 +19,7 @@ const DEFAULTS: Preferences = {
   timeZone: 'local',
   shortcuts: true,
   keys: DEFAULT_KEYS,
-  hidden: {},
+  hidden: { deliveries: ['trigger'] },
 }
 
 /** Reads stored preferences; what is not one of the choices falls back to the default. Pure. */
@@ -40,7 +40,7 @@ export function parsePreferences(text: string | null): Preferences {
 function readHidden(given: unknown): Preferences['hidden'] {
   if (typeof given !== 'object' || given === null) return DEFAULTS.hidden
   const isNames = (value: unknown) => Array.isArray(value) && value.every((name) => typeof name === 'string')
-  return Object.fromEntries(Object.entries(given).filter(([, names]) => isNames(names)))
+  return { ...DEFAULTS.hidden, ...Object.fromEntries(Object.entries(given).filter(([, names]) => isNames(names))) }
 }
 
 const listeners = new Set<() => void>()
