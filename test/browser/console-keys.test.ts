@@ -71,3 +71,43 @@ test('the delivery of a test that is closed leads back to the webhook', async ()
   await expect.poll(() => page.url()).toContain(`/console/deliveries?webhook=${id}`)
   expect(complaints).toEqual([])
 })
+
+test('what gets the focus by the keyboard is not behind the head of the page', async () => {
+  await using opened = await c.open('/console/settings')
+  const { page } = opened
+  await waitForHeading(page, 'Settings')
+  await page.getByRole('button', { name: 'Change the keys' }).click()
+  await page.setViewportSize({ width: 1280, height: 360 })
+  await page.getByRole('textbox', { name: 'Key: List of shortcuts' }).focus()
+  const seen: { name: string | null; top: number }[] = []
+  for (let step = 0; step < 12; step += 1) {
+    await page.keyboard.press('Shift+Tab')
+    const one = await page.evaluate(() => {
+      const { activeElement: element } = document
+      if (!element?.closest('main')) return undefined
+      return { name: element.getAttribute('aria-label'), top: element.getBoundingClientRect().top }
+    })
+    if (one) seen.push(one)
+  }
+  const bottom = await page.evaluate('document.querySelector(".shell-head").getBoundingClientRect().bottom')
+  expect(seen.length).toBeGreaterThan(8)
+  expect(await page.evaluate('scrollY')).toBeGreaterThan(0)
+  expect(seen.filter(({ top }) => top < Number(bottom))).toEqual([])
+})
+
+test('a system with few colours shows the health and the state of a list', async () => {
+  await using opened = await c.open('/console/deliveries')
+  const { page } = opened
+  await waitForHeading(page, 'Deliveries')
+  await page.locator('.dot[data-status="operational"]').waitFor()
+  await page.emulateMedia({ forcedColors: 'active' })
+  const invisible = await page.evaluate(() =>
+    [...document.querySelectorAll('.dot[data-status="operational"], .live-dot')].filter(
+      (dot) =>
+        getComputedStyle(dot).backgroundColor === getComputedStyle(dot.parentElement ?? dot).backgroundColor ||
+        getComputedStyle(dot).backgroundColor === 'rgb(255, 255, 255)',
+    ),
+  )
+  expect(invisible).toEqual([])
+  await page.emulateMedia({ forcedColors: 'none' })
+})

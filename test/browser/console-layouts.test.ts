@@ -9,7 +9,7 @@ import { type ConsoleBrowser, startConsoleBrowser, waitUntilLoaded } from './con
 import { answerTexts, findLayoutFaults, lengthen } from './layout.ts'
 
 // Every screen in four layouts.
-vi.setConfig({ testTimeout: 400_000, hookTimeout: 200_000 })
+vi.setConfig({ testTimeout: 900_000, hookTimeout: 600_000 })
 
 let c: ConsoleBrowser
 
