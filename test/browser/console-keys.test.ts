@@ -111,3 +111,21 @@ test('a system with few colours shows the health and the state of a list', async
   expect(invisible).toEqual([])
   await page.emulateMedia({ forcedColors: 'none' })
 })
+
+test('a phone folds the filters of a list, and says how many are set', async () => {
+  await using opened = await c.open('/console/users?state=active')
+  const { page, complaints } = opened
+  await waitForHeading(page, 'Users')
+  const field = page.getByRole('combobox', { name: 'State' })
+  const button = page.getByRole('button', { name: '1 filter', exact: true })
+  await field.waitFor()
+  expect(await button.isVisible()).toBe(false)
+  await page.setViewportSize({ width: 390, height: 760 })
+  await field.waitFor({ state: 'hidden' })
+  await button.click()
+  await field.selectOption('Disabled')
+  await expect.poll(() => page.url()).toContain('state=disabled')
+  await page.goto('/console/users')
+  await page.getByRole('button', { name: 'Filters', exact: true, expanded: false }).waitFor()
+  expect(complaints).toEqual([])
+})

@@ -91,7 +91,10 @@ export function buildStory({ event, audit, users, deliveries, messages, provisio
       }),
     ),
   ]
-  return entries.sort((a, b) => a.atMs - b.atMs || RANKS[a.kind] - RANKS[b.kind])
+  // An audit entry is written after the change, and so perhaps after what came of it.
+  const recordedMs = Date.parse(event.created_at)
+  const placeOf = ({ kind, atMs }: StoryEntry) => (kind === 'change' ? Math.min(atMs, recordedMs) : atMs)
+  return entries.sort((a, b) => placeOf(a) - placeOf(b) || RANKS[a.kind] - RANKS[b.kind])
 }
 
 /** The order of what has one instant: a change before its event, and its event before what came of it. */
