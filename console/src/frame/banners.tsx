@@ -31,7 +31,9 @@ export function Banners() {
       )}
       {unwell.length > 0 && (
         <Banner color="yellow" to="/health" link={t('banner.health')}>
-          {t('banner.degraded', { names: list.format(unwell.map(({ component }) => valueName('health.name', component, t))) })}
+          {t('banner.degraded', {
+            names: list.format(unwell.map(({ component }) => valueName('health.name', component, t))),
+          })}
         </Banner>
       )}
       {catalogue?.in_sync === false && (

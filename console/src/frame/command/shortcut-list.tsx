@@ -45,14 +45,13 @@ export function ShortcutList({ isOpen, onClose }: { isOpen: boolean; onClose: ()
   )
 }
 
-function Line({ keys, text }: { keys: readonly string[]; text: string }) {
+function Line({ keys: [first, second], text }: { keys: readonly string[]; text: string }) {
   return (
     <Group justify="space-between" wrap="nowrap">
       <Text size="sm">{text}</Text>
       <Group gap={4} wrap="nowrap">
-        {keys.map((key, index) => (
-          <Kbd key={`${index} ${key}`}>{key}</Kbd>
-        ))}
+        <Kbd>{first}</Kbd>
+        {second !== undefined && <Kbd>{second}</Kbd>}
       </Group>
     </Group>
   )

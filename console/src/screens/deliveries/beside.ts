@@ -21,5 +21,4 @@ export function useIsBeside(): boolean {
 }
 
 /** State of a link to another one beside the same list. Pure. */
-export const keepBeside = ({ isFromElsewhere }: { isFromElsewhere?: true }) =>
-  isFromElsewhere ? BESIDE_OTHER : BESIDE
+export const keepBeside = ({ isFromElsewhere }: { isFromElsewhere?: true }) => (isFromElsewhere ? BESIDE_OTHER : BESIDE)

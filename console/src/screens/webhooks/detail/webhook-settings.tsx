@@ -161,12 +161,7 @@ function DangerZone({ webhook }: { webhook: Webhook }) {
                 {may(permission) ? t(`webhooks.${question}-text`) : t('settings.needs', { permission })}
               </Text>
             </div>
-            <Button
-              variant="default"
-              size="compact-md"
-              disabled={!may(permission)}
-              onClick={() => setAsked(question)}
-            >
+            <Button variant="default" size="compact-md" disabled={!may(permission)} onClick={() => setAsked(question)}>
               {t(`webhooks.${question}`)}
             </Button>
           </Group>
