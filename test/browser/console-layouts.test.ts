@@ -5,7 +5,7 @@ import type { UserId } from '../../src/base/id.ts'
 import { fillSample } from '../../src/command/sample/sample.ts'
 import { listConsoleRoutes, ROWS } from '../../tools/pictures/console-routes.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
-import { type ConsoleBrowser, startConsoleBrowser, waitUntilLoaded } from './console-browser.ts'
+import { type ConsoleBrowser, follow, startConsoleBrowser, waitUntilLoaded } from './console-browser.ts'
 import { answerTexts, findLayoutFaults, lengthen } from './layout.ts'
 
 // Every screen in four layouts.
@@ -58,12 +58,7 @@ test('no screen cuts a text that is 40 % longer, or scrolls sideways, at 320 and
   await page.reload()
   const faults: string[] = []
   for (const route of listConsoleRoutes()) {
-    const path = await fillPath(route)
-    await page.evaluate(async (to) => {
-      history.pushState({}, '', to)
-      await new Promise((resolve) => setTimeout(resolve))
-    }, `/console/${path}`)
-    await waitUntilLoaded(page)
+    await follow(page, await fillPath(route))
     await page.locator('h1').first().waitFor()
     faults.push(...(await findLayoutFaults(page, route)))
   }
