@@ -1,5 +1,5 @@
 import './frame/start/start.ts'
-import { MantineProvider } from '@mantine/core'
+import { DirectionProvider, MantineProvider } from '@mantine/core'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { setNonce } from 'get-nonce'
@@ -20,15 +20,17 @@ setNonce(settings.nonce)
 await Promise.all([startLanguage(settings.language), takeFirstReads()])
 createRoot(root).render(
   <StrictMode>
-    <MantineProvider
-      theme={theme}
-      cssVariablesResolver={resolveVariables}
-      defaultColorScheme="auto"
-      getStyleNonce={() => settings.nonce}
-    >
-      <QueryClientProvider client={queries}>
-        <RouterProvider router={buildConsoleRouter()} />
-      </QueryClientProvider>
-    </MantineProvider>
+    <DirectionProvider>
+      <MantineProvider
+        theme={theme}
+        cssVariablesResolver={resolveVariables}
+        defaultColorScheme="auto"
+        getStyleNonce={() => settings.nonce}
+      >
+        <QueryClientProvider client={queries}>
+          <RouterProvider router={buildConsoleRouter()} />
+        </QueryClientProvider>
+      </MantineProvider>
+    </DirectionProvider>
   </StrictMode>,
 )

@@ -3,7 +3,7 @@ import { buildEnvelope } from '../../src/webhook/envelope/envelope.ts'
 import { listDifferences } from '../src/parts/differences.ts'
 import { fromFieldTime, toFieldTime } from '../src/screens/deliveries/filters.ts'
 import { measureRate } from '../src/screens/deliveries/ledger.ts'
-import { buildRequest, toRequestCurl, toRequestText } from '../src/screens/deliveries/request-text.ts'
+import { buildRequest, isCut, toRequestCurl, toRequestText } from '../src/screens/deliveries/request-text.ts'
 import { buildDebugLink } from '../src/screens/realtime/debug-url.ts'
 import { buildUpdate, compareSets } from '../src/screens/webhooks/detail/compare.ts'
 import { toHeaders, withoutValues } from '../src/screens/webhooks/header-rows.ts'
@@ -154,4 +154,14 @@ test.each([
   ['orders', undefined],
 ])('the debug link of %s is %s', (page, link) => {
   expect(buildDebugLink(page)).toBe(link)
+})
+
+test.each([
+  ['', false],
+  ['a'.repeat(1_020), false],
+  ['a'.repeat(1_024), true],
+  ['€'.repeat(341), true],
+  ['€'.repeat(300), false],
+])('an answer of which the first KiB is kept is said to be cut: %.3s', (text, wanted) => {
+  expect(isCut(text)).toBe(wanted)
 })

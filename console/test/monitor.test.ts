@@ -79,6 +79,13 @@ describe('a callback URL', () => {
   ])('%.40s keeps these rules', (url, wanted) => {
     expect(checkUrl(url)).toEqual(wanted)
   })
+
+  test('of the own receiver keeps all of them where that is allowed, and another one of its host does not', () => {
+    const sink = 'http://localhost:3000/api/v3/webhook/sink'
+    expect(checkUrl(`${sink}?receiver=till&fails=true`, sink)).toEqual(all)
+    for (const other of ['http://localhost:3000/', `${sink}/more`, sink.replace('3000', '3001')])
+      expect(checkUrl(other, sink)).toEqual({ ...all, https: false, host: false })
+  })
 })
 
 test.each([
@@ -103,13 +110,15 @@ test('the story of an event begins with its change, and ends with what is planne
     audit: [
       {
         document_id: 'a',
-        created_at: at(0),
+        // The entry is written behind the routing.
+        created_at: at(1),
         outcome: 'success',
         action: 'contract.create',
         user: 'u',
         client_id: null,
       },
     ] as Schemas['AuditEntry'][],
+    users: new Map([['u', { name: 'Ada', email: 'ada@example.test' }]]),
     deliveries: [
       {
         name: 'Billing',
@@ -131,6 +140,7 @@ test('the story of an event begins with its change, and ends with what is planne
       { document_id: 'p', status: 'retrying', delivered_at: null, last_attempt_at: at(3), next_attempt_at: at(60) },
     ] as never,
   })
+  expect(entries[0]?.details.by).toBe('Ada')
   expect(entries.map(({ kind, look }) => `${kind} ${look}`)).toEqual([
     'change good',
     'recorded neutral',

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { filterCommands } from '../src/frame/command/filter-commands.ts'
 import { addRecent, isOfOne } from '../src/frame/command/recent.ts'
+import { DEFAULT_KEYS, findShortcut, isKey } from '../src/frame/command/shortcut-keys.ts'
 import { findNext } from '../src/frame/command/shortcuts.ts'
 import { parsePreferences } from '../src/frame/preferences.ts'
 import { describeLength } from '../src/parts/age.ts'
@@ -11,7 +12,13 @@ import { addLine, filterLines, isChannelName, KEPT, type Line, toNdjson } from '
 const ID = '01997e2a-6c00-7000-8000-0000000000a1'
 
 describe('the choices of a browser', () => {
-  const DEFAULTS = { density: 'comfortable', timeZone: 'local', shortcuts: true, hidden: {} }
+  const DEFAULTS = {
+    density: 'comfortable',
+    timeZone: 'local',
+    shortcuts: true,
+    keys: DEFAULT_KEYS,
+    hidden: { deliveries: ['trigger'] },
+  }
 
   test.each([
     [null, DEFAULTS],
@@ -24,11 +31,23 @@ describe('the choices of a browser', () => {
     ],
     [
       '{"density":"compact","timeZone":"utc","shortcuts":false,"other":1}',
-      { density: 'compact', timeZone: 'utc', shortcuts: false, hidden: {} },
+      { ...DEFAULTS, density: 'compact', timeZone: 'utc', shortcuts: false },
     ],
+    ['{"keys":{"next":"n","replay":"ё"}}', { ...DEFAULTS, keys: { ...DEFAULT_KEYS, next: 'n', replay: 'ё' } }],
+    ['{"keys":{"next":"nn","previous":" ","go":7,"list":"\\n","other":"x"}}', DEFAULTS],
+    ['{"keys":{"next":"k"}}', DEFAULTS],
+    ['{"keys":{"next":"k","previous":"j"}}', { ...DEFAULTS, keys: { ...DEFAULT_KEYS, next: 'k', previous: 'j' } }],
+    ['{"keys":["a"]}', DEFAULTS],
   ])('stored as %j are %j', (text, wanted) => {
     expect(parsePreferences(text)).toEqual(wanted)
   })
+})
+
+test('a key is one visible character, and belongs to one shortcut', () => {
+  expect(['j', '?', 'ß', '你', '😀'].filter(isKey)).toHaveLength(5)
+  expect(['', 'ab', ' ', '\u200b', '\t', '\ud83d', 7, null].filter(isKey)).toEqual([])
+  expect(findShortcut(DEFAULT_KEYS, 'j')).toBe('next')
+  expect(findShortcut(DEFAULT_KEYS, 'J')).toBeUndefined()
 })
 
 test('an instant is shown in UTC with its name, or in the zone of the browser', () => {

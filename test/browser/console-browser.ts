@@ -158,15 +158,20 @@ export async function expectAccessibleScreens(page: Page, screens: readonly Scre
 const BUSY = '.mantine-Skeleton-root, [aria-busy="true"]'
 
 /** Waits until every part of a screen has loaded: axe sees what is there. */
-const waitUntilLoaded = (page: Page) => page.locator(BUSY).first().waitFor({ state: 'detached' })
+export const waitUntilLoaded = (page: Page) => page.locator(BUSY).first().waitFor({ state: 'detached' })
 
-/** Follows a link of the console to a screen, and waits until the screen has loaded and shows this text. */
-async function visit(page: Page, [path, text]: Screen): Promise<void> {
+/** Follows a link of the console to a screen by its path below `/console/`, and waits until it has loaded. */
+export async function follow(page: Page, path: string): Promise<void> {
   await page.evaluate(async (to) => {
     history.pushState({}, '', to)
     await new Promise((resolve) => setTimeout(resolve))
   }, `/console/${path}`)
   await waitUntilLoaded(page)
+}
+
+/** Follows a link of the console to a screen, and waits until the screen has loaded and shows this text. */
+async function visit(page: Page, [path, text]: Screen): Promise<void> {
+  await follow(page, path)
   const shown = page.locator('#main, [role="dialog"]').getByText(text).first()
   await shown.waitFor({ timeout: 10_000 }).catch(() => {
     throw new Error(`${path}: ${text}`)

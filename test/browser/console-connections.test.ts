@@ -365,7 +365,7 @@ test('the screens are whole in German, and fit a phone there too', async () => {
   await page.setViewportSize({ width: 320, height: 700 })
   const base = `/console/accounts/${account}`
   const screens = [
-    ['list', `${base}?tab=sign-in`, '0 belegt, 1 offen'],
+    ['list', `${base}?tab=sign-in`, '0 nachgewiesen, 1 offen'],
     ['new', `${base}/sign-in/new`, 'Verbindung anlegen'],
     ['setup', `${base}/sign-in/${id}`, 'Für den Anbieter'],
     ['domains', `${base}/sign-in/${id}?tab=domains`, 'Jetzt prüfen'],

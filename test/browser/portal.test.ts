@@ -234,7 +234,7 @@ describe('a link', () => {
     const { page } = opened
     const account = (await d.call('POST', '/api/v3/identity/account', { name: 'Werft' })).body.data.document_id
     await page.goto(await makeLink(account, { language: 'de', theme: 'dark', role: 'account-viewer' }))
-    await page.getByText('Noch kein Webhook').waitFor()
+    await page.getByText('Noch keine Webhooks').waitFor()
     expect(await page.getAttribute('html', 'data-mantine-color-scheme')).toBe('dark')
     expect(await page.getAttribute('html', 'lang')).toBe('de')
     expect(await page.getByRole('link', { name: 'Webhook hinzufügen' }).count()).toBe(0)

@@ -3,12 +3,14 @@ import { useNetwork } from '@mantine/hooks'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { TextLink } from '../parts/text-link.tsx'
+import { valueName } from '../parts/words/value-name.ts'
 import { Icon } from './icons.tsx'
 import { useCatalogueStatus, useHealth, useService } from './use-service.ts'
 
 /** Banners of every screen: the browser is offline, nothing is published, a component is not well. */
 export function Banners() {
-  const { t } = useTranslation()
+  const { t, i18n } = useTranslation()
+  const list = new Intl.ListFormat(i18n.language, { type: 'conjunction' })
   const { online } = useNetwork()
   const health = useHealth().data?.data
   const service = useService().data?.data
@@ -29,7 +31,9 @@ export function Banners() {
       )}
       {unwell.length > 0 && (
         <Banner color="yellow" to="/health" link={t('banner.health')}>
-          {t('banner.degraded', { names: unwell.map(({ component }) => component).join(', ') })}
+          {t('banner.degraded', {
+            names: list.format(unwell.map(({ component }) => valueName('health.name', component, t))),
+          })}
         </Banner>
       )}
       {catalogue?.in_sync === false && (

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { DEFAULT_KEYS, readKeys, type ShortcutKeys } from './command/shortcut-keys.ts'
 
 /** The choices of this browser. None of them is a secret. */
 export interface Preferences {
@@ -6,13 +7,20 @@ export interface Preferences {
   timeZone: 'local' | 'utc'
   /** Whether single keys are shortcuts (WCAG 2.1.4). */
   shortcuts: boolean
+  keys: ShortcutKeys
   /** The columns that are left out of lists, by the name of the list. */
   hidden: Readonly<Record<string, readonly string[]>>
 }
 
 const KEY = 'signalbox-console-preferences'
 
-const DEFAULTS: Preferences = { density: 'comfortable', timeZone: 'local', shortcuts: true, hidden: {} }
+const DEFAULTS: Preferences = {
+  density: 'comfortable',
+  timeZone: 'local',
+  shortcuts: true,
+  keys: DEFAULT_KEYS,
+  hidden: { deliveries: ['trigger'] },
+}
 
 /** Reads stored preferences; what is not one of the choices falls back to the default. Pure. */
 export function parsePreferences(text: string | null): Preferences {
@@ -24,6 +32,7 @@ export function parsePreferences(text: string | null): Preferences {
     density: given.density === 'compact' ? 'compact' : DEFAULTS.density,
     timeZone: given.timeZone === 'utc' ? 'utc' : DEFAULTS.timeZone,
     shortcuts: given.shortcuts !== false,
+    keys: readKeys(given.keys),
     hidden: readHidden(given.hidden),
   }
 }
@@ -31,7 +40,7 @@ export function parsePreferences(text: string | null): Preferences {
 function readHidden(given: unknown): Preferences['hidden'] {
   if (typeof given !== 'object' || given === null) return DEFAULTS.hidden
   const isNames = (value: unknown) => Array.isArray(value) && value.every((name) => typeof name === 'string')
-  return Object.fromEntries(Object.entries(given).filter(([, names]) => isNames(names)))
+  return { ...DEFAULTS.hidden, ...Object.fromEntries(Object.entries(given).filter(([, names]) => isNames(names))) }
 }
 
 const listeners = new Set<() => void>()

@@ -12,6 +12,12 @@ declare module 'i18next' {
   }
 }
 
+/** Shows the page as one in this language, from right to left if it is written so. */
+function showLanguage(language: Language): void {
+  document.documentElement.lang = language
+  document.documentElement.dir = i18next.dir(language)
+}
+
 /** Starts with the chosen language, else that of the page. The texts of each language are whole, so none falls back. */
 export async function startLanguage(ofPage: string): Promise<i18n> {
   const language = readLanguage(ofPage)
@@ -25,7 +31,7 @@ export async function startLanguage(ofPage: string): Promise<i18n> {
     interpolation: { escapeValue: false },
     resources: { [language]: { console: await loadTexts(language) } },
   })
-  document.documentElement.lang = language
+  showLanguage(language)
   return i18next
 }
 
@@ -34,6 +40,6 @@ export async function chooseLanguage(language: Language): Promise<void> {
   if (!i18next.hasResourceBundle(language, 'console'))
     i18next.addResourceBundle(language, 'console', await loadTexts(language))
   keepLanguage(language)
-  document.documentElement.lang = language
+  showLanguage(language)
   await i18next.changeLanguage(language)
 }

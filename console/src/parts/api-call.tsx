@@ -13,8 +13,11 @@ export function ApiCall(call: ShownCall) {
     <Anchored
       kind="dialog"
       control={(props) => (
-        <Button {...props} variant="subtle" color="gray" size="compact-sm">
-          {t('api-call.title')}
+        <Button {...props} variant="subtle" color="gray" size="compact-sm" className="shortened">
+          <span className="long">{t('api-call.title')}</span>
+          <span className="short" aria-hidden="true">
+            {'</>'}
+          </span>
         </Button>
       )}
     >

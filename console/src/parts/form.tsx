@@ -1,4 +1,6 @@
 import { Button, Group, NativeSelect, Stack } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { useRouterState } from '@tanstack/react-router'
 import { type ReactNode, type Ref, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { FieldErrors } from './field-errors.tsx'
@@ -123,12 +125,31 @@ interface FilterFormProps {
   children: ReactNode
 }
 
+/** The members of a search that are no filters: they choose what is shown of a screen. */
+const NO_FILTERS = new Set(['tab', 'range', 'step'])
+
+/** Fields of filters in a row. A phone shows them behind a button that says how many are set. */
+export function FilterFields({ children }: { children: ReactNode }) {
+  const { t } = useTranslation()
+  const [isOpen, { toggle }] = useDisclosure(false)
+  const search = useRouterState({ select: ({ location }) => location.search })
+  const count = Object.keys(search).filter((name) => !NO_FILTERS.has(name)).length
+  return (
+    <Group align="flex-end" gap="sm" className="filters" data-open={isOpen}>
+      <Button className="filters-toggle" variant="default" onClick={toggle} aria-expanded={isOpen}>
+        {count === 0 ? t('filters.title') : t('filters.set', { count })}
+      </Button>
+      {children}
+    </Group>
+  )
+}
+
 /** The filters of a list in a row, with the button that applies what is typed. */
 export function FilterForm({ onApply, onClear, children }: FilterFormProps) {
   const { t } = useTranslation()
   return (
     <Form label={t('filters.title')} onSubmit={onApply}>
-      <Group align="flex-end" gap="sm">
+      <FilterFields>
         {children}
         <Button type="submit" variant="default">
           {t('filters.apply')}
@@ -138,7 +159,7 @@ export function FilterForm({ onApply, onClear, children }: FilterFormProps) {
             {t('list.clear')}
           </Button>
         )}
-      </Group>
+      </FilterFields>
     </Form>
   )
 }

@@ -100,7 +100,7 @@ export function List<One extends Row>(props: ListProps<One>) {
       </Group>
       {rows.newer > 0 && (
         <Group justify="center">
-          <Button size="compact-sm" radius="xl" data-key="t" onClick={() => void rows.refetch()}>
+          <Button size="compact-sm" radius="xl" data-key="newest" onClick={() => void rows.refetch()}>
             {t('list.newer', { count: rows.newer })}
           </Button>
         </Group>

@@ -1,3 +1,4 @@
+import { Group } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { api } from '../frame/api.ts'
@@ -112,5 +113,17 @@ export function AccountLink({ id, names }: { id: string | null; names: ReadonlyM
     <TextLink to="/accounts/$id" params={{ id }} size="sm">
       {name}
     </TextLink>
+  )
+}
+
+/** One account as a fact: its name, and its id to copy. */
+export function Account({ id }: { id: string }) {
+  const names = useAccountNames([id])
+  if (!names.has(id)) return <CopyText text={id} />
+  return (
+    <Group gap="xs">
+      <AccountLink id={id} names={names} />
+      <CopyText text={id} isShort />
+    </Group>
   )
 }

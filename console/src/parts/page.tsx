@@ -21,7 +21,7 @@ export function Page({ title, parent, lead, actions, children }: PageProps) {
   return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-start">
-        <Stack gap={4} miw={0}>
+        <Stack gap={4} miw={0} className="grow">
           {parent && (
             <Breadcrumbs>
               <TextLink to={parent.to} size="sm">

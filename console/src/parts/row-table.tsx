@@ -34,7 +34,7 @@ export function RowTable<One extends Row>({
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable)
     <section className="scroll" tabIndex={0} aria-label={caption}>
-      <table className="table" aria-busy={isBusy} data-old={isOld}>
+      <table className="table named" aria-busy={isBusy} data-old={isOld}>
         <caption className="visually-hidden">{caption}</caption>
         <thead>
           <tr>

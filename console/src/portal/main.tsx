@@ -1,6 +1,6 @@
 import '../frame/styles.css'
 import './portal.css'
-import { MantineProvider } from '@mantine/core'
+import { DirectionProvider, MantineProvider } from '@mantine/core'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { setNonce } from 'get-nonce'
 import { StrictMode } from 'react'
@@ -24,17 +24,19 @@ const opening = openFirst(token)
 await startPortalLanguage(settings.language)
 createRoot(root).render(
   <StrictMode>
-    <MantineProvider
-      theme={portalTheme}
-      cssVariablesResolver={resolvePortalVariables}
-      defaultColorScheme="auto"
-      colorSchemeManager={noStorage}
-      getStyleNonce={() => settings.nonce}
-    >
-      <QueryClientProvider client={queries}>
-        <PortalPage />
-      </QueryClientProvider>
-    </MantineProvider>
+    <DirectionProvider>
+      <MantineProvider
+        theme={portalTheme}
+        cssVariablesResolver={resolvePortalVariables}
+        defaultColorScheme="auto"
+        colorSchemeManager={noStorage}
+        getStyleNonce={() => settings.nonce}
+      >
+        <QueryClientProvider client={queries}>
+          <PortalPage />
+        </QueryClientProvider>
+      </MantineProvider>
+    </DirectionProvider>
   </StrictMode>,
 )
 await opening

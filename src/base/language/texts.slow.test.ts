@@ -22,7 +22,14 @@ describe('the texts', () => {
 
   test('differ between the languages, but for words that both have', () => {
     const same = KEYS.filter((key) => CATALOGUES.de![key] === CATALOGUES.en![key])
-    expect(same.map((key) => CATALOGUES.en![key]).sort()).toEqual(['Code', 'Code', 'Name', 'Passkeys', 'Start'])
+    expect(same.map((key) => CATALOGUES.en![key]).sort()).toEqual([
+      'Code',
+      'Code',
+      'Name',
+      'Passkeys',
+      'Secret',
+      'Start',
+    ])
   })
 
   test('have words for every scope in every language', () => {

@@ -3,17 +3,17 @@ import { useDisclosure, useHotkeys } from '@mantine/hooks'
 import { useTranslation } from 'react-i18next'
 import { buildOnDemand } from '../../parts/on-demand.tsx'
 import { Icon } from '../icons.tsx'
-import { usePreferences } from '../preferences.ts'
 import type { Command } from './filter-commands.ts'
+import { nameModifier } from './modifier.ts'
 
 const PaletteDialog = buildOnDemand(async () => (await import('./palette-dialog.tsx')).PaletteDialog)
 
 /** One box for all: opens any id, e-mail address, URL or event name, goes to a screen, and does what is done often. */
 export function Palette({ commands }: { commands: readonly Command[] }) {
   const { t } = useTranslation()
-  const { shortcuts } = usePreferences()
   const [isOpen, { open, close }] = useDisclosure(false)
-  useHotkeys([['mod+K', open], ...(shortcuts ? [['/', open] as [string, () => void]] : [])], [])
+  // Also in a field.
+  useHotkeys([['mod+K', open]], [])
   return (
     <>
       <Button
@@ -22,7 +22,8 @@ export function Palette({ commands }: { commands: readonly Command[] }) {
         h={32}
         visibleFrom="sm"
         leftSection={<Icon name="search" size={16} />}
-        rightSection={<Kbd size="xs">Ctrl K</Kbd>}
+        rightSection={<Kbd size="xs">{nameModifier(t)} K</Kbd>}
+        data-key="search"
         onClick={open}
       >
         {t('search.title')}

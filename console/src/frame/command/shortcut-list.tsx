@@ -1,34 +1,41 @@
 import { Group, Kbd, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Dialog } from '../../parts/dialog.tsx'
+import { usePreferences } from '../preferences.ts'
+import { nameModifier } from './modifier.ts'
+import type { ShortcutName } from './shortcut-keys.ts'
 import { PAIRS } from './shortcuts.ts'
 
-/** The keys, each with the text of what it does. */
-const KEYS = [
-  [['Ctrl', 'K'], 'shortcuts.palette'],
-  [['/'], 'shortcuts.palette'],
-  [['j'], 'shortcuts.next'],
-  [['k'], 'shortcuts.previous'],
-  [['Enter'], 'shortcuts.open'],
-  [[']'], 'shortcuts.neighbour-next'],
-  [['['], 'shortcuts.neighbour-previous'],
-  [['r'], 'shortcuts.replay'],
-  [['t'], 'shortcuts.newest'],
-  [['Esc'], 'shortcuts.close'],
-  [['?'], 'shortcuts.list'],
-] as const
+/** The shortcuts in the order of the list. */
+const ORDER = [
+  'palette',
+  'search',
+  'next',
+  'previous',
+  'open',
+  'neighbour-next',
+  'neighbour-previous',
+  'replay',
+  'newest',
+  'close',
+  'list',
+] as const satisfies readonly (ShortcutName | 'palette' | 'open' | 'close')[]
 
 /** Lists the keys of the console. */
 export function ShortcutList({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { t } = useTranslation()
+  const { keys } = usePreferences()
+  const fixed = { palette: [nameModifier(t), 'K'], open: ['Enter'], close: ['Esc'] }
+  const keysOf = (name: (typeof ORDER)[number]) =>
+    name === 'palette' || name === 'open' || name === 'close' ? fixed[name] : [keys[name]]
   return (
     <Dialog title={t('shortcuts.title')} isOpen={isOpen} onClose={onClose}>
       <Stack gap={6}>
-        {KEYS.map(([keys, text]) => (
-          <Line key={keys.join()} keys={keys} text={t(text)} />
+        {ORDER.map((name) => (
+          <Line key={name} keys={keysOf(name)} text={t(`shortcuts.${name}`)} />
         ))}
         {Object.entries(PAIRS).map(([key, to]) => (
-          <Line key={key} keys={['g', key]} text={t(`nav.${to.slice(1) as 'overview'}`)} />
+          <Line key={key} keys={[keys.go, key]} text={t(`nav.${to.slice(1) as 'overview'}`)} />
         ))}
         <Text size="sm" c="dimmed" mt="xs">
           {t('shortcuts.off')}
@@ -38,14 +45,13 @@ export function ShortcutList({ isOpen, onClose }: { isOpen: boolean; onClose: ()
   )
 }
 
-function Line({ keys, text }: { keys: readonly string[]; text: string }) {
+function Line({ keys: [first, second], text }: { keys: readonly string[]; text: string }) {
   return (
     <Group justify="space-between" wrap="nowrap">
       <Text size="sm">{text}</Text>
       <Group gap={4} wrap="nowrap">
-        {keys.map((key) => (
-          <Kbd key={key}>{key}</Kbd>
-        ))}
+        <Kbd>{first}</Kbd>
+        {second !== undefined && <Kbd>{second}</Kbd>}
       </Group>
     </Group>
   )

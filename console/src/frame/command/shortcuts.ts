@@ -1,10 +1,11 @@
 import { useEffect, useRef } from 'react'
 import { usePreferences } from '../preferences.ts'
+import { findShortcut, type ShortcutName } from './shortcut-keys.ts'
 
 /** How long the second key of a pair may take, ms. */
 const PAIR_MS = 1_500
 
-/** The second key behind `g`, and the screen that it opens. */
+/** The second key behind that of `go`, and the screen that it opens. */
 export const PAIRS: Readonly<Record<string, string>> = {
   o: '/overview',
   d: '/deliveries',
@@ -53,23 +54,23 @@ function focusRow(step: 1 | -1): void {
 }
 
 /** Presses the control with this `data-key`. Returns whether there is one. */
-function pressControl(key: string): boolean {
-  const control = document.querySelector<HTMLElement>(`[data-key="${key}"]`)
+function pressControl(name: ShortcutName): boolean {
+  const control = document.querySelector<HTMLElement>(`[data-key="${name}"]`)
   control?.click()
   return control !== null
 }
 
 /** Opens the row before or behind the one that is shown beside the list, unless its panel has controls for them. */
 function openNeighbour(step: 1 | -1): void {
-  if (pressControl(step === 1 ? ']' : '[')) return
+  if (pressControl(step === 1 ? 'neighbour-next' : 'neighbour-previous')) return
   const links = listRowLinks()
   const index = links.findIndex(({ pathname }) => pathname === location.pathname)
   if (index >= 0) links[findNext(links.length, index, step)]?.click()
 }
 
-/** The keys of the console; none while they are switched off. `r` and `t` press the control with that `data-key`. */
+/** The keys of the console; none while they are switched off. Most press the control whose `data-key` is their shortcut. */
 export function useShortcuts({ onGo, onHelp }: Handlers): void {
-  const { shortcuts } = usePreferences()
+  const { shortcuts, keys } = usePreferences()
   const pairUntil = useRef(0)
   useEffect(() => {
     if (!shortcuts) return
@@ -79,15 +80,17 @@ export function useShortcuts({ onGo, onHelp }: Handlers): void {
       pairUntil.current = 0
       const to = isPair ? PAIRS[event.key] : undefined
       if (to !== undefined) return onGo(to)
-      if (event.key === 'g') pairUntil.current = event.timeStamp + PAIR_MS
-      else if (event.key === 'j' || event.key === 'k') focusRow(event.key === 'j' ? 1 : -1)
-      else if (event.key === '[' || event.key === ']') openNeighbour(event.key === ']' ? 1 : -1)
-      else if (event.key === 'r' || event.key === 't') pressControl(event.key)
-      else if (event.key === '?') onHelp()
-      else return
+      const name = findShortcut(keys, event.key)
+      if (name === undefined) return
+      if (name === 'go') pairUntil.current = event.timeStamp + PAIR_MS
+      else if (name === 'next' || name === 'previous') focusRow(name === 'next' ? 1 : -1)
+      else if (name === 'neighbour-next' || name === 'neighbour-previous')
+        openNeighbour(name === 'neighbour-next' ? 1 : -1)
+      else if (name === 'list') onHelp()
+      else pressControl(name)
       event.preventDefault()
     }
     document.addEventListener('keydown', press)
     return () => document.removeEventListener('keydown', press)
-  }, [shortcuts, onGo, onHelp])
+  }, [shortcuts, keys, onGo, onHelp])
 }

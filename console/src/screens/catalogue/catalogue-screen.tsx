@@ -157,7 +157,7 @@ function Name({ type }: { type: EventType }) {
   const { t } = useTranslation()
   const { document_id, internal, method, route, source, description, deprecation_remedy: remedy } = type
   return (
-    <Stack gap={0} miw={200}>
+    <Stack gap={0} miw={280}>
       <Group gap="xs">
         <TextLink to="/catalogue/$id" params={{ id: document_id }} size="sm" fw={600} className="wrap">
           {internal}

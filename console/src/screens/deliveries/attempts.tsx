@@ -3,6 +3,7 @@ import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../../frame/icons.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
+import { isCut } from './request-text.ts'
 
 type Attempt = Schemas['Attempt']
 
@@ -88,6 +89,11 @@ function AttemptDetail({ attempt }: { attempt: Attempt }) {
           <Code block className="wrap" mt={4}>
             {text}
           </Code>
+          {isCut(text) && (
+            <Text size="xs" c="dimmed">
+              {t('delivery.answer-cut')}
+            </Text>
+          )}
         </details>
       )}
     </Stack>

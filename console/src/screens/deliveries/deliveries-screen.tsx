@@ -203,7 +203,7 @@ function Tail({ tail }: { tail: ReturnType<typeof useLedger>['tail'] }) {
     <Group gap="xs">
       <span className="live-dot" data-state={state} />
       <Text size="sm">{t(`tail.${state}`)}</Text>
-      <Button size="compact-xs" variant="default" data-key="t" onClick={() => tail.setIsPaused(!isPaused)}>
+      <Button size="compact-xs" variant="default" data-key="newest" onClick={() => tail.setIsPaused(!isPaused)}>
         {isPaused ? t('tail.go-on') : t('tail.pause')}
       </Button>
     </Group>

@@ -2,7 +2,7 @@ import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useNavigate, useParams, useRouter } from '@tanstack/react-router'
 import { use } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
@@ -14,6 +14,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { SidePanel } from '../../parts/dialog.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
+import { Account } from '../../parts/names.tsx'
 import { Page } from '../../parts/page.tsx'
 import { ReplayDialog } from '../../parts/replay-dialog.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -21,12 +22,13 @@ import { TextLink } from '../../parts/text-link.tsx'
 import { Instant } from '../../parts/time.tsx'
 import { formatSpan } from '../../parts/words/span.ts'
 import { Attempts } from './attempts.tsx'
-import { BESIDE, useIsBeside } from './beside.ts'
+import { keepBeside, useIsBeside } from './beside.ts'
 import { DeliveryRequest } from './delivery-request.tsx'
 import { findNeighbours } from './ledger.ts'
 import { NextAttempt } from './next-attempt.tsx'
 import { RetryStrip } from './retry-strip.tsx'
 import { LedgerOrder } from './use-ledger.ts'
+import { useWebhookNames } from './use-webhook-names.ts'
 
 type Delivery = Schemas['DispatchWithAttempts']
 
@@ -38,6 +40,7 @@ export function DeliveryScreen() {
   const { id } = useParams({ from: '/deliveries/$id' })
   const isBeside = useIsBeside()
   const navigate = useNavigate()
+  const router = useRouter()
   const delivery = useQuery({
     queryKey: ['delivery', id],
     queryFn: ({ signal }) => api.webhook.webhookDispatchFindOne({ path: { id }, signal }),
@@ -56,8 +59,12 @@ export function DeliveryScreen() {
         {content}
       </Page>
     )
+  const close = () => {
+    if (router.latestLocation.state.isFromElsewhere) router.history.back()
+    else void navigate({ to: '/deliveries', search: true })
+  }
   return (
-    <SidePanel title={t('delivery.title')} isOpen onClose={() => void navigate({ to: '/deliveries', search: true })}>
+    <SidePanel title={t('delivery.title')} isOpen onClose={close}>
       <Neighbours id={id} />
       {content}
     </SidePanel>
@@ -71,14 +78,14 @@ function Neighbours({ id }: { id: string }) {
   const { before, after } = findNeighbours(use(LedgerOrder), id)
   const open = (other: string | undefined) => {
     if (other !== undefined)
-      void navigate({ to: '/deliveries/$id', params: { id: other }, search: true, state: BESIDE, replace: true })
+      void navigate({ to: '/deliveries/$id', params: { id: other }, search: true, state: keepBeside, replace: true })
   }
   return (
     <Group gap="xs" mb="sm">
       <Button
         size="compact-xs"
         variant="default"
-        data-key="["
+        data-key="neighbour-previous"
         disabled={before === undefined}
         onClick={() => open(before)}
       >
@@ -87,7 +94,7 @@ function Neighbours({ id }: { id: string }) {
       <Button
         size="compact-xs"
         variant="default"
-        data-key="]"
+        data-key="neighbour-next"
         disabled={after === undefined}
         onClick={() => open(after)}
       >
@@ -104,6 +111,7 @@ function Neighbours({ id }: { id: string }) {
 function Detail({ delivery, order }: { delivery: Delivery; order: 2 | 3 }) {
   const { t } = useTranslation()
   const { document_id, status, event, webhook, event_id, account, attempts_log, created_at, next_attempt_at } = delivery
+  const webhooks = useWebhookNames([webhook])
   return (
     <Stack>
       <Group justify="space-between">
@@ -129,17 +137,23 @@ function Detail({ delivery, order }: { delivery: Delivery; order: 2 | 3 }) {
           [t('delivery.id'), <CopyText key="id" text={document_id} />],
           [
             t('deliveries.event'),
-            <TextLink key="event" to="/events/$id" params={{ id: event_id }} className="mono">
-              {event_id}
-            </TextLink>,
+            <Group key="event" gap="xs">
+              <TextLink to="/events/$id" params={{ id: event_id }} size="sm">
+                {event}
+              </TextLink>
+              <CopyText text={event_id} isShort />
+            </Group>,
           ],
           [
             t('deliveries.webhook'),
-            <TextLink key="webhook" to="/webhooks/$id" params={{ id: webhook }} className="mono">
-              {webhook}
-            </TextLink>,
+            <Group key="webhook" gap="xs">
+              <TextLink to="/webhooks/$id" params={{ id: webhook }} size="sm">
+                {webhooks.get(webhook) ?? t('webhooks.one')}
+              </TextLink>
+              <CopyText text={webhook} isShort />
+            </Group>,
           ],
-          account === null ? undefined : [t('delivery.account'), <CopyText key="account" text={account} />],
+          account === null ? undefined : [t('delivery.account'), <Account key="account" id={account} />],
           [t('deliveries.created'), <Instant key="created" at={created_at} />],
           delivery.last_attempt_at === null
             ? undefined
@@ -191,7 +205,7 @@ function Replay({ delivery }: { delivery: Delivery }) {
   if (!may('webhook-dispatch:replay')) return null
   return (
     <>
-      <Button size="compact-sm" data-key="r" onClick={open}>
+      <Button size="compact-sm" data-key="replay" onClick={open}>
         {isRisky ? t('replay.force') : t('replay.do')}
       </Button>
       <ReplayDialog

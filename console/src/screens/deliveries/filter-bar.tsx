@@ -1,9 +1,9 @@
-import { Button, Group, NativeSelect, SegmentedControl, SimpleGrid, Stack, TextInput } from '@mantine/core'
+import { Button, NativeSelect, SegmentedControl, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { type ChangeEvent, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { useTimeZone } from '../../frame/preferences.ts'
-import { FilterChoice, Form } from '../../parts/form.tsx'
+import { FilterChoice, FilterFields, Form } from '../../parts/form.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
 import { type DeliveryFilters, fromFieldTime, SINCE_HOURS, toFieldTime } from './filters.ts'
 
@@ -85,7 +85,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
     <Form label={t('filters.title')} onSubmit={submit}>
       <Stack gap="sm">
         <StatusChoice value={filters.status ?? ''} onChange={(value) => change('status', value)} />
-        <Group align="flex-end" gap="sm">
+        <FilterFields>
           <TextInput label={t('deliveries.event')} placeholder="contract.update" {...fieldOf('event')} />
           <Choices filters={filters} onChange={change} />
           <Button variant="default" onClick={toggle} aria-expanded={isOpen}>
@@ -99,7 +99,7 @@ export function FilterBar({ filters, onChoose }: FilterBarProps) {
               {t('list.clear')}
             </Button>
           )}
-        </Group>
+        </FilterFields>
         {isOpen && <MoreFields filters={filters} fieldOf={fieldOf} timeFieldOf={timeFieldOf} onChange={change} />}
       </Stack>
     </Form>

@@ -53,3 +53,11 @@ export function toRequestText({ url, headers, body }: DeliveryRequest): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return [...start, ...lines, '', JSON.stringify(JSON.parse(body), null, 2)].join('\n')
 }
+
+/** How much of an answer is kept, bytes of UTF-8; a character across the limit is left out whole. */
+const KEPT_BYTES = 1_024
+
+/** Whether the kept text of an answer may be a part of it. Pure. */
+export function isCut(text: string): boolean {
+  return new TextEncoder().encode(text).length > KEPT_BYTES - 4
+}

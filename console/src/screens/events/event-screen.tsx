@@ -9,6 +9,7 @@ import { ApiCall } from '../../parts/api-call.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { Facts } from '../../parts/facts.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
+import { Account } from '../../parts/names.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission, ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -61,7 +62,7 @@ export function EventScreen() {
                         </TextLink>
                       </Group>,
                     ],
-                row.account === null ? undefined : [t('delivery.account'), <CopyText key="a" text={row.account} />],
+                row.account === null ? undefined : [t('delivery.account'), <Account key="a" id={row.account} />],
                 row.url === null ? undefined : [t('event.url'), <CopyText key="u" text={row.url} />],
                 [t('event.routed'), <Instant key="routed" at={row.routed_at} />],
               ]}

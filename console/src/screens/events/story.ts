@@ -20,6 +20,8 @@ export interface StoryEntry {
 export interface StoryParts {
   event: Schemas['EventOccurrence']
   audit: readonly Schemas['AuditEntry'][]
+  /** Users by id, as far as they are known. */
+  users: ReadonlyMap<string, Pick<Schemas['User'], 'name' | 'email'>>
   deliveries: readonly { name: string; delivery: Schemas['DispatchWithAttempts'] }[]
   messages: readonly Schemas['RealtimeMessage'][]
   provisioning: readonly Schemas['ProvisioningDelivery'][]
@@ -27,8 +29,15 @@ export interface StoryParts {
 
 const lookOf = (isGood: boolean): StoryLook => (isGood ? 'good' : 'bad')
 
+/** The user by its name, else by the first characters of its id; an app, and an end user of the portal, as they are given. */
+function nameActor(entry: Schemas['AuditEntry'], users: StoryParts['users']): string {
+  const { client_id: app, external_user: external, user: id, api_key: key } = entry
+  const user = id === null ? undefined : users.get(id)
+  return app ?? external ?? user?.name ?? user?.email ?? (id ?? key ?? '').slice(0, 8)
+}
+
 /** Puts everything that happened around an event on one time line, the oldest first. Pure. */
-export function buildStory({ event, audit, deliveries, messages, provisioning }: StoryParts): StoryEntry[] {
+export function buildStory({ event, audit, users, deliveries, messages, provisioning }: StoryParts): StoryEntry[] {
   const entries: StoryEntry[] = [
     {
       atMs: Date.parse(event.created_at),
@@ -56,7 +65,7 @@ export function buildStory({ event, audit, deliveries, messages, provisioning }:
         kind: 'change',
         details: {
           action: item.action,
-          by: item.client_id ?? (item.user ?? item.api_key ?? '').slice(0, 8),
+          by: nameActor(item, users),
           request: item.request_id,
         },
         ...(item.user !== null && { link: { to: '/users/$id' as const, id: item.user } }),
@@ -82,7 +91,10 @@ export function buildStory({ event, audit, deliveries, messages, provisioning }:
       }),
     ),
   ]
-  return entries.sort((a, b) => a.atMs - b.atMs || RANKS[a.kind] - RANKS[b.kind])
+  // An audit entry is written after the change, and so perhaps after what came of it.
+  const recordedMs = Date.parse(event.created_at)
+  const placeOf = ({ kind, atMs }: StoryEntry) => (kind === 'change' ? Math.min(atMs, recordedMs) : atMs)
+  return entries.sort((a, b) => placeOf(a) - placeOf(b) || RANKS[a.kind] - RANKS[b.kind])
 }
 
 /** The order of what has one instant: a change before its event, and its event before what came of it. */

@@ -2,6 +2,7 @@ import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
+import { useUsers } from '../../parts/names.tsx'
 import { buildStory } from './story.ts'
 
 /** Deliveries whose attempts are read, the first webhooks of the routing. */
@@ -62,9 +63,12 @@ export function useStory(event: Schemas['EventOccurrence']) {
       api.provisioning.provisioningDeliveryFindAll({ query: { filters: [`event_id|eq|${id}`] }, signal }),
     enabled: may('provisioning-delivery:find-all'),
   })
+  const changes = audit.data?.data ?? []
+  const users = useUsers(changes.map(({ user }) => user))
   const entries = buildStory({
     event,
-    audit: audit.data?.data ?? [],
+    users,
+    audit: changes,
     deliveries: deliveries.data ?? [],
     messages: messages.data?.data ?? [],
     provisioning: provisioning.data?.data ?? [],

@@ -11,6 +11,7 @@ import { Page } from '../../parts/page.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Instant, Time } from '../../parts/time.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
 import { GuideSection } from './guide-section.tsx'
 import { GUIDES } from './guides.ts'
 import { QueueLanes } from './queue-lanes.tsx'
@@ -71,9 +72,12 @@ function Component({
     <Card withBorder>
       <Stack gap="xs">
         <Group justify="space-between">
-          <Title order={2} size="h5">
-            {component}
-          </Title>
+          <Group gap="xs">
+            <Title order={2} size="h5">
+              {valueName('health.name', component, t)}
+            </Title>
+            <Code>{component}</Code>
+          </Group>
           <Status name={status} />
         </Group>
         {isKnown(component) && <Text size="sm">{t(`health.rule.${component}`)}</Text>}

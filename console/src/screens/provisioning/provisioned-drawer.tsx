@@ -143,7 +143,7 @@ function Replay({ delivery }: { delivery: Delivery }) {
   if (!may('provisioning-delivery:replay') || delivery.status === 'cancelled') return null
   return (
     <>
-      <Button size="compact-sm" data-key="r" onClick={open}>
+      <Button size="compact-sm" data-key="replay" onClick={open}>
         {isRisky ? t('replay.force') : t('redrive.one')}
       </Button>
       <ReplayDialog

@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { useRows } from '../../parts/list.tsx'
+import { UserLink, useUsers } from '../../parts/names.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -22,9 +23,10 @@ export function useProvisioned(filters: readonly string[]) {
 }
 
 /** The columns of deliveries to targets: those of the ledger, with the user and the target. */
-export function useProvisionedColumns(): Column<Provisioned>[] {
+export function useProvisionedColumns(shown: readonly Provisioned[]): Column<Provisioned>[] {
   const { t } = useTranslation()
   const names = useTargetNames()
+  const users = useUsers(shown.map(({ user }) => user))
   return [
     { id: 'status', label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
@@ -35,7 +37,7 @@ export function useProvisionedColumns(): Column<Provisioned>[] {
         </TextLink>
       ),
     },
-    { id: 'user', label: t('users.one'), cell: ({ user }) => <CopyText text={user} isShort /> },
+    { id: 'user', label: t('users.one'), cell: ({ user }) => <UserLink id={user} users={users} /> },
     {
       id: 'target',
       label: t('provisioning.one'),

@@ -35,7 +35,7 @@ function Provisioned() {
   const choose = (next: Filters) => void navigate({ to: '/provisioning/deliveries', search: next, replace: true })
   const apiFilters = Object.entries(filters).map(([name, value]) => `${name}|eq|${value}`)
   const rows = useProvisioned(apiFilters)
-  const columns = useProvisionedColumns()
+  const columns = useProvisionedColumns(rows.shown)
   const targets = useTargetNames()
   const named: NamedFilter[] = [
     [t('deliveries.status'), filters.status && valueName('status', filters.status, t)],

@@ -1,9 +1,10 @@
-import { Button, Group, Stack, Text } from '@mantine/core'
+import { Button, Group, Menu, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { Icon } from '../../frame/icons.tsx'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
@@ -101,7 +102,7 @@ function Detail({ target }: { target: Target }) {
 function Deliveries({ target }: { target: string }) {
   const { t } = useTranslation()
   const rows = useProvisioned([`target|eq|${target}`])
-  const columns = useProvisionedColumns()
+  const columns = useProvisionedColumns(rows.shown)
   return (
     <Stack gap="xs">
       <Group justify="flex-end">
@@ -127,6 +128,9 @@ function Deliveries({ target }: { target: string }) {
 
 type Asked = 'edit' | 'sync' | 'reconcile' | 'active' | 'rotate' | 'delete'
 
+/** Actions that a menu holds. */
+const RARE: ReadonlySet<Asked> = new Set(['reconcile', 'rotate', 'delete'])
+
 function Actions({ target }: { target: Target }) {
   const { t } = useTranslation()
   const { may } = useAccess()
@@ -146,12 +150,30 @@ function Actions({ target }: { target: Target }) {
   const close = () => setAsked(undefined)
   return (
     <>
-      {shown.map(([name, label]) => (
-        <Button key={name} variant="default" size="compact-sm" onClick={() => setAsked(name)}>
-          {label}
-        </Button>
-      ))}
+      {shown
+        .filter(([name]) => !RARE.has(name))
+        .map(([name, label]) => (
+          <Button key={name} variant="default" size="compact-sm" onClick={() => setAsked(name)}>
+            {label}
+          </Button>
+        ))}
       {may('provisioning-target:redrive') && <Redrive target={target.document_id} />}
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button size="compact-sm" variant="default" aria-label={t('webhooks.more')}>
+            <Icon name="more" />
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {shown
+            .filter(([name]) => RARE.has(name))
+            .map(([name, label]) => (
+              <Menu.Item key={name} onClick={() => setAsked(name)}>
+                {label}
+              </Menu.Item>
+            ))}
+        </Menu.Dropdown>
+      </Menu>
       {asked === 'edit' && <EditTarget target={target} onClose={close} />}
       {(asked === 'sync' || asked === 'reconcile') && <StartJob target={target} kind={asked} onClose={close} />}
       {asked === 'active' && <Activate target={target} onClose={close} />}

@@ -9,6 +9,7 @@ import { UserLink, useUsers } from '../../parts/names.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Time } from '../../parts/time.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
 
 type Session = Schemas['ListedSession']
 
@@ -35,7 +36,11 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
       : []),
     { label: t('sessions.device'), cell: (row) => <Device session={row} /> },
     { id: 'address', label: t('audit.address'), cell: ({ address }) => address ?? '–' },
-    { id: 'methods', label: t('sessions.methods'), cell: ({ amr }) => amr.join(', ') },
+    {
+      id: 'methods',
+      label: t('sessions.methods'),
+      cell: ({ amr }) => amr.map((way) => valueName('amr', way, t)).join(', '),
+    },
     { id: 'used', label: t('sessions.used'), cell: ({ last_used_at }) => <Time at={last_used_at} /> },
     { id: 'expires', label: t('sessions.expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
     {

@@ -26,6 +26,7 @@ import { Instant } from '../../parts/time.tsx'
 import { SessionList } from '../sessions/session-list.tsx'
 import { MailChoices } from './mail-choices.tsx'
 import { OwnProfile } from './own-profile.tsx'
+import { ShortcutChoices } from './shortcut-choices.tsx'
 
 /** The choices of this browser, and what an operator cannot change here: rules of the contract and the environment. */
 export function SettingsScreen() {
@@ -106,6 +107,7 @@ function Choices() {
         checked={shortcuts}
         onChange={({ currentTarget }) => changePreferences({ shortcuts: currentTarget.checked })}
       />
+      {shortcuts && <ShortcutChoices />}
       <Text size="xs" c="dimmed">
         {t('prefs.kept')}
       </Text>

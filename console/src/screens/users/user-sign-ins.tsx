@@ -7,6 +7,7 @@ import { List, useRows } from '../../parts/list.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
+import { valueName } from '../../parts/words/value-name.ts'
 
 type SignIn = Schemas['SignIn']
 
@@ -36,7 +37,8 @@ export function UserSignIns({ user }: { user: string }) {
     },
     {
       label: t('sessions.methods'),
-      cell: ({ method, provider }) => (provider === null ? method : `${method} · ${provider}`),
+      cell: ({ method, provider }) =>
+        [valueName('sign-in.method', method, t), provider].filter((part) => part !== null).join(' · '),
     },
     { label: t('audit.address'), cell: ({ address }) => address ?? '–' },
     {

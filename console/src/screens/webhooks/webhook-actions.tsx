@@ -1,4 +1,4 @@
-import { Button, Menu, Stack } from '@mantine/core'
+import { Button, Menu } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -10,7 +10,7 @@ import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
 import { ConfirmDialog } from '../../parts/dialogs.tsx'
 import { nameOf } from '../../parts/words/webhook-name.ts'
-import { BESIDE } from '../deliveries/beside.ts'
+import { BESIDE_OTHER } from '../deliveries/beside.ts'
 import { RotateDialog } from './rotate-dialog.tsx'
 import { WebhookButtons } from './webhook-buttons.tsx'
 
@@ -26,7 +26,7 @@ export function WebhookActions({ webhook }: { webhook: Webhook }) {
   const send = useTest(webhook)
   const setActive = useActivation(webhook)
   return (
-    <Stack gap="xs" align="flex-end">
+    <>
       <WebhookButtons webhook={webhook} send={send} setActive={setActive}>
         {may('webhook:update') && (
           <Button
@@ -42,7 +42,7 @@ export function WebhookActions({ webhook }: { webhook: Webhook }) {
       </WebhookButtons>
       <RotateSecret webhook={webhook} isAsked={asked === 'rotate'} onClose={() => setAsked(undefined)} />
       <Removal webhook={webhook} asked={asked} onClose={() => setAsked(undefined)} />
-    </Stack>
+    </>
   )
 }
 
@@ -57,7 +57,7 @@ export function useTest({ document_id: id }: Webhook) {
         to: '/deliveries/$id',
         params: { id: data.dispatch_id },
         search: { webhook: id },
-        state: BESIDE,
+        state: BESIDE_OTHER,
       }),
   })
 }

@@ -2,6 +2,7 @@ import { Checkbox, Radio, Stack, Title } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../../../frame/icons.tsx'
 import { useAccess } from '../../../frame/session.tsx'
+import { settings } from '../../../frame/settings.ts'
 import { AccountSelect } from '../../../parts/account-select.tsx'
 import { PasswordInput } from '../../../parts/fields.tsx'
 import { NameFields } from '../../../parts/name-fields.tsx'
@@ -13,10 +14,13 @@ import { UrlInput } from '../url-input.tsx'
 import type { Draft, OnChange } from './draft.ts'
 import { checkUrl, URL_RULES } from './url-checks.ts'
 
+/** The service's own receiver, which development allows. */
+const SINK = settings.environment === 'development' ? `${location.origin}/api/v3/webhook/sink` : undefined
+
 /** Says of each rule of a URL whether it is kept. */
 function UrlChecks({ url }: { url: string }) {
   const { t } = useTranslation()
-  const checks = checkUrl(url)
+  const checks = checkUrl(url, SINK)
   if (!checks) return null
   return (
     <ul className="checks" aria-live="polite">

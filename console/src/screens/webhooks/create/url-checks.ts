@@ -9,14 +9,18 @@ const MAX_LENGTH = 2_048
 const PRIVATE =
   /^(?:localhost|.*\.localhost|.*\.local|.*\.internal|0\.|10\.|127\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[(?:::1?|f[cd]|fe80))/i
 
-/** Which rules a URL keeps; undefined while nothing is typed. The API decides, and also looks the host up. Pure. */
-export function checkUrl(text: string): Record<UrlRule, boolean> | undefined {
+/**
+ * Which rules a URL keeps; undefined while nothing is typed. The API decides, and also looks the host up. `sink`: URL of the
+ * service's own receiver, which development allows (docs/contract/webhooks.md#sink). Pure.
+ */
+export function checkUrl(text: string, sink?: string): Record<UrlRule, boolean> | undefined {
   const given = text.trim()
   if (given === '') return undefined
   const url = URL.canParse(given) ? new URL(given) : undefined
+  const isSink = url !== undefined && url.origin + url.pathname === sink
   return {
-    https: url?.protocol === 'https:',
-    host: url !== undefined && url.hostname !== '' && !PRIVATE.test(url.hostname),
+    https: isSink || url?.protocol === 'https:',
+    host: isSink || (url !== undefined && url.hostname !== '' && !PRIVATE.test(url.hostname)),
     length: given.length <= MAX_LENGTH,
     user: url !== undefined && url.username === '' && url.password === '',
   }

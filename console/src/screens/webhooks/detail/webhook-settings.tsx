@@ -152,8 +152,8 @@ function DangerZone({ webhook }: { webhook: Webhook }) {
           {t('settings.danger')}
         </Title>
         {DANGERS.map(([question, permission]) => (
-          <Group key={question} justify="space-between" wrap="nowrap">
-            <div>
+          <Group key={question} justify="space-between">
+            <div className="grow">
               <Text size="sm" fw={600}>
                 {t(`webhooks.${question}`)}
               </Text>
@@ -161,13 +161,7 @@ function DangerZone({ webhook }: { webhook: Webhook }) {
                 {may(permission) ? t(`webhooks.${question}-text`) : t('settings.needs', { permission })}
               </Text>
             </div>
-            <Button
-              variant="default"
-              size="compact-md"
-              disabled={!may(permission)}
-              style={{ flexShrink: 0 }}
-              onClick={() => setAsked(question)}
-            >
+            <Button variant="default" size="compact-md" disabled={!may(permission)} onClick={() => setAsked(question)}>
               {t(`webhooks.${question}`)}
             </Button>
           </Group>
