@@ -437,7 +437,7 @@ begin
       when date_trunc('second', apps_ended) >= date_trunc('second', began_at) then 'access_ended'
       when closed then 'connection_required'
     end,
-    accounts_of(of_user),
+    open_accounts_of(of_user),
     case when is_kept then (select g.scopes from oauth_grant g where g.document_id = uuid_of(of_grant)) end,
     opened_in,
     case when not is_kept then (

@@ -11,6 +11,12 @@ export interface ProvenByConnection {
   locked?: AccountName
 }
 
+/** The path at which a signed-in user proves its session by a connection (docs/contract/pages.md#account-of-an-organization). */
+export const ENTER_PATH = '/auth/organization/enter'
+
+/** The same for one connection. */
+export const buildEnterPath = (connection: string) => `${ENTER_PATH}?${new URLSearchParams({ connection })}`
+
 /**
  * The refusal of a sign-in method that an account closed to its members (docs/contract/connections.md#closed-ways-in).
  */

@@ -82,6 +82,22 @@ const SessionFacts = named(
   }),
 )
 
+/** An account that a token lacks (docs/contract/connections.md#members-of-several-accounts). */
+const ClosedAccountRow = named(
+  'ClosedAccount',
+  Type.Object({
+    document_id: UuidSchema,
+    name: Type.String(),
+    connection: UuidSchema,
+    enter_path: nullable(
+      Type.String({
+        description:
+          'Behind `BASE_URL` the page at which the user proves the session; takes `next` or `redirect_url`. Null for an API key.',
+      }),
+    ),
+  }),
+)
+
 /** The caller of a token and its permissions. */
 export const SessionRow = named(
   'Session',
@@ -91,6 +107,10 @@ export const SessionRow = named(
     user: SessionUserRow,
     account: nullable(AccountNameRow),
     accounts: Type.Array(AccountNameRow),
+    closed_accounts: Type.Array(ClosedAccountRow, {
+      description:
+        'Accounts of the user that this token does not reach, because a connection has not proven the session.',
+    }),
     permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
     account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
     membership_permissions: Type.Array(
@@ -134,12 +154,19 @@ export function toSessionRow(
   caller: Caller,
 ): Static<typeof SessionRow> {
   const current = accounts.find(({ id }) => id === caller.accountId)
+  const { narrowing } = caller
+  const lacked = narrowing?.provenUntil === null ? narrowing : undefined
   return {
     session: described ? toFacts(withClient(described)) : null,
     api_key: caller.apiKeyId,
     user: toSessionUserRow(user),
     account: current ? toAccountNameRow(current) : null,
-    accounts: accounts.map(toAccountNameRow),
+    accounts: accounts.filter(({ id }) => id !== lacked?.account).map(toAccountNameRow),
+    closed_accounts: accounts.flatMap((account) =>
+      lacked && account.id === lacked.account
+        ? [{ ...toAccountNameRow(account), connection: lacked.connection, enter_path: lacked.enterPath }]
+        : [],
+    ),
     permissions: [...caller.patterns],
     account_permissions: [...caller.accountPatterns],
     membership_permissions: caller.membershipPatterns.map(({ account, patterns }) => ({
