@@ -1391,13 +1391,24 @@ begin
   return holders;
 end $$;
 
--- Revokes API keys of a locked user: all, or those that are bound to an account.
-create function end_keys_of(holder uuid, bound_to uuid, at timestamptz) returns void language plpgsql volatile as $$
+-- Revokes API keys of locked users: all, or those that are bound to an account.
+create function end_keys_of(holders uuid[], bound_to uuid, at timestamptz) returns void language plpgsql volatile as $$
 begin
   update api_key set revoked_at = at, updated_at = at where document_id = any(array(
     select k.document_id from api_key k
-    where k."user" = holder and num_nulls(k.revoked_at) = 1 and (bound_to is null or k.account = bound_to)
+    where k."user" = any(holders) and num_nulls(k.revoked_at) = 1 and (bound_to is null or k.account = bound_to)
     order by k.document_id for no key update));
+end $$;
+
+-- Ends what locked users opened, and revokes their API keys.
+create function end_whole_access(holders uuid[], at timestamptz) returns void language plpgsql volatile as $$
+declare
+  holder uuid;
+begin
+  foreach holder in array holders loop
+    perform end_access_of(holder, at, false, null);
+  end loop;
+  perform end_keys_of(holders, null, at);
 end $$;
 
 -- Every token of the members of several accounts with addresses of a connection is judged again, of all its proven domains
@@ -1436,60 +1447,47 @@ language plpgsql volatile as $$
 declare
   holders uuid[] := lock_connection_users(asked, of_domain);
   owner uuid := (select c.account from connection c where c.document_id = asked);
-  holder uuid;
+  alone uuid[] := array(select x.holder from unnest(holders) x (holder) where not has_other_account(x.holder, owner));
 begin
   perform end_proofs(asked, of_domain);
   perform invalidate_narrowed(asked, of_domain);
-  foreach holder in array holders loop
-    if has_other_account(holder, owner) then
-      perform end_keys_of(holder, owner, at);
-    else
-      perform end_access_of(holder, at, false, null);
-      perform end_keys_of(holder, null, at);
-    end if;
-  end loop;
+  perform end_whole_access(alone, at);
+  perform end_keys_of(holders, owner, at);
   if forgets then
     delete from connection_identity where connection = asked and "user" = any(holders);
   end if;
   return cardinality(holders);
 end $$;
 
--- Ends what a locked user opened who has left all accounts but one, which closes ways in: they were open to it until now.
--- Unbound API keys would reach that account from now on. `is_exempt`: whether it has a role beyond its accounts.
-create function end_reopened_access(holder uuid, is_exempt boolean, at timestamptz) returns void
-language plpgsql volatile as $$
+-- Whether a user has left all accounts but one, which closes the ways in that were open to it until now. Unbound API keys
+-- would reach that account from now on.
+create function has_lost_ways_in(holder uuid) returns boolean language plpgsql volatile as $$
 begin
-  if not is_exempt and required_connection_of(
-      holder, (select u.email from "user" u where u.document_id = holder)) is not null then
-    perform end_access_of(holder, at, false, null);
-    perform end_keys_of(holder, null, at);
-  end if;
+  return required_connection_of(holder, (select u.email from "user" u where u.document_id = holder)) is not null;
 end $$;
 
 -- Ends what the users of every connection of a deleted account opened, which is locked, and frees their domains; and what
--- those members opened by ways that their only other account closes.
+-- members opened by ways that their only other account closes.
 create function end_account_connections(asked uuid, at timestamptz) returns void language plpgsql volatile as $$
 declare
   ours uuid[] := array(
     select c.document_id from connection c where c.account = asked order by c.document_id for update);
+  known uuid[];
   leaving uuid[];
   exempt uuid[];
-  one uuid;
 begin
   delete from connection_domain where connection = any(ours);
+  known := array(select distinct i."user" from connection_identity i where i.connection = any(ours));
   leaving := array(select m."user" from account_member m
-    where m.account = asked and has_other_account(m."user", asked) order by m."user");
-  perform from "user" u where u.document_id = any(leaving || array(
-      select i."user" from connection_identity i where i.connection = any(ours)))
-    order by u.document_id for no key update;
-  -- Roles are locked before sessions.
+    where m.account = asked and has_other_account(m."user", asked));
+  perform from "user" u where u.document_id = any(known || leaving) order by u.document_id for no key update;
   exempt := array(select x.holder from unnest(leaving) x (holder) where lock_is_operator(x.holder));
-  foreach one in array ours loop
-    perform end_connection_access(one, null, true, at);
-  end loop;
-  foreach one in array leaving loop
-    perform end_reopened_access(one, one = any(exempt), at);
-  end loop;
+  delete from connection_proof where connection = any(ours);
+  perform end_whole_access(array(
+    select x.holder from unnest(known) x (holder) where not has_other_account(x.holder, asked)
+    union
+    select x.holder from unnest(leaving) x (holder) where x.holder <> all(exempt) and has_lost_ways_in(x.holder)), at);
+  delete from connection_identity where connection = any(ours);
 end $$;
 
 -- Ends what members opened by the ways in that a locked connection now closes, of all its proven domains or of one; the
@@ -1512,6 +1510,12 @@ begin
   -- Behind the lock: a role beyond accounts is given and taken behind it too.
   holders := array(select x.holder from unnest(holders) x (holder) where not lock_is_operator(x.holder));
   perform end_proofs(asked, of_domain);
+  if spared = any(holders) and has_other_account(spared, owner) then
+    insert into connection_proof (session, connection, proven_at, expires_at)
+      select s.document_id, asked, at, at + c.session_hours * interval '1 hour'
+      from session s, connection c
+      where s.document_id = root_session(spared_session) and s."user" = spared and c.document_id = asked;
+  end if;
   foreach holder in array holders loop
     if has_other_account(holder, owner) then
       update session set account = null, updated_at = at where document_id = any(array(
@@ -1519,12 +1523,6 @@ begin
         where s."user" = holder and s.revoked_at is null and s.account = owner
           and (holder <> spared or s.document_id is distinct from root_session(spared_session))
         order by s.document_id for no key update));
-      if holder = spared then
-        insert into connection_proof (session, connection, proven_at, expires_at)
-          select s.document_id, asked, at, at + c.session_hours * interval '1 hour'
-          from session s, connection c
-          where s.document_id = root_session(spared_session) and s."user" = spared and c.document_id = asked;
-      end if;
       perform invalidate_tokens_of(holder);
     elsif holder <> spared then
       perform end_access_of(holder, at, false, null);
@@ -1544,10 +1542,8 @@ begin
   delete from account_member where account = leaving and "user" = holder;
   delete from connection_proof where connection = any(ours)
     and session = any(array(select s.document_id from session s where s."user" = holder));
-  if is_known and not has_other_account(holder, leaving) then
-    perform end_access_of(holder, at, false, null);
-    perform end_keys_of(holder, null, at);
-  end if;
   delete from connection_identity where "user" = holder and connection = any(ours);
-  perform end_reopened_access(holder, is_exempt, at);
+  if (is_known and not has_other_account(holder, leaving)) or (not is_exempt and has_lost_ways_in(holder)) then
+    perform end_whole_access(array[holder], at);
+  end if;
 end $$;

@@ -62,26 +62,28 @@ export async function findEntryFacts(
   return row
 }
 
-const lockProven = statement<
+const selectProven = statement<
   { isOpen: boolean; isNarrowed: boolean },
   { session: SessionId; userId: UserId; connection: ConnectionId; now: Date }
 >(`
-  with s as (select * from session where document_id = $session for share)
   select coalesce((select s."user" = $userId and s.parent is null and s.client_id is null and s.revoked_at is null
-      and s.expires_at > $now from s), false) as "isOpen",
-    exists (select from narrowing_of($userId) n, (select count(*) from s) locked where n.connection = $connection) as "isNarrowed"`)
+      and s.expires_at > $now from session s where s.document_id = $session), false) as "isOpen",
+    exists (select from narrowing_of($userId) n where n.connection = $connection) as "isNarrowed"`)
 
-/** Locks a session of a locked user, and says whether it is open, and whether the connection narrows its user. */
-export async function lockProvenSession(
+/**
+ * Whether a session of a locked user is open, and whether the connection narrows its user. The session may end meanwhile:
+ * a proof opens nothing in an ended one.
+ */
+export async function findProvenSession(
   db: Database,
   input: { session: SessionId; userId: UserId; connection: ConnectionId; now: Date },
 ): Promise<{ isOpen: boolean; isNarrowed: boolean }> {
-  const [row] = await lockProven(db, input)
+  const [row] = await selectProven(db, input)
   if (!row) throw new Error('a select without a table returns a row')
   return row
 }
 
-/** Stores the proof of a locked session, with the next statement of the transaction. */
+/** Stores the proof of a session, with the next statement of the transaction. */
 export const saveSessionProof = aheadStatement<{
   session: SessionId
   connection: ConnectionId

@@ -8,8 +8,8 @@ import { foldEmail } from '../../user-record/email-key.ts'
 import { type EntryRefusal, findProofFault, type ProvenPerson } from './decide-entry.ts'
 import {
   findEntryFacts,
+  findProvenSession,
   lockEntryPlace,
-  lockProvenSession,
   saveConnectionIdentity,
   saveSessionProof,
 } from './entry.store.ts'
@@ -45,7 +45,7 @@ export async function proveByConnection(
   const asked = { userId, connection, account, subject: person.subject, role: ACCOUNT_ADMIN_ROLE }
   const { isOtherAdmin, ...known } = await findEntryFacts(tx, asked)
   const user = await loadUser(tx, userId)
-  const { isOpen, isNarrowed } = await lockProvenSession(tx, { session, userId, connection, now })
+  const { isOpen, isNarrowed } = await findProvenSession(tx, { session, userId, connection, now })
   const fault = findProofFault(person, {
     isSessionOpen: isOpen,
     isNarrowed,
