@@ -211,7 +211,7 @@ describe('what ends the access of a person', () => {
     expect(await isOpen(answer)).toBe(false)
     const refresh = { refresh_token: answer.body.data.refresh_token }
     expect((await t.app.anonymous('POST', '/api/v3/auth/session/refresh', refresh)).status).toBe(401)
-    const byKey = t.app.callAs(key.body.data.token)
+    const byKey = t.app.callAs(key.body.data.key)
     expect((await byKey('GET', '/api/v3/auth/session')).status).toBe(401)
     if (_ !== 'deleting the user') expect((await signIn()).body.data?.jwt).toBeUndefined()
   })
