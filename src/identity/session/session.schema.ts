@@ -2,6 +2,7 @@ import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/s
 import type { Caller } from '../../http/shape/caller.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
+import { divideAccounts } from './by-connection.ts'
 import type { Refreshed } from './refresh.ts'
 import { type AccountName, type SessionDescription, type SessionUser, session, withClient } from './session.store.ts'
 
@@ -149,24 +150,20 @@ export function toRefreshedTokens({ issued }: Refreshed): Static<typeof Refreshe
 const toFacts = wireOf(session, SessionFacts)
 
 /** Maps a caller for the wire. */
-export function toSessionRow(
-  { session: described, user, accounts }: SessionDescription,
-  caller: Caller,
-): Static<typeof SessionRow> {
+export function toSessionRow(description: SessionDescription, caller: Caller): Static<typeof SessionRow> {
+  const { session: described, user, accounts, closed } = divideAccounts(description, caller)
   const current = accounts.find(({ id }) => id === caller.accountId)
-  const { narrowing } = caller
-  const lacked = narrowing?.provenUntil === null ? narrowing : undefined
   return {
     session: described ? toFacts(withClient(described)) : null,
     api_key: caller.apiKeyId,
     user: toSessionUserRow(user),
     account: current ? toAccountNameRow(current) : null,
-    accounts: accounts.filter(({ id }) => id !== lacked?.account).map(toAccountNameRow),
-    closed_accounts: accounts.flatMap((account) =>
-      lacked && account.id === lacked.account
-        ? [{ ...toAccountNameRow(account), connection: lacked.connection, enter_path: lacked.enterPath }]
-        : [],
-    ),
+    accounts: accounts.map(toAccountNameRow),
+    closed_accounts: closed.map(({ connection, enterPath, ...account }) => ({
+      ...toAccountNameRow(account),
+      connection,
+      enter_path: enterPath,
+    })),
     permissions: [...caller.patterns],
     account_permissions: [...caller.accountPatterns],
     membership_permissions: caller.membershipPatterns.map(({ account, patterns }) => ({
