@@ -62,6 +62,15 @@ export async function findEntryFacts(
   return row
 }
 
+const selectSessionUser = statement<{ userId: UserId }, { session: SessionId }>(
+  'select "user" as "userId" from session where document_id = $session',
+)
+
+/** The user of a session, in any state. */
+export async function findSessionUser(db: Database, session: SessionId): Promise<UserId | undefined> {
+  return (await selectSessionUser(db, { session }))[0]?.userId
+}
+
 const selectProven = statement<
   { isOpen: boolean; isNarrowed: boolean },
   { session: SessionId; userId: UserId; connection: ConnectionId; now: Date }

@@ -2,13 +2,13 @@ import type { AccountId, ConnectionId, SessionId, UserId } from '../../../base/i
 import type { Database } from '../../../postgres/statement/database.ts'
 import { ACCOUNT_ADMIN_ROLE } from '../../access/system-roles.ts'
 import { lockCandidate } from '../../account/member.ts'
-import { findSession } from '../../session/session.store.ts'
 import { loadUser } from '../../user/user.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
 import { type EntryRefusal, findProofFault, type ProvenPerson } from './decide-entry.ts'
 import {
   findEntryFacts,
   findProvenSession,
+  findSessionUser,
   lockEntryPlace,
   saveConnectionIdentity,
   saveSessionProof,
@@ -33,7 +33,7 @@ export async function proveByConnection(
   input: { connection: ConnectionId; session: SessionId; person: ProvenPerson; trace: string | null; now: Date },
 ): Promise<ProvenSession> {
   const { person, session, now } = input
-  const userId = (await findSession(tx, session))?.userId
+  const userId = await findSessionUser(tx, session)
   if (userId === undefined) return { kind: 'refused', reason: 'session_ended', userId: null }
   const refuse = (reason: EntryRefusal): ProvenSession => ({ kind: 'refused', reason, userId })
   const place = await lockEntryPlace(tx, { id: input.connection, subject: person.subject, email: person.email })
