@@ -71,15 +71,6 @@ end $$;
 create trigger invalidate after update of is_actived, deleted_at or delete on "user"
   for each row execute function invalidate_user();
 
--- The domain of the address decides whether a connection narrows the sessions and keys of the user.
-create function invalidate_user_tokens() returns trigger language plpgsql as $$
-begin
-  perform invalidate_tokens_of(old.document_id);
-  return null;
-end $$;
-create trigger invalidate_tokens after update of email on "user" for each row
-  when (old.email is distinct from new.email) execute function invalidate_user_tokens();
-
 -- Whether a user exists, not deleted.
 create function is_living_user(asked uuid) returns boolean language plpgsql volatile as $$
 begin
@@ -1538,10 +1529,10 @@ declare
   ours uuid[] := array(select c.document_id from connection c where c.account = leaving);
   is_known boolean := exists (
     select from connection_identity i where i."user" = holder and i.connection = any(ours));
+  sessions uuid[] := array(select s.document_id from session s where s."user" = holder and s.revoked_at is null);
 begin
   delete from account_member where account = leaving and "user" = holder;
-  delete from connection_proof where connection = any(ours)
-    and session = any(array(select s.document_id from session s where s."user" = holder));
+  delete from connection_proof where session = any(sessions) and connection = any(ours);
   delete from connection_identity where "user" = holder and connection = any(ours);
   if (is_known and not has_other_account(holder, leaving)) or (not is_exempt and has_lost_ways_in(holder)) then
     perform end_whole_access(array[holder], at);
