@@ -55,7 +55,10 @@ describe('a session of a user of several accounts', () => {
     const [browser, other] = [await t.enterPassword(world), await t.enterPassword(world)]
     const child = await handshake(browser.jwt)
     expect(await t.statuses(child, world)).toEqual([403, 200])
+    const offer = `href="${ENTER}?connection=${world.connection}"`
+    expect((await browser.visitor.get('/auth/')).body).toContain(offer)
     const answer = await t.proveSession(world, browser)
+    expect((await browser.visitor.get('/auth/')).body).not.toContain(offer)
     expect([answer.status, answer.location]).toEqual([302, 'https://id.example.test/auth/'])
     expect(await t.statuses(browser.jwt, world)).toEqual([200, 200])
     expect(await t.statuses(child, world)).toEqual([200, 200])

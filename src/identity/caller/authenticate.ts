@@ -5,6 +5,7 @@ import type { Database } from '../../postgres/statement/database.ts'
 import { bindHoldings, type Holdings, intersectPatterns } from '../access/delegation.ts'
 import { PORTAL_ROLES } from '../access/system-roles.ts'
 import { buildEnterPath } from '../session/by-connection.ts'
+import { earlier } from '../session/session.ts'
 import { verifySessionToken } from '../session/token/session-token.ts'
 import {
   findKeyCaller,
@@ -83,6 +84,8 @@ async function authenticateSession(
   const found = await findSessionCaller(db, { sessionId, userId, now })
   if (!found) return undefined
   const { accountId, accounts, client } = found
+  // A proven session reaches less from the end of its proof on.
+  const tokenEndsAt = earlier(earlier(found.expiresAt, expiresAt), found.narrowed?.provenUntil ?? expiresAt)
   const caller: Caller = {
     userId,
     sessionId,
@@ -98,18 +101,15 @@ async function authenticateSession(
     keyAccount: null,
     proof: found.proof,
     ...describeNarrowing(found, buildEnterPath),
-    expiresAt: [found.expiresAt, found.narrowed?.provenUntil ?? expiresAt].reduce(earliest, expiresAt),
+    expiresAt: tokenEndsAt,
   }
   const before = new Date(now.getTime() - SESSION_USED_PRECISION_MS)
   const isUseDue = found.lastUsedAt <= before
   if (isUseDue) await touchSession(db, { id: sessionId, before, now })
   // Cached until its last use has to be written again.
   const touchAt = new Date((isUseDue ? now : found.lastUsedAt).getTime() + SESSION_USED_PRECISION_MS)
-  const endsAt = [caller.expiresAt ?? expiresAt].reduce(earliest, touchAt)
-  return { caller, userId, tokenChanges: [`s:${sessionId}`], expiresAt: endsAt }
+  return { caller, userId, tokenChanges: [`s:${sessionId}`], expiresAt: earlier(touchAt, tokenEndsAt) }
 }
-
-const earliest = (first: Date, item: Date) => (item < first ? item : first)
 
 /** What a token lacks in an account that proven sessions alone reach. Pure. */
 function describeNarrowing(
