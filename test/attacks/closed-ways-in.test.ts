@@ -426,39 +426,6 @@ describe('who joins an account with an enforced connection', () => {
   })
 })
 
-describe('an app of a member of another account too', () => {
-  /** The statuses of calls of the app for the closed account and the other one. */
-  const reach = async (token: string, accounts: string[]) => {
-    const { jwt } = (await app.anonymous('POST', '/api/v3/oauth/exchange', { token })).body
-    const list = await app.callAs(jwt)('GET', CONTRACT)
-    const seen = list.body.data.map((contract: { account: string }) => contract.account)
-    return accounts.map((one) => seen.includes(one))
-  }
-
-  test.each([
-    ['without offline_access has the proof of its session', 'openid contract:read', true],
-    ['with offline_access has none', 'openid contract:read offline_access', false],
-  ])('%s', async (_, scope, isProven) => {
-    const user = await makeMember()
-    const other = (await succeed(app.admin('POST', ACCOUNTS, { name: 'Other' }))).document_id
-    await succeed(app.admin('POST', `${ACCOUNTS}/${other}/member`, { user: user.id }))
-    const accounts = [account, other]
-    for (const one of accounts) await succeed(app.admin('POST', CONTRACT, { account: one, name: 'Contract' }))
-    await enforce()
-    const flow = await openFlow(fixture, await fixture.client())
-    const { tokens } = await flow.signIn(openBrowser(), { user, scope, parameters: { prompt: 'consent' } })
-    expect(await reach(tokens.access_token, accounts)).toEqual([false, true])
-    await app.database.pool.query(
-      `insert into connection_proof (session, connection, proven_at, expires_at)
-       select document_id, $1, $2, $3 from session where "user" = $4 and parent is null and client_id is null`,
-      [connection, new Date(app.clock.now()), new Date(app.clock.now() + 600_000), user.id],
-    )
-    expect(await reach(tokens.access_token, accounts)).toEqual([isProven, true])
-    await succeed(change({ is_enforced: false }))
-    expect(await reach(tokens.access_token, accounts)).toEqual([true, true])
-  })
-})
-
 describe('a member whose ways in close later', () => {
   test('by a change of its own address into the domain, loses the session that asked', async () => {
     await enforce()
