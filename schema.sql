@@ -360,6 +360,17 @@ create table "connection_identity" (
 );
 CREATE INDEX connection_identity_user_idx ON public.connection_identity USING btree ("user");
 
+create table "connection_proof" (
+  session uuid not null,
+  connection uuid not null,
+  proven_at timestamp(3) with time zone not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint connection_proof_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
+  constraint connection_proof_pkey PRIMARY KEY (session, connection),
+  constraint connection_proof_session_fkey FOREIGN KEY (session) REFERENCES session(document_id) ON DELETE CASCADE
+);
+CREATE INDEX connection_proof_connection_idx ON public.connection_proof USING btree (connection);
+
 create table "contract" (
   document_id uuid not null,
   account uuid not null,
@@ -624,6 +635,7 @@ create table "login_flow" (
   connection uuid,
   purpose text not null,
   "user" uuid,
+  session uuid,
   redirect_url text not null,
   is_deep_link boolean not null,
   binding_hash bytea,
@@ -635,9 +647,11 @@ create table "login_flow" (
   consumed_at timestamp(3) with time zone,
   created_at timestamp(3) with time zone not null,
   constraint login_flow_check CHECK (((purpose = 'link'::text) = ("user" IS NOT NULL))),
+  constraint login_flow_check1 CHECK (((purpose = 'proof'::text) = (session IS NOT NULL))),
+  constraint login_flow_check2 CHECK (((purpose <> 'proof'::text) OR (num_nulls(connection, binding_hash) = 0))),
   constraint login_flow_connection_fkey FOREIGN KEY (connection) REFERENCES connection(document_id) ON DELETE CASCADE,
   constraint login_flow_pkey PRIMARY KEY (state_hash),
-  constraint login_flow_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text]))),
+  constraint login_flow_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'link'::text, 'proof'::text]))),
   constraint login_flow_user_fkey FOREIGN KEY ("user") REFERENCES "user"(document_id) ON DELETE CASCADE
 );
 CREATE INDEX login_flow_connection_idx ON public.login_flow USING btree (connection, expires_at) WHERE (connection IS NOT NULL);

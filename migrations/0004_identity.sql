@@ -508,8 +508,7 @@ create unique index connection_domain_verified_key on connection_domain (domain)
 create index connection_domain_account_idx on connection_domain (account);
 create index connection_domain_expires_idx on connection_domain (expires_at) where expires_at is not null;
 
--- People whom a connection has proven, by their id at the provider. While a user has one, it belongs to the account of the
--- connection alone.
+-- People whom a connection has proven, by their id at the provider.
 create table connection_identity (
   document_id uuid primary key,
   connection uuid not null references connection (document_id) on delete cascade,
@@ -522,6 +521,27 @@ create table connection_identity (
   unique (connection, "user")
 );
 create index connection_identity_user_idx on connection_identity ("user");
+
+-- Sessions of users of several accounts in which a connection has proven the user. A connection that is enforced keeps its
+-- account from the other sessions of such a user. They change behind the locks of the connection and of the user.
+create table connection_proof (
+  session uuid not null references session (document_id) on delete cascade,
+  connection uuid not null references connection (document_id) on delete cascade,
+  proven_at timestamptz(3) not null,
+  expires_at timestamptz(3) not null,
+  primary key (session, connection)
+);
+create index connection_proof_connection_idx on connection_proof (connection);
+
+-- The sessions that were opened from the proven one follow it.
+create function invalidate_proven_sessions() returns trigger language plpgsql as $$
+begin
+  perform invalidate('s:' || x) from unnest(session_tree(
+    case when tg_op = 'DELETE' then old.session else new.session end)) x;
+  return null;
+end $$;
+create trigger invalidate after insert or update or delete on connection_proof
+  for each row execute function invalidate_proven_sessions();
 
 -- How the attempts to sign in by a connection ended, by day: '' for a sign-in, else the reason of the refusal. No foreign
 -- key: an attempt may end after its connection.
@@ -548,16 +568,18 @@ alter table identity
   add column engine_subject text;
 create index identity_engine_subject_idx on identity (engine_subject) where engine_subject is not null;
 
--- A sign-in, or the connection of a provider, between its start and its callback. Only the hash of the state is stored,
+-- A sign-in, the connection of a provider, or the proof of a session, between its start and its callback. Only the hash of the state is stored,
 -- and the verifier and the nonce are encrypted: a copy of this table completes no flow.
 create table login_flow (
   state_hash bytea primary key,
   provider text not null,
   -- The connection that the sign-in is by, and ends with.
   connection uuid references connection (document_id) on delete cascade,
-  purpose text not null check (purpose in ('sign-in', 'link')),
+  purpose text not null check (purpose in ('sign-in', 'link', 'proof')),
   -- Who connects the provider.
   "user" uuid references "user" (document_id) on delete cascade,
+  -- The session that the connection proves. It has no foreign key: the flow ends sooner than the sweep deletes sessions.
+  session uuid,
   redirect_url text not null,
   is_deep_link boolean not null,
   -- The hash of the cookie of the browser that began; null for a flow that any browser may finish.
@@ -572,7 +594,10 @@ create table login_flow (
   expires_at timestamptz(3) not null,
   consumed_at timestamptz(3),
   created_at timestamptz(3) not null,
-  check ((purpose = 'link') = ("user" is not null))
+  check ((purpose = 'link') = ("user" is not null)),
+  check ((purpose = 'proof') = (session is not null)),
+  -- A proof is of the browser that began it.
+  check (purpose <> 'proof' or num_nulls(connection, binding_hash) = 0)
 );
 create index login_flow_expires_idx on login_flow (expires_at);
 create index login_flow_connection_idx on login_flow (connection, expires_at) where connection is not null;
@@ -749,8 +774,8 @@ end $$;
 
 -- Permissions of a user: the patterns of its global roles, of its account-scoped roles and of the roles of each
 -- membership, and its accounts that are not deleted. Without a second factor in the session, the roles that need one
--- are left out.
-create function user_holdings(holder uuid, has_proof boolean default true)
+-- are left out. So is the account `lacked`.
+create function user_holdings(holder uuid, has_proof boolean default true, lacked uuid default null)
 returns table (patterns text[], account_patterns text[], membership_patterns json[], accounts uuid[])
 language plpgsql volatile rows 1 as $$
 declare
@@ -760,7 +785,8 @@ begin
   select coalesce(array_agg(m.document_id order by m.account), '{}'), coalesce(array_agg(m.account order by m.account), '{}')
     into members, joined
     from (select x.document_id, x.account from account_member x where x."user" = holder order by x.created_at) m
-    where (select a.deleted_at is null from account a where a.document_id = m.account);
+    where m.account is distinct from lacked
+      and (select a.deleted_at is null from account a where a.document_id = m.account);
   return query select
     array(select distinct p.pattern from user_role ur
       join role r on r.document_id = ur.role join role_permission p on p.role = r.document_id
@@ -779,28 +805,90 @@ begin
     joined;
 end $$;
 
--- Permissions that a token gives its user: fewer in a session without a second factor.
-create function holdings_of_token(holder uuid, session_id uuid)
+-- Whether a user belongs to an account that is not deleted besides one.
+create function has_other_account(holder uuid, besides uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from account_member m where m."user" = holder and m.account <> besides
+    and (select a.deleted_at is null from account a where a.document_id = m.account));
+end $$;
+
+-- The account of a user of several accounts that is reached in proven sessions alone, and the connection that proves them.
+-- No row for other users.
+create function narrowing_of(holder uuid) returns table (connection uuid, account uuid)
+language plpgsql volatile rows 1 as $$
+declare
+  closing uuid := closing_connection_of(holder, (select u.email from "user" u where u.document_id = holder));
+  owner uuid;
+begin
+  if closing is null then
+    return;
+  end if;
+  owner := (select c.account from connection c where c.document_id = closing);
+  if has_other_account(holder, owner) and not is_operator(holder) then
+    return query select closing, owner;
+  end if;
+end $$;
+
+-- The same for a session. `proven_until` is null where the session lacks the account. A session that was opened from
+-- another one has the proofs of that one.
+create function session_narrowing(holder uuid, asked uuid, at timestamptz)
+returns table (connection uuid, account uuid, proven_until timestamptz) language plpgsql volatile rows 1 as $$
+begin
+  return query select n.connection, n.account, (select p.expires_at from connection_proof p
+      where p.session = root_session(asked) and p.connection = n.connection and p.expires_at > at)
+    from narrowing_of(holder) n;
+end $$;
+
+-- The patterns of the roles of a membership. Without a second factor in the session, the roles that need one are left out.
+create function membership_patterns_at(holder uuid, joined uuid, has_proof boolean) returns text[]
+language plpgsql volatile as $$
+begin
+  return array(select distinct p.pattern
+    from account_member m
+    cross join lateral (select x.role from account_member_role x where x.member = m.document_id offset 0) mr
+    join role r on r.document_id = mr.role join role_permission p on p.role = r.document_id
+    where m.account = joined and m."user" = holder and r.is_account_scoped
+      and (has_proof or not r.requires_second_factor)
+    order by p.pattern);
+end $$;
+
+-- Permissions that a token gives its user: fewer in a session without a second factor, or which lacks an account. A key
+-- reaches an account that narrows sessions when it is bound to it.
+create function holdings_of_token(holder uuid, session_id uuid, key_id uuid, at timestamptz)
 returns table (patterns text[], account_patterns text[], membership_patterns json[], accounts uuid[])
 language plpgsql volatile rows 1 as $$
 begin
-  return query select * from user_holdings(holder, session_id is null or coalesce(
-    (select 'mfa' = any(s.amr) from session s where s.document_id = session_id), false));
+  if session_id is null then
+    return query select * from user_holdings(holder, true, (select n.account from narrowing_of(holder) n
+      where n.account is distinct from (select k.account from api_key k where k.document_id = key_id)));
+  else
+    return query select * from user_holdings(holder,
+      coalesce((select 'mfa' = any(s.amr) from session s where s.document_id = session_id), false),
+      (select n.account from session_narrowing(holder, session_id, at) n where num_nulls(n.proven_until) = 1));
+  end if;
 end $$;
 
--- The accounts of a user that are not deleted, the longest membership first: id and name.
-create function accounts_of(holder uuid) returns json[] language plpgsql volatile as $$
+-- The accounts of a user that are not deleted, the longest membership first: id and name. Without the account `lacked`.
+create function accounts_of(holder uuid, lacked uuid default null) returns json[] language plpgsql volatile as $$
 begin
   return array(select json_build_object('id', a.document_id, 'name', a.name)
     from account_member m
     cross join lateral (select * from account x where x.document_id = m.account offset 0) a
-    where m."user" = holder and a.deleted_at is null order by m.created_at, m.document_id);
+    where m."user" = holder and m.account is distinct from lacked and a.deleted_at is null
+    order by m.created_at, m.document_id);
 end $$;
 
--- The account with the longest membership.
+-- The same without the account that is reached in proven sessions alone.
+create function open_accounts_of(holder uuid) returns json[] language plpgsql volatile as $$
+begin
+  return accounts_of(holder, (select n.account from narrowing_of(holder) n));
+end $$;
+
+-- The account with the longest membership, of those that are reached without a proof of the session.
 create function first_account_of(holder uuid) returns uuid language sql stable as $$
   select m.account from account_member m
     where m."user" = holder and (select a.deleted_at is null from account a where a.document_id = m.account)
+      and m.account is distinct from (select n.account from narrowing_of(holder) n)
     order by m.created_at, m.document_id limit 1
 $$;
 
@@ -865,6 +953,27 @@ begin
       select s.document_id, s.parent from session s join line l on l.parent = s.document_id
     )
     select l.document_id from line l where l.parent is null);
+end $$;
+
+-- A session and every session opened from it.
+create function session_tree(root uuid) returns uuid[] language plpgsql volatile as $$
+begin
+  return array(
+    with recursive tree as (
+      select root as document_id
+      union
+      select child.document_id from tree t cross join lateral (
+        select s.document_id from session s where s.parent = t.document_id offset 0) child
+    )
+    select t.document_id from tree t);
+end $$;
+
+-- Every token of a user is judged again, in every process.
+create function invalidate_tokens_of(holder uuid) returns void language plpgsql volatile as $$
+begin
+  perform invalidate('u:' || holder);
+  perform invalidate('s:' || s.document_id) from session s where s."user" = holder and s.revoked_at is null;
+  perform invalidate('k:' || k.document_id) from api_key k where k."user" = holder and num_nulls(k.revoked_at) = 1;
 end $$;
 
 -- Locks a session and every session opened from it, and returns those that are unrevoked. Opening a session from
@@ -1118,7 +1227,20 @@ begin
     where d.domain = domain_of(address) and d.verified_at is not null and d.connection = asked);
 end $$;
 
--- The account that a user belongs to alone, because a connection of it has proven the user; null for other users.
+-- Whether a connection of another account than this one knows a user.
+create function is_connected_elsewhere(holder uuid, besides uuid) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from connection_identity i where i."user" = holder
+    and (select c.account <> besides from connection c where c.document_id = i.connection));
+end $$;
+
+-- Whether a user may not change its own address: a connection knows it, or keeps its account from unproven sessions.
+create function has_fixed_address(holder uuid) returns boolean language plpgsql volatile as $$
+begin
+  return connected_account_of(holder) is not null or exists (select from narrowing_of(holder));
+end $$;
+
+-- The account of a connection that has proven a user; null for other users.
 create function connected_account_of(holder uuid) returns uuid language plpgsql volatile as $$
 begin
   return (select (select c.account from connection c where c.document_id = i.connection)
@@ -1216,13 +1338,15 @@ begin
   return closing_connection_of(holder, address) is not null and is_operator(holder);
 end $$;
 
--- The connection by which alone a user with this address signs in, because an account that it belongs to closed the other
--- ways; null for other users.
+-- The connection by which alone a user with this address signs in, because the only account that it belongs to closed the
+-- other ways; null for other users.
 create function required_connection_of(holder uuid, address text) returns uuid language plpgsql volatile as $$
 declare
   closing uuid := closing_connection_of(holder, address);
 begin
-  return case when closing is not null and not is_operator(holder) then closing end;
+  return case when closing is not null and not is_operator(holder)
+    and not has_other_account(holder, (select c.account from connection c where c.document_id = closing))
+    then closing end;
 end $$;
 
 -- Whether another active member of a locked account has the role of this name there.
@@ -1258,48 +1382,117 @@ begin
   return holders;
 end $$;
 
--- Ends what the users of a connection opened, of all domains or of one: sessions, tokens of apps, pending codes and API
--- keys. With `forgets` they are no longer known at the connection. Returns their number.
-create function end_connection_access(asked uuid, of_domain text, forgets boolean, at timestamptz) returns integer
-language plpgsql volatile as $$
+-- Revokes API keys of locked users: all, or those that are bound to an account.
+create function end_keys_of(holders uuid[], bound_to uuid, at timestamptz) returns void language plpgsql volatile as $$
+begin
+  update api_key set revoked_at = at, updated_at = at where document_id = any(array(
+    select k.document_id from api_key k
+    where k."user" = any(holders) and num_nulls(k.revoked_at) = 1 and (bound_to is null or k.account = bound_to)
+    order by k.document_id for no key update));
+end $$;
+
+-- Ends what locked users opened, and revokes their API keys.
+create function end_whole_access(holders uuid[], at timestamptz) returns void language plpgsql volatile as $$
 declare
-  holders uuid[] := lock_connection_users(asked, of_domain);
   holder uuid;
 begin
   foreach holder in array holders loop
     perform end_access_of(holder, at, false, null);
-    update api_key set revoked_at = at, updated_at = at where document_id = any(array(
-      select k.document_id from api_key k where k."user" = holder and k.revoked_at is null
-      order by k.document_id for no key update));
   end loop;
+  perform end_keys_of(holders, null, at);
+end $$;
+
+-- Every token of the members of several accounts with addresses of a connection is judged again, of all its proven domains
+-- or of one.
+create function invalidate_narrowed(asked uuid, of_domain text) returns void language plpgsql volatile as $$
+declare
+  owner uuid := (select c.account from connection c where c.document_id = asked);
+begin
+  perform invalidate_tokens_of(m."user") from account_member m
+    where m.account = owner and has_other_account(m."user", owner)
+      and exists (select from connection_domain d
+        where d.domain = (select domain_of(u.email) from "user" u where u.document_id = m."user")
+          and d.verified_at is not null and d.connection = asked and (of_domain is null or d.domain = of_domain));
+end $$;
+
+-- Ends the proofs of a connection, of all domains or of one.
+create function end_proofs(asked uuid, of_domain text) returns void language plpgsql volatile as $$
+begin
+  delete from connection_proof p where p.connection = asked and (of_domain is null or of_domain = (
+    select domain_of(u.email) from "user" u
+    where u.document_id = (select s."user" from session s where s.document_id = p.session)));
+end $$;
+
+-- Opens the account of a locked connection to the unproven sessions of its members of several accounts.
+create function end_narrowing(asked uuid) returns void language plpgsql volatile as $$
+begin
+  perform end_proofs(asked, null);
+  perform invalidate_narrowed(asked, null);
+end $$;
+
+-- Ends what the users of a connection opened, of all domains or of one: sessions, tokens of apps, pending codes and API
+-- keys; of users of several accounts, what its proofs opened. With `forgets` they are no longer known at the connection.
+-- Returns their number.
+create function end_connection_access(asked uuid, of_domain text, forgets boolean, at timestamptz) returns integer
+language plpgsql volatile as $$
+declare
+  holders uuid[] := lock_connection_users(asked, of_domain);
+  owner uuid := (select c.account from connection c where c.document_id = asked);
+  alone uuid[] := array(select x.holder from unnest(holders) x (holder) where not has_other_account(x.holder, owner));
+begin
+  perform end_proofs(asked, of_domain);
+  perform invalidate_narrowed(asked, of_domain);
+  perform end_whole_access(alone, at);
+  perform end_keys_of(holders, owner, at);
   if forgets then
     delete from connection_identity where connection = asked and "user" = any(holders);
   end if;
   return cardinality(holders);
 end $$;
 
--- Ends what the users of every connection of an account opened, which is locked, and frees their domains.
-create function end_account_connections(asked uuid, at timestamptz) returns void language plpgsql volatile as $$
-declare
-  one uuid;
+-- Whether a user has left all accounts but one, which closes the ways in that were open to it until now. Unbound API keys
+-- would reach that account from now on.
+create function has_lost_ways_in(holder uuid) returns boolean language plpgsql volatile as $$
 begin
-  foreach one in array array(
-    select c.document_id from connection c where c.account = asked order by c.document_id for update) loop
-    delete from connection_domain where connection = one;
-    perform end_connection_access(one, null, true, at);
-  end loop;
+  return required_connection_of(holder, (select u.email from "user" u where u.document_id = holder)) is not null;
 end $$;
 
--- Ends what members opened by the ways in that a locked connection closes, of all its proven domains or of one. Operators
--- keep theirs, and so does the user who closes them.
-create function end_closed_access(asked uuid, of_domain text, spared uuid, at timestamptz) returns void
-language plpgsql volatile as $$
+-- Ends what the users of every connection of a deleted account opened, which is locked, and frees their domains; and what
+-- members opened by ways that their only other account closes.
+create function end_account_connections(asked uuid, at timestamptz) returns void language plpgsql volatile as $$
 declare
+  ours uuid[] := array(
+    select c.document_id from connection c where c.account = asked order by c.document_id for update);
+  known uuid[];
+  leaving uuid[];
+  exempt uuid[];
+begin
+  delete from connection_domain where connection = any(ours);
+  known := array(select distinct i."user" from connection_identity i where i.connection = any(ours));
+  leaving := array(select m."user" from account_member m
+    where m.account = asked and has_other_account(m."user", asked));
+  perform from "user" u where u.document_id = any(known || leaving) order by u.document_id for no key update;
+  exempt := array(select x.holder from unnest(leaving) x (holder) where lock_is_operator(x.holder));
+  delete from connection_proof where connection = any(ours);
+  perform end_whole_access(array(
+    select x.holder from unnest(known) x (holder) where not has_other_account(x.holder, asked)
+    union
+    select x.holder from unnest(leaving) x (holder) where x.holder <> all(exempt) and has_lost_ways_in(x.holder)), at);
+  delete from connection_identity where connection = any(ours);
+end $$;
+
+-- Ends what members opened by the ways in that a locked connection now closes, of all its proven domains or of one; the
+-- sessions of members of several accounts lack its account from now on. Operators keep theirs, and so does the user who
+-- closes them: of several accounts in the session that asked, for the hours of the connection.
+create function end_closed_access(asked uuid, of_domain text, spared uuid, spared_session uuid, at timestamptz)
+returns void language plpgsql volatile as $$
+declare
+  owner uuid := (select c.account from connection c where c.document_id = asked);
   holders uuid[];
   holder uuid;
 begin
   holders := array(select m."user" from account_member m
-    where m.account = (select c.account from connection c where c.document_id = asked) and m."user" <> spared
+    where m.account = owner
       and exists (select from connection_domain d
         where d.domain = (select domain_of(u.email) from "user" u where u.document_id = m."user")
           and d.verified_at is not null and d.connection = asked and (of_domain is null or d.domain = of_domain))
@@ -1307,20 +1500,41 @@ begin
   perform from "user" u where u.document_id = any(holders) order by u.document_id for no key update;
   -- Behind the lock: a role beyond accounts is given and taken behind it too.
   holders := array(select x.holder from unnest(holders) x (holder) where not lock_is_operator(x.holder));
+  perform end_proofs(asked, of_domain);
+  if spared = any(holders) and has_other_account(spared, owner) then
+    insert into connection_proof (session, connection, proven_at, expires_at)
+      select s.document_id, asked, at, at + c.session_hours * interval '1 hour'
+      from session s, connection c
+      where s.document_id = root_session(spared_session) and s."user" = spared and c.document_id = asked;
+  end if;
   foreach holder in array holders loop
-    perform end_access_of(holder, at, false, null);
+    if has_other_account(holder, owner) then
+      update session set account = null, updated_at = at where document_id = any(array(
+        select s.document_id from session s
+        where s."user" = holder and s.revoked_at is null and s.account = owner
+          and (holder <> spared or s.document_id is distinct from root_session(spared_session))
+        order by s.document_id for no key update));
+      perform invalidate_tokens_of(holder);
+    elsif holder <> spared then
+      perform end_access_of(holder, at, false, null);
+    end if;
   end loop;
 end $$;
 
--- Removes a locked user whom a connection of an account knows from the account: the connections know it no longer, and what
--- it opened ends.
-create function forget_connected_user(holder uuid, leaving uuid, at timestamptz) returns void
-language plpgsql volatile as $$
+-- Removes a locked user from an account. The connections of the account know it no longer, and what they opened ends; for
+-- a member of several accounts, what their proofs opened.
+create function remove_member(holder uuid, leaving uuid, at timestamptz) returns void language plpgsql volatile as $$
+declare
+  is_exempt boolean := lock_is_operator(holder);
+  ours uuid[] := array(select c.document_id from connection c where c.account = leaving);
+  is_known boolean := exists (
+    select from connection_identity i where i."user" = holder and i.connection = any(ours));
+  sessions uuid[] := array(select s.document_id from session s where s."user" = holder and s.revoked_at is null);
 begin
   delete from account_member where account = leaving and "user" = holder;
-  perform end_access_of(holder, at, false, null);
-  update api_key set revoked_at = at, updated_at = at where document_id = any(array(
-    select k.document_id from api_key k where k."user" = holder and k.revoked_at is null
-    order by k.document_id for no key update));
-  delete from connection_identity where "user" = holder;
+  delete from connection_proof where session = any(sessions) and connection = any(ours);
+  delete from connection_identity where "user" = holder and connection = any(ours);
+  if (is_known and not has_other_account(holder, leaving)) or (not is_exempt and has_lost_ways_in(holder)) then
+    perform end_whole_access(array[holder], at);
+  end if;
 end $$;

@@ -437,7 +437,7 @@ begin
       when date_trunc('second', apps_ended) >= date_trunc('second', began_at) then 'access_ended'
       when closed then 'connection_required'
     end,
-    accounts_of(of_user),
+    open_accounts_of(of_user),
     case when is_kept then (select g.scopes from oauth_grant g where g.document_id = uuid_of(of_grant)) end,
     opened_in,
     case when not is_kept then (
@@ -514,6 +514,12 @@ declare
   ended uuid[];
 begin
   perform from "user" u where u.document_id = holder for no key update;
+  -- What stays is judged again: the address may change, by which a connection narrows the user.
+  perform invalidate('u:' || holder);
+  if kept is not null then
+    perform invalidate('s:' || kept);
+  end if;
+  perform invalidate('k:' || k.document_id) from api_key k where k."user" = holder and num_nulls(k.revoked_at) = 1;
   ended := lock_ending_sessions(holder, keeps_apps, kept);
   update session set revoked_at = at, updated_at = at where document_id = any(ended);
   update "user" set access_ended_at = at, apps_ended_at = case when keeps_apps then apps_ended_at else at end

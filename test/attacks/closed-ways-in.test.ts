@@ -409,7 +409,7 @@ describe('who joins an account with an enforced connection', () => {
     expect(await isSession(jwt)).toBe(false)
   })
 
-  test('cannot, with an account of its own from a sign-up, which it keeps', async () => {
+  test('keeps what an account of its own opened, with one from a sign-up', async () => {
     await enforce()
     const email = `signed-up@${domain}`
     await succeed(app.anonymous('POST', '/api/v3/auth/sign-up', { email }))
@@ -417,10 +417,12 @@ describe('who joins an account with an enforced connection', () => {
     const { jwt, user } = await succeed(
       app.anonymous('POST', '/api/v3/auth/sign-up/confirm', { token: mail?.token, password: PASSWORD }),
     )
+    await succeed(accept(await invite(email), {}, app.callAs(jwt)))
+    const { accounts, closed_accounts: closed } = await succeed(app.callAs(jwt)('GET', '/api/v3/auth/session'))
+    expect(accounts.map(({ document_id }: { document_id: string }) => document_id)).not.toContain(account)
+    expect(closed).toMatchObject([{ document_id: account, connection }])
     expect((await join(user.document_id)).status).toBe(409)
-    const accepted = await accept(await invite(email), {}, app.callAs(jwt))
-    expect(accepted.status).toBe(409)
-    expect(await isSession(jwt)).toBe(true)
+    expect(await describeAnswer(await login(email))).toBe('session')
   })
 })
 

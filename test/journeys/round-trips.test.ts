@@ -309,6 +309,7 @@ const STEPS: Record<string, readonly Step[]> = {
   'user.cancel-email-change': [WITHDRAWAL],
   'user.confirm-email-change': [STRICT_LIMIT, CHANGE],
   'user.confirm-email-change of the second link': [STRICT_LIMIT, END_OF_ACCESS],
+  'account-member.delete': [END_OF_ACCESS],
   'account-invitation.create': [INVITATION],
   'account-invitation.accept': [
     STRICT_LIMIT,

@@ -46,6 +46,16 @@ export function leaveFor(page: 'sign-in' | 'step-up'): void {
   location.assign(`/auth/${page}?${new URLSearchParams({ next: here() })}`)
 }
 
+/** The address that proves the session by the connection of an account, and comes back here. */
+export const toEntrance = (path: string) => `${path}&${new URLSearchParams({ next: here() })}`
+
+/** The path at which this session is proven for the account that a call needed; undefined for any other error. */
+export function findEntrance(error: unknown): string | undefined {
+  if (!isProblem(error, 'connection_required')) return undefined
+  const path = error.problem.errors?.find(({ path }) => path === 'connection')?.message
+  return path?.startsWith('/auth/') ? path : undefined
+}
+
 /** Whether the session has ended, so that nothing but a sign-in helps. */
 export const isSignedOut = (error: unknown) => isProblem(error, 'unauthenticated')
 

@@ -1,13 +1,15 @@
-import { Alert, Group, Stack, Text } from '@mantine/core'
+import { Alert, Anchor, Group, Stack, Text } from '@mantine/core'
 import { useNetwork } from '@mantine/hooks'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { TextLink } from '../parts/text-link.tsx'
 import { valueName } from '../parts/words/value-name.ts'
+import { toEntrance } from './api.ts'
 import { Icon } from './icons.tsx'
+import { useAccess } from './session.tsx'
 import { useCatalogueStatus, useHealth, useService } from './use-service.ts'
 
-/** Banners of every screen: the browser is offline, nothing is published, a component is not well. */
+/** Banners of every screen: the browser is offline, the session lacks an account, nothing is published, a component is not well. */
 export function Banners() {
   const { t, i18n } = useTranslation()
   const list = new Intl.ListFormat(i18n.language, { type: 'conjunction' })
@@ -15,10 +17,14 @@ export function Banners() {
   const health = useHealth().data?.data
   const service = useService().data?.data
   const catalogue = useCatalogueStatus().data?.data
+  const closed = useAccess().session.closed_accounts
   const unwell = health?.components.filter(({ status }) => status !== 'operational') ?? []
   return (
     <Stack gap="xs" role="status" className="banners">
       {!online && <Banner color="red">{t('banner.offline')}</Banner>}
+      {closed.flatMap(({ document_id, name, enter_path }) =>
+        enter_path === null ? [] : [<ClosedBanner key={document_id} name={name} path={enter_path} />],
+      )}
       {service?.publishing === false && (
         <Banner color="red" to="/settings" link={t('banner.settings')}>
           {t('banner.publishing')}
@@ -47,6 +53,21 @@ export function Banners() {
         </Banner>
       )}
     </Stack>
+  )
+}
+
+/** An account that the session reaches after a sign-in by its connection. */
+function ClosedBanner({ name, path }: { name: string; path: string }) {
+  const { t } = useTranslation()
+  return (
+    <Alert color="gray" variant="outline" p="xs" icon={<Icon name="warn" />} role="presentation">
+      <Group gap="xs" justify="space-between">
+        <Text size="sm">{t('banner.closed', { name })}</Text>
+        <Anchor href={toEntrance(path)} size="sm">
+          {t('problem.enter')}
+        </Anchor>
+      </Group>
+    </Alert>
   )
 }
 

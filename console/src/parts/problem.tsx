@@ -1,7 +1,7 @@
 import { Alert, Button, Code, Group, List, Stack, Text } from '@mantine/core'
 import { ConnectionError, isProblem, ProblemError } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
-import { leaveFor, needsStepUp } from '../frame/api.ts'
+import { findEntrance, leaveFor, needsStepUp, toEntrance } from '../frame/api.ts'
 import { Icon } from '../frame/icons.tsx'
 import { CopyText } from './copy-text.tsx'
 import type { FieldError } from './field-errors.tsx'
@@ -19,6 +19,7 @@ export function ProblemCard({
 }) {
   const { t } = useTranslation()
   if (isProblem(error, 'permission_denied')) return <NoPermission permission={error.problem.missing?.permission} />
+  const entrance = findEntrance(error)
   const isOffline = error instanceof ConnectionError
   const detail = error instanceof ProblemError ? error.problem.detail : isOffline ? t('problem.offline') : String(error)
   const listed = fields ?? (error instanceof ProblemError ? (error.problem.errors ?? []) : [])
@@ -50,6 +51,11 @@ export function ProblemCard({
           {needsStepUp(error) && (
             <Button size="xs" onClick={() => leaveFor('step-up')}>
               {t('problem.step-up')}
+            </Button>
+          )}
+          {entrance && (
+            <Button size="xs" component="a" href={toEntrance(entrance)}>
+              {t('problem.enter')}
             </Button>
           )}
           {onRetry && (

@@ -9397,6 +9397,21 @@ export interface components {
             data: components["schemas"]["ChannelMembers"];
             message: string;
         };
+        ClosedAccount: {
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            document_id: string;
+            name: string;
+            /**
+             * Format: uuid
+             * @description A UUID in lower case.
+             */
+            connection: string;
+            /** @description Behind `BASE_URL` the page at which the user proves the session; takes `next` or `redirect_url`. Null for an API key. */
+            enter_path: string | null;
+        };
         ConfirmEmailChange: {
             /** @description The `token` of the link. */
             token: string;
@@ -10685,6 +10700,11 @@ export interface components {
             account: string;
             name: string;
             roles: components["schemas"]["HeldRole"][];
+            /**
+             * Format: uuid
+             * @description The connection that proves a session of the user before it reaches the account. Null where none does.
+             */
+            connection: string | null;
         };
         HeldRole: {
             /**
@@ -12849,6 +12869,8 @@ export interface components {
             user: components["schemas"]["SessionUser"];
             account: components["schemas"]["SessionAccount"] | null;
             accounts: components["schemas"]["SessionAccount"][];
+            /** @description Accounts of the user that this token does not reach, because a connection has not proven the session. */
+            closed_accounts: components["schemas"]["ClosedAccount"][];
             /** @description Patterns that hold everywhere. */
             permissions: string[];
             /** @description Patterns that hold in the caller's accounts. */

@@ -33,6 +33,7 @@ import { BRIDGE_SCRIPT } from '../../identity/social-login/bridge-page.ts'
 import { connectionRoutes } from '../../identity/social-login/identity/connection.routes.ts'
 import { devProviderRoutes } from '../../identity/social-login/provider/dev-provider.routes.ts'
 import { listProviderButtons } from '../../identity/social-login/provider/provider-button.ts'
+import { sessionProofRoutes } from '../../identity/social-login/session-proof/session-proof.routes.ts'
 import { buildOpenTarget, needsHandshake } from '../../identity/sso/handshake.ts'
 import { findSignInApp } from '../../oauth/consent/sign-in-app.ts'
 import { engineInteractionRoutes } from '../../oauth/decision/engine-interaction.routes.ts'
@@ -134,13 +135,17 @@ export const PAGES: readonly Feature[] = [
     ...pageDeps({ engine, connections, binding, ...parts }),
     ...{ engine, connections, binding },
   })),
+  feature(sessionProofRoutes, ({ engine, connections, binding, ...parts }) => ({
+    ...pageDeps({ engine, connections, binding, ...parts }),
+    ...{ engine, connections, binding },
+  })),
   feature(deviceRoutes, pageDeps),
   feature(accountPageRoutes, pageDeps),
   feature(passwordChangeRoutes, pageDeps),
   feature(linkPageRoutes, pageDeps),
   feature(profilePageRoutes, pageDeps),
   feature(emailChangePageRoutes, pageDeps),
-  feature(invitationPageRoutes, pageDeps),
+  feature(invitationPageRoutes, (parts) => ({ ...pageDeps(parts), signInByMail: parts.signInByMail })),
   feature(organizationPageRoutes, pageDeps),
   feature(mailLoginPageRoutes, (parts) => ({ ...pageDeps(parts), signInByMail: parts.signInByMail })),
   feature(signUpPageRoutes, (parts) => ({

@@ -2,13 +2,17 @@ import { type Missing, Problem } from '../problem/problem.ts'
 import { buildNotFresh, isFresh } from '../request/freshness.ts'
 import { permissionOf, type RouteDeclaration } from '../route/route.ts'
 import { type Caller, findPermissionScope, isUnderCeiling, type PermissionScope } from '../shape/caller.ts'
+import { buildLackedRefusal, findLackedAccount } from './lacked-account.ts'
 
 /** The reason for which a caller may not use a route; undefined when it may. Pure. */
 export function findCallerRefusal(
   route: RouteDeclaration,
   { caller, scope, now }: { caller: Caller; scope: PermissionScope | undefined; now: Date },
 ): Problem | undefined {
-  if (!isOpen(route, caller, scope)) return buildPermissionRefusal(route, caller, scope)
+  if (!isOpen(route, caller, scope)) {
+    const lacked = findLackedAccount(route, caller)
+    return lacked ? buildLackedRefusal(lacked) : buildPermissionRefusal(route, caller, scope)
+  }
   return route.fresh && !isFresh(caller, route.fresh, now) ? buildNotFresh(caller) : undefined
 }
 

@@ -10,6 +10,7 @@ import { findFastifySchema } from '../route/schema.ts'
 import { checkMediaType, checkNoBody, checkValidation } from '../route/validation.ts'
 import { type Caller, findPermissionScope, type PermissionScope } from '../shape/caller.ts'
 import { findCallerRefusal } from './caller-refusal.ts'
+import { explainLackedAccount } from './lacked-account.ts'
 import { describeMissingCaller } from './missing-caller.ts'
 import { performRequest, type Served } from './perform.ts'
 import type { Pipeline } from './pipeline-deps.ts'
@@ -125,7 +126,9 @@ async function serveRequest<Deps>(mounted: Mounted<Deps>, request: FastifyReques
   try {
     await admit(served)
     return sendAnswer(reply, await servePlaced(served, { check: checkRequest, perform: mounted.perform }))
-  } catch (error) {
+  } catch (failure) {
+    const given = [request.params, request.query, request.body]
+    const error = explainLackedAccount(route, request.caller, { error: failure, given }) ?? failure
     if (error instanceof Problem && error.status === 403)
       await pipeline.recordRefusal({ route, request: context, problem: error })
     throw error

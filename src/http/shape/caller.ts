@@ -1,4 +1,4 @@
-import type { AccountId, PortalSessionId, SessionId, UserId } from '../../base/id.ts'
+import type { AccountId, ConnectionId, PortalSessionId, SessionId, UserId } from '../../base/id.ts'
 
 /** Patterns that hold in one account only: those of the roles of a membership (docs/contract/identity.md#account-roles). */
 export interface AccountPatterns {
@@ -11,6 +11,22 @@ export interface PortalVisit {
   id: PortalSessionId
   /** The name that the platform gave the user; null for none. */
   externalUser: string | null
+}
+
+/**
+ * The account of a user of several accounts that only proven sessions reach
+ * (docs/contract/connections.md#members-of-several-accounts).
+ */
+export interface Narrowing {
+  account: AccountId
+  /** The connection of the account that proves a session. */
+  connection: ConnectionId
+  /** The end of the proof of this session; null for a token that lacks the account. */
+  provenUntil: Date | null
+  /** The patterns that the token lacks in the account. */
+  lacking: readonly string[]
+  /** The path at which a session is proven; null for an API key, which is not. */
+  enterPath: string | null
 }
 
 /** Proofs of a session (docs/contract/second-factor.md#step-up). */
@@ -55,6 +71,8 @@ export interface Caller {
   portal?: PortalVisit
   /** Null for an API key. */
   proof: SessionProof | null
+  /** Absent for a user whose tokens reach all of its accounts. */
+  narrowing?: Narrowing
   /** Expiry of the token; null for an API key that does not expire. Absent without a token. */
   expiresAt?: Date | null
 }

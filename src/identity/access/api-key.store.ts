@@ -133,7 +133,7 @@ const countKeys = countBehindLock<KeyMakerFacts, KeyMaker>({
     select f.is_live as "isTokenLive", f.expires_at as "tokenExpiresAt", f.live_keys as "liveKeys",
       $account::uuid is null or exists (select from a) as "hasAccount", ${HOLDINGS}
     from locked u cross join lateral key_maker(u.document_id, $sessionId, $apiKeyId, $now) f
-    cross join lateral holdings_of_token(u.document_id, $sessionId) h`,
+    cross join lateral holdings_of_token(u.document_id, $sessionId, $apiKeyId, $now) h`,
 })
 
 /** The facts of a deleted user. */

@@ -154,7 +154,7 @@ async function changeReach(
   await endClosedHolders(db, { holders: role.closedHolders, role: role.id, now })
 }
 
-/** Whom a connection knows operates nothing beyond its account (docs/contract/connections.md#users-of-one-account). */
+/** Whom a connection knows operates nothing beyond its account (docs/contract/connections.md#known-users). */
 async function checkHasNoConnectedHolder(db: Database, role: RoleWithPatterns): Promise<void> {
   if (await hasConnectedHolder(db, role.id))
     throw new Problem(

@@ -9,7 +9,7 @@ import {
   RemoveAccountMemberBody,
   UpdateAccountMemberBody,
 } from './account.schema.ts'
-import { type AccountDeps, addMember, changeMemberRoles, removeMember, showMember } from './account.ts'
+import { type AccountDeps, addMember, changeMemberRoles, type JoinDeps, removeMember, showMember } from './account.ts'
 import { type NamedAccountMember, selectAccountMembers, toAccountMemberRow } from './account-member.store.ts'
 import { ACCOUNT_ROW, readOwnAccount, UNDER_ACCOUNT } from './own-account.ts'
 
@@ -22,7 +22,7 @@ const changedOf = (member: NamedAccountMember) => [{ id: member.id, account: mem
 const OF_ACCOUNT_MEMBER = { resource: 'account-member', accountScope: 'account', data: AccountMemberRow } as const
 
 /** Members of an account (docs/contract/identity.md#tables). */
-export const accountMemberRoutes: Routes<AccountDeps> = [
+export const accountMemberRoutes: Routes<AccountDeps & JoinDeps> = [
   defineRoute(
     {
       ...OF_ACCOUNT_MEMBER,
@@ -38,7 +38,7 @@ export const accountMemberRoutes: Routes<AccountDeps> = [
     },
     {
       row: ACCOUNT_ROW,
-      handle: async (deps: AccountDeps, { db, params, scope, body, caller, now }) => {
+      handle: async (deps: AccountDeps & JoinDeps, { db, params, scope, body, caller, now }) => {
         const target = { id: params.id, scope }
         const { user: userId, roles = [] } = body
         const member = await addMember(deps, db, { target, userId, roles, caller, now })

@@ -71,10 +71,14 @@ export interface Candidate {
   email: string | null
   name: string | null
   holdings: Holdings
-  /** The only account that the user may belong to, because a connection of it knows the user. */
-  connectedAccount: AccountId | null
+  hasPassword: boolean
+  isEmailVerified: boolean
+  /** Whether a connection of another account knows the user. */
+  isConnectedElsewhere: boolean
   /** Whether the account signs members with the address of this user in by a connection alone. */
   isClosedThere: boolean
+  /** Whether the only account that the user belongs to signs it in by a connection alone. */
+  isClosedElsewhere: boolean
   /** The membership of the user in the account. */
   member: AccountMemberRecord | undefined
   /** The existing requested roles, and those of the membership, locked against changes. */
@@ -99,8 +103,10 @@ const lockAll = statement<CandidateRow, { account: string; userId: string; roles
     select coalesce(json_agg(${GIVEN_ROLE} order by r.name), '[]') as roles from asked r
   )
   select exists (select from a) as "hasAccount", u.document_id is not null and u.deleted_at is null as "isLiving",
-    u.email, u.name, ${HOLDINGS}, connected_account_of(u.document_id) as "connectedAccount",
+    u.email, u.name, u.password_hash is not null as "hasPassword", u.email_verified_at is not null as "isEmailVerified",
+    ${HOLDINGS}, is_connected_elsewhere(u.document_id, $account) as "isConnectedElsewhere",
     closes_ways_in($account, u.document_id) as "isClosedThere",
+    required_connection_of(u.document_id, u.email) is not null as "isClosedElsewhere",
     h.member as id, h.member_roles as roles, h.member_created_at as "createdAt", h.member_updated_at as "updatedAt",
     g.roles as asked
   from given g left join u on true left join held h on true`)
@@ -149,15 +155,6 @@ export async function insertAccountMember(
   const { id, account, userId, roles, now } = row
   await insertAtEnd(db, row, { invalidations: `u:${userId}` })
   return { id, account, userId, roles, createdAt: now, updatedAt: now }
-}
-
-const remove = closingStatement<{ id: AccountMemberId }>(
-  'removed_member as (delete from account_member where document_id = $id)',
-)
-
-/** Removes a user from an account, with the last statement of the transaction. */
-export async function deleteAccountMember(db: Database, member: AccountMemberRecord): Promise<void> {
-  await remove(db, { id: member.id }, { invalidations: `u:${member.userId}` })
 }
 
 const replaceRoles = closingStatement<{ member: AccountMemberId; roles: readonly RoleId[]; now: Date }>(`

@@ -2,10 +2,10 @@ import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
 import { invalidField, notFound, Problem } from '../../http/problem/problem.ts'
 import { type Caller, findPermissionScope, includesAccount } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { endAccountApiKeys } from '../access/api-key.ts'
+import { endAccountApiKeys, endUserApiKeys } from '../access/api-key.ts'
 import { checkMayChangeMember } from '../access/delegation.ts'
 import { checkMemberRoles } from '../access/role.ts'
-import { endAccessOfAccount, forgetConnectedUser } from '../connected/connected-user.ts'
+import { endAccessOfAccount, removeMemberOf } from '../connected/connected-user.ts'
 import { endUserAccess, leaveAccount } from '../session/session.ts'
 import { READ_USER_PERMISSION } from '../user/user.ts'
 import {
@@ -20,7 +20,6 @@ import {
 } from './account.store.ts'
 import {
   type Candidate,
-  deleteAccountMember,
   findMembersAmong,
   insertAccountMember,
   insertFirstMember,
@@ -128,7 +127,7 @@ interface MemberChange {
  * membership beyond the caller's permissions there, 409 for an existing member.
  */
 export async function addMember(
-  deps: Pick<AccountDeps, 'ids'>,
+  deps: Pick<AccountDeps, 'ids'> & JoinDeps,
   db: Database,
   { target, userId: asked, roles: ids = [], caller, now }: MemberChange,
 ): Promise<NamedAccountMember> {
@@ -138,30 +137,47 @@ export async function addMember(
   checkMayChangeMember(caller, candidate.holdings, { account, action: 'add this member' })
   const roles = checkMemberRoles(candidate.asked, { caller, ids, held: [], account })
   if (candidate.member) throw new Problem('conflict', 'This user is already a member of the account.')
-  checkMayJoin(candidate, account)
-  if (candidate.isClosedThere) await endUserAccess(db, { userId: asked as UserId, now })
+  await endBeforeJoin(db, { ends: checkMayJoin(deps, candidate, account), userId: asked as UserId, now })
   const id = deps.ids.next<'account member'>()
   const member = await insertAccountMember(db, { id, account, userId: asked as UserId, roles, now })
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)
 }
 
+/** Dependencies of a join. */
+export interface JoinDeps {
+  /** `SIGN_IN_BY_MAIL`. */
+  signInByMail: boolean
+}
+
+/** What a user loses by joining an account: what it opened by ways in that are not its own from then on. */
+export type JoinEnds = 'nothing' | 'access' | 'access-and-keys'
+
 /**
- * Checks that a user may belong to an account beside its others: one whom a connection knows belongs to the account of the
- * connection alone, and a member whose ways in its account closes must be one whom the connection may sign in
- * (docs/contract/connections.md#users-of-one-account). Throws 409.
+ * Checks that a user may belong to an account beside its others, and decides what ends by that. A connection opens nothing
+ * for users of several accounts, so one whom the connection of its only account signs in needs a way in of its own
+ * (docs/contract/connections.md#members-of-several-accounts). Throws 409. Pure.
  */
-export function checkMayJoin(candidate: Candidate, account: AccountId): void {
-  const { connectedAccount, isClosedThere, holdings } = candidate
-  if (connectedAccount !== null && connectedAccount !== account)
-    throw new Problem('conflict', 'This user signs in by the connection of another account, and belongs to it alone.', {
-      reason: 'connected_elsewhere',
-    })
-  if (isClosedThere && holdings.accounts.some((other) => other !== account))
-    throw new Problem(
-      'conflict',
-      'This account signs its members in by its own provider, and the user belongs to another account too.',
-      { reason: 'user_elsewhere' },
-    )
+export function checkMayJoin({ signInByMail }: JoinDeps, candidate: Candidate, account: AccountId): JoinEnds {
+  const others = candidate.holdings.accounts.filter((other) => other !== account)
+  if (others.length === 0) return candidate.isClosedThere ? 'access' : 'nothing'
+  const isOpenedByConnection = candidate.isConnectedElsewhere || candidate.isClosedElsewhere
+  if (others.length > 1 || !isOpenedByConnection) return 'nothing'
+  if (candidate.hasPassword || (signInByMail && candidate.isEmailVerified)) return 'access-and-keys'
+  throw new Problem(
+    'conflict',
+    'This user signs in by the connection of its account alone. To belong to another one, it needs a password or a verified address for sign-ins by mail.',
+    { reason: 'no_own_way_in' },
+  )
+}
+
+/** Ends what a locked user loses by joining an account. */
+export async function endBeforeJoin(
+  db: Database,
+  { ends, userId, now }: { ends: JoinEnds; userId: UserId; now: Date },
+): Promise<void> {
+  if (ends === 'nothing') return
+  await endUserAccess(db, { userId, now })
+  if (ends === 'access-and-keys') await endUserApiKeys(db, userId, now)
 }
 
 /**
@@ -177,8 +193,7 @@ export async function removeMember(
   const { member } = candidate
   if (!member) throw new Problem('not_found', 'This user is not a member of the account.')
   // Memberships are locked before sessions (`LOCK_ORDER`).
-  if (candidate.connectedAccount === account) await forgetConnectedUser(db, { userId: member.userId, account, now })
-  else await deleteAccountMember(db, member)
+  await removeMemberOf(db, { userId: member.userId, account, now })
   await leaveAccount(db, { account, userId: member.userId, now })
   await endAccountApiKeys(db, { account, userId: member.userId, now })
   return showMember({ ...member, email: candidate.email, name: candidate.name }, caller)

@@ -1,11 +1,20 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
-import type { Caller } from '../../http/shape/caller.ts'
+import type { Caller, Narrowing } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { bindHoldings, type Holdings, intersectPatterns } from '../access/delegation.ts'
 import { PORTAL_ROLES } from '../access/system-roles.ts'
+import { buildEnterPath } from '../session/by-connection.ts'
+import { earlier } from '../session/session.ts'
 import { verifySessionToken } from '../session/token/session-token.ts'
-import { findKeyCaller, findPortalCaller, findSessionCaller, touchApiKey, touchSession } from './caller.store.ts'
+import {
+  findKeyCaller,
+  findPortalCaller,
+  findSessionCaller,
+  type NarrowedRecord,
+  touchApiKey,
+  touchSession,
+} from './caller.store.ts'
 import type { CachedCaller, CallerCache } from './caller-cache.ts'
 
 /** Interval between updates of a key's last use (docs/contract/identity.md#api-keys). */
@@ -75,6 +84,8 @@ async function authenticateSession(
   const found = await findSessionCaller(db, { sessionId, userId, now })
   if (!found) return undefined
   const { accountId, accounts, client } = found
+  // A proven session reaches less from the end of its proof on.
+  const tokenEndsAt = earlier(earlier(found.expiresAt, expiresAt), found.narrowed?.provenUntil ?? expiresAt)
   const caller: Caller = {
     userId,
     sessionId,
@@ -89,15 +100,26 @@ async function authenticateSession(
     ceiling: client && findPermissionsOf(client.scope),
     keyAccount: null,
     proof: found.proof,
-    expiresAt: expiresAt < found.expiresAt ? expiresAt : found.expiresAt,
+    ...describeNarrowing(found, buildEnterPath),
+    expiresAt: tokenEndsAt,
   }
   const before = new Date(now.getTime() - SESSION_USED_PRECISION_MS)
   const isUseDue = found.lastUsedAt <= before
   if (isUseDue) await touchSession(db, { id: sessionId, before, now })
   // Cached until its last use has to be written again.
   const touchAt = new Date((isUseDue ? now : found.lastUsedAt).getTime() + SESSION_USED_PRECISION_MS)
-  const endsAt = [found.expiresAt, expiresAt].reduce((first, item) => (item < first ? item : first), touchAt)
-  return { caller, userId, tokenChanges: [`s:${sessionId}`], expiresAt: endsAt }
+  return { caller, userId, tokenChanges: [`s:${sessionId}`], expiresAt: earlier(touchAt, tokenEndsAt) }
+}
+
+/** What a token lacks in an account that proven sessions alone reach. Pure. */
+function describeNarrowing(
+  { narrowed, accountPatterns }: Pick<Holdings, 'accountPatterns'> & { narrowed: NarrowedRecord | null },
+  findPath: (connection: string) => string | null,
+): { narrowing?: Narrowing } {
+  if (narrowed === null) return {}
+  const { patterns, ...rest } = narrowed
+  const lacking = rest.provenUntil === null ? [...accountPatterns, ...patterns] : []
+  return { narrowing: { ...rest, lacking, enterPath: findPath(rest.connection) } }
 }
 
 function pickHoldings({ patterns, accountPatterns, membershipPatterns, accounts }: Holdings): Holdings {
@@ -154,6 +176,7 @@ async function readKeyCaller(db: Database, hash: Buffer, now: Date): Promise<Cac
     ceiling: found.keyPatterns,
     keyAccount: found.keyAccount,
     proof: null,
+    ...describeNarrowing(found, () => null),
     expiresAt: found.expiresAt,
   }
   // Cached until its last use has to be written again.

@@ -1,4 +1,4 @@
-import type { AccountId, SessionId, UserId } from '../../base/id.ts'
+import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.ts'
 import type { PortalVisit, SessionProof } from '../../http/shape/caller.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
@@ -12,11 +12,54 @@ export interface CallerRecord extends Holdings {
   userId: UserId
 }
 
+/** The account that proven sessions alone reach, and the patterns that the token lacks there. */
+export interface NarrowedRecord {
+  account: AccountId
+  connection: ConnectionId
+  /** Null for a token that lacks the account. */
+  provenUntil: Date | null
+  patterns: string[]
+}
+
+interface NarrowedColumns {
+  narrowedAccount: AccountId | null
+  narrowedBy: ConnectionId | null
+  provenUntil: Date | null
+  lackedPatterns: string[] | null
+}
+
 /**
- * A session without a second factor lacks the roles that need one. A key has them, because only a session with them can
- * create it (docs/contract/second-factor.md#roles-that-need-a-second-factor).
+ * A session without a second factor lacks the roles that need one, and one that no connection has proven may lack an
+ * account. A key has the roles, because only a session with them can create it
+ * (docs/contract/second-factor.md#roles-that-need-a-second-factor).
  */
-const HOLDINGS_OF_SESSION = `cross join lateral user_holdings(u.document_id, 'mfa' = any(s.amr)) h`
+const HOLDINGS_OF_SESSION = `
+  left join lateral session_narrowing(u.document_id, s.document_id, $now) n on true
+  cross join lateral user_holdings(u.document_id, 'mfa' = any(s.amr), case when n.proven_until is null then n.account end) h`
+
+const NARROWED_SESSION = `n.account as "narrowedAccount", n.connection as "narrowedBy", n.proven_until as "provenUntil",
+    case when n.account is not null and n.proven_until is null
+      then membership_patterns_at(u.document_id, n.account, 'mfa' = any(s.amr)) end as "lackedPatterns"`
+
+/** A key reaches an account that narrows sessions when it is bound to it. */
+const HOLDINGS_OF_KEY = `
+  left join lateral narrowing_of(u.document_id) n on n.account is distinct from k.account
+  cross join lateral user_holdings(u.document_id, true, n.account) h`
+
+const NARROWED_KEY = `n.account as "narrowedAccount", n.connection as "narrowedBy", null::timestamptz as "provenUntil",
+    case when n.account is not null then membership_patterns_at(u.document_id, n.account, true) end as "lackedPatterns"`
+
+/** Splits the columns of a narrowing off. */
+function readNarrowed<Row extends NarrowedColumns>({
+  narrowedAccount: account,
+  narrowedBy: connection,
+  provenUntil,
+  lackedPatterns,
+  ...row
+}: Row): Omit<Row, keyof NarrowedColumns> & { narrowed: NarrowedRecord | null } {
+  const isNarrowed = account !== null && connection !== null
+  return { ...row, narrowed: isNarrowed ? { account, connection, provenUntil, patterns: lackedPatterns ?? [] } : null }
+}
 
 const OF_CALLER = `u.document_id as "userId", ${HOLDINGS}`
 
@@ -35,10 +78,11 @@ const session = defineRecord(
 )
 
 const selectSessionCaller = statement<
-  CallerRow & RecordOf<typeof session> & Pick<SessionProof, 'hasFactor'>,
+  CallerRow & RecordOf<typeof session> & Pick<SessionProof, 'hasFactor'> & NarrowedColumns,
   { sessionId: SessionId; userId: UserId; now: Date }
 >(`
-  select ${OF_CALLER}, ${session.members('s')}, has_second_factor(u.document_id) as "hasFactor"
+  select ${OF_CALLER}, ${session.members('s')}, has_second_factor(u.document_id) as "hasFactor",
+    ${NARROWED_SESSION}
   from session s join "user" u on u.document_id = s."user" ${HOLDINGS_OF_SESSION}
   where s.document_id = $sessionId and s."user" = $userId
     and s.revoked_at is null and ${isAfter('s.expires_at', '$now')} and u.is_actived and u.deleted_at is null`)
@@ -51,6 +95,7 @@ export interface SessionCallerRecord extends CallerRecord {
   expiresAt: Date
   lastUsedAt: Date
   proof: SessionProof
+  narrowed: NarrowedRecord | null
 }
 
 /** The caller of a valid session: unrevoked, unexpired, of this user, who is active. */
@@ -60,7 +105,7 @@ export async function findSessionCaller(
 ): Promise<SessionCallerRecord | undefined> {
   const [row] = await selectSessionCaller(db, { sessionId, userId, now })
   if (!row) return undefined
-  const { holdings, clientId, scope, amr, authTime, hasFactor, ...caller } = row
+  const { holdings, clientId, scope, amr, authTime, hasFactor, ...caller } = readNarrowed(row)
   return {
     ...caller,
     ...holdings,
@@ -79,7 +124,7 @@ export async function findUserCallers(db: Database, users: readonly UserId[]): P
 }
 
 /** The owner of an API key, with the patterns of the key and the account that it is bound to. */
-type KeyCallerRecord = CallerRecord & RecordOf<typeof apiKey>
+type KeyCallerRecord = CallerRecord & RecordOf<typeof apiKey> & { narrowed: NarrowedRecord | null }
 
 const apiKey = defineRecord('api_key', ['document_id', 'permissions', 'account', 'last_used_at', 'expires_at'], {
   document_id: 'apiKeyId',
@@ -87,9 +132,12 @@ const apiKey = defineRecord('api_key', ['document_id', 'permissions', 'account',
   account: 'keyAccount',
 })
 
-const selectKeyCaller = statement<CallerRow & RecordOf<typeof apiKey>, { tokenHash: Buffer; now: Date }>(`
-  select ${OF_CALLER}, ${apiKey.members('k')}
-  from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
+const selectKeyCaller = statement<
+  CallerRow & RecordOf<typeof apiKey> & NarrowedColumns,
+  { tokenHash: Buffer; now: Date }
+>(`
+  select ${OF_CALLER}, ${apiKey.members('k')}, ${NARROWED_KEY}
+  from api_key k join "user" u on u.document_id = k."user" ${HOLDINGS_OF_KEY}
   where k.token_hash = $tokenHash and k.revoked_at is null and (k.expires_at is null or k.expires_at > $now)
     and (k.account is null or (select a.deleted_at is null from account a where a.document_id = k.account))
     and u.is_actived and u.deleted_at is null`)
@@ -98,7 +146,7 @@ const selectKeyCaller = statement<CallerRow & RecordOf<typeof apiKey>, { tokenHa
 export async function findKeyCaller(db: Database, tokenHash: Buffer, now: Date): Promise<KeyCallerRecord | undefined> {
   const [row] = await selectKeyCaller(db, { tokenHash, now })
   if (!row) return undefined
-  const { holdings, ...caller } = row
+  const { holdings, ...caller } = readNarrowed(row)
   return { ...caller, ...holdings }
 }
 
@@ -128,7 +176,7 @@ const selectPortalCaller = statement<PortalCallerRow, { tokenHash: Buffer; now: 
     least(p.expires_at, k.expires_at) as "expiresAt"
   from (select * from portal_session where token_hash = $tokenHash offset 0) p
   cross join lateral (select * from api_key where document_id = p.api_key offset 0) k
-  join "user" u on u.document_id = k."user" ${HOLDINGS_OF_USER}
+  join "user" u on u.document_id = k."user" ${HOLDINGS_OF_KEY}
   where p.revoked_at is null and ${isAfter('p.expires_at', '$now')}
     and k.revoked_at is null and (k.expires_at is null or k.expires_at > $now)
     and (k.account is null or k.account = p.account)

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
-import { readTokenLives, type TokenName } from './token-life.ts'
+import { createNarrowedApp } from '../../../test/harness/app/narrowed-app.ts'
+import { listTokenNames, nameToken, readTokenLives, type TokenName } from './token-life.ts'
 
 const HOUR_MS = 3_600_000
 const PASSWORD = 'correct horse battery'
@@ -56,4 +57,44 @@ test('a session that was signed out, and a key that was revoked or has expired, 
   expect(await endsAt(`k:${lasting.document_id}`)).toBeUndefined()
   await call('POST', '/api/v3/auth/session/revoke', {})
   expect(await endsAt(name)).toBeUndefined()
+})
+
+test('a token is named by its state, and a report of it means all of them', () => {
+  const narrowing = { account: 'a', connection: 'c', lacking: [], enterPath: null } as never as object
+  const name = (more: object) => nameToken({ sessionId: 'x', apiKeyId: null, ...more } as never)
+  const names = [name({}), name({ narrowing: { ...narrowing, provenUntil: null } })]
+  names.push(name({ narrowing: { ...narrowing, provenUntil: new Date() } }))
+  expect(names).toEqual(['s:x', 's:x:lacking', 's:x:proven'])
+  for (const one of names) expect(listTokenNames(one as TokenName)).toEqual(names)
+  expect(nameToken({ sessionId: null, apiKeyId: null })).toBeUndefined()
+})
+
+test('a token of a member of several accounts serves in its state alone', async () => {
+  await using t = await createNarrowedApp()
+  const world = await t.prepare()
+  const browser = await t.enterPassword(world)
+  const call = t.app.callAs(browser.jwt)
+  const session = (await call('GET', '/api/v3/auth/session')).body.data.session.document_id
+  const key = async (more: object) =>
+    (await call('POST', '/api/v3/identity/api-key', { name: 'x', permissions: ['account-member:*'], ...more })).body
+      .data.document_id
+  const [whole, bound] = [await key({}), await key({ account: world.closed })]
+  const living = async () => {
+    const names = [`s:${session}`, `k:${whole}`, `k:${bound}`].flatMap((name) => listTokenNames(name as TokenName))
+    const found = await readTokenLives(t.app.database.db, names, new Date(t.app.clock.now()))
+    const isOf = (id: string) => (name: string) => name.includes(id)
+    const states = (id: string) => [...found.keys()].filter(isOf(id)).map((name) => name.split(':')[2] ?? 'whole')
+    return [session, whole, bound].map((id) => states(id).sort().join(' '))
+  }
+  expect(await living()).toEqual(['lacking proven whole', 'lacking proven whole', 'lacking proven whole'])
+  await t.enforce(world)
+  expect(await living()).toEqual(['lacking', 'lacking', 'lacking proven whole'])
+  await t.change(world, { session_hours: 1 })
+  await t.proveSession(world, browser)
+  expect(await living()).toEqual(['lacking proven', 'lacking', 'lacking proven whole'])
+  t.app.clock.advance(3_599_000)
+  await browser.visitor.get('/auth/')
+  const proven = `s:${session}:proven` as TokenName
+  const lives = await readTokenLives(t.app.database.db, [proven], new Date(t.app.clock.now()))
+  expect(lives.get(proven)?.getTime()).toBe(t.app.clock.now() + 1_000)
 })

@@ -1,4 +1,4 @@
-import type { AccountId, ConnectionId, UserId } from '../../base/id.ts'
+import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { aheadStatement, statement } from '../../postgres/statement/statement.ts'
 
@@ -41,27 +41,44 @@ export const endAccessOfAccount = aheadStatement<{ account: AccountId; now: Date
   'select from end_account_connections($account, $now)',
 )
 
-const endClosed = aheadStatement<{ id: ConnectionId; domain: string | null; spared: UserId; now: Date }>(
-  'select from end_closed_access($id, $domain, $spared, $now)',
-)
+/** The user who closes ways in, and the session that asked; null for an API key. */
+export interface Spared {
+  userId: UserId
+  sessionId: SessionId | null
+}
+
+const endClosed = aheadStatement<{
+  id: ConnectionId
+  domain: string | null
+  spared: UserId
+  sparedSession: SessionId | null
+  now: Date
+}>('select from end_closed_access($id, $domain, $spared, $sparedSession, $now)')
 
 /**
  * Ends the access that members opened by ways in that a connection now closes, of all its proven domains or of one,
- * with the next statement of the transaction. `spared` is the user who closes them.
+ * with the next statement of the transaction; members of several accounts lack the account from then on. `spared` is who
+ * closes them.
  */
 export async function endClosedAccess(
   db: Database,
-  { id, domain = null, spared, now }: { id: ConnectionId; domain?: string | null; spared: UserId; now: Date },
+  { id, domain = null, spared, now }: { id: ConnectionId; domain?: string | null; spared: Spared; now: Date },
 ): Promise<void> {
-  await endClosed(db, { id, domain, spared, now })
+  await endClosed(db, { id, domain, spared: spared.userId, sparedSession: spared.sessionId, now })
 }
 
 /**
- * Removes a locked user whom a connection of an account knows from the account, and ends its access, with the next
- * statement of the transaction. The connections no longer know it.
+ * Opens the account of a locked connection to the unproven sessions of its members, with the next statement of the
+ * transaction: the connection closes no ways any more.
  */
-export const forgetConnectedUser = aheadStatement<{ userId: UserId; account: AccountId; now: Date }>(
-  'select from forget_connected_user($userId, $account, $now)',
+export const endNarrowing = aheadStatement<{ id: ConnectionId }>('select from end_narrowing($id)')
+
+/**
+ * Removes a locked user from an account, with the next statement of the transaction. The connections of the account no
+ * longer know it, and what they opened ends; so does what the user opened by ways that its only other account closes.
+ */
+export const removeMemberOf = aheadStatement<{ userId: UserId; account: AccountId; now: Date }>(
+  'select from remove_member($userId, $account, $now)',
 )
 
 const selectClosed = statement<{ isClosed: boolean }, { account: AccountId; email: string }>(`

@@ -6,8 +6,9 @@ export {
   endAccessOfAccount,
   endClosedAccess,
   endConnectionAccess,
-  forgetConnectedUser,
+  endNarrowing,
   isClosedFor,
   lockConnectionUsers,
   lockJoinsOf,
+  removeMemberOf,
 } from './connected-user.store.ts'

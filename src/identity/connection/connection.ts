@@ -9,7 +9,13 @@ import type { RoleId } from '../access/role.store.ts'
 import { checkMemberRoles, lockMemberRoles } from '../access/role.ts'
 import { ADMIN_PATTERNS } from '../access/system-roles.ts'
 import type { AccountTarget } from '../account/account.store.ts'
-import { endClosedAccess, endConnectionAccess, lockConnectionUsers, lockJoinsOf } from '../connected/connected-user.ts'
+import {
+  endClosedAccess,
+  endConnectionAccess,
+  endNarrowing,
+  lockConnectionUsers,
+  lockJoinsOf,
+} from '../connected/connected-user.ts'
 import {
   type ConnectionChange,
   type ConnectionRecord,
@@ -151,7 +157,8 @@ export async function changeConnection(
       after: listRoles(groupRoles ?? before.groupRoles, defaultRole),
     })
   if (isEnd) await endConnectionAccess(db, { id: before.id, forgets, now })
-  if (isEnforcing(before, change)) await endClosedAccess(db, { id: before.id, spared: caller.userId, now })
+  if (isEnforcing(before, change)) await endClosedAccess(db, { id: before.id, spared: caller, now })
+  if (!isEnd && before.isEnforced && change.isEnforced === false) await endNarrowing(db, { id: before.id })
   const whole = { ...change, ...(!isSameGroups && { groupRoles }) }
   const by = { by: caller.userId, now }
   return { connection: await changeLockedConnection(db, before, whole, by), before, isChanged: true }

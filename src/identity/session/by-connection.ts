@@ -1,6 +1,7 @@
 import type { AccountId, ConnectionId } from '../../base/id.ts'
 import { Problem } from '../../http/problem/problem.ts'
-import type { AccountName } from './session.store.ts'
+import type { Caller } from '../../http/shape/caller.ts'
+import type { AccountName, SessionDescription } from './session.store.ts'
 
 /** The connection by which a user signed in: the session is for its account, and ends at `endsAt` at the latest. */
 export interface ProvenByConnection {
@@ -11,6 +12,12 @@ export interface ProvenByConnection {
   locked?: AccountName
 }
 
+/** The path at which a signed-in user proves its session by a connection (docs/contract/connections.md#proof-of-a-session). */
+export const ENTER_PATH = '/auth/organization/enter'
+
+/** The same for one connection. */
+export const buildEnterPath = (connection: string) => `${ENTER_PATH}?${new URLSearchParams({ connection })}`
+
 /**
  * The refusal of a sign-in method that an account closed to its members (docs/contract/connections.md#closed-ways-in).
  */
@@ -20,4 +27,26 @@ export function buildConnectionRequired(connection: ConnectionId): Problem {
     errors: [{ path: 'connection', code: 'required', message: start }],
     reason: 'connection_required',
   })
+}
+
+/** An account of a user that its token lacks. */
+export interface ClosedAccount extends AccountName {
+  connection: ConnectionId
+  /** The path at which the session is proven; null for an API key. */
+  enterPath: string | null
+}
+
+/** The accounts of a caller that its token reaches, and those that it lacks. Pure. */
+export function divideAccounts<Described extends Pick<SessionDescription, 'accounts'>>(
+  described: Described,
+  { narrowing }: Pick<Caller, 'narrowing'>,
+): Described & { closed: ClosedAccount[] } {
+  if (narrowing?.provenUntil !== null) return { ...described, closed: [] }
+  const { account, connection, enterPath } = narrowing
+  const closed = described.accounts.filter(({ id }) => id === account)
+  return {
+    ...described,
+    accounts: described.accounts.filter(({ id }) => id !== account),
+    closed: closed.map((name) => ({ ...name, connection, enterPath })),
+  }
 }

@@ -2,6 +2,7 @@ import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/s
 import type { Caller } from '../../http/shape/caller.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
+import { divideAccounts } from './by-connection.ts'
 import type { Refreshed } from './refresh.ts'
 import { type AccountName, type SessionDescription, type SessionUser, session, withClient } from './session.store.ts'
 
@@ -82,6 +83,22 @@ const SessionFacts = named(
   }),
 )
 
+/** An account that a token lacks (docs/contract/connections.md#members-of-several-accounts). */
+const ClosedAccountRow = named(
+  'ClosedAccount',
+  Type.Object({
+    document_id: UuidSchema,
+    name: Type.String(),
+    connection: UuidSchema,
+    enter_path: nullable(
+      Type.String({
+        description:
+          'Behind `BASE_URL` the page at which the user proves the session; takes `next` or `redirect_url`. Null for an API key.',
+      }),
+    ),
+  }),
+)
+
 /** The caller of a token and its permissions. */
 export const SessionRow = named(
   'Session',
@@ -91,6 +108,10 @@ export const SessionRow = named(
     user: SessionUserRow,
     account: nullable(AccountNameRow),
     accounts: Type.Array(AccountNameRow),
+    closed_accounts: Type.Array(ClosedAccountRow, {
+      description:
+        'Accounts of the user that this token does not reach, because a connection has not proven the session.',
+    }),
     permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
     account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
     membership_permissions: Type.Array(
@@ -129,10 +150,8 @@ export function toRefreshedTokens({ issued }: Refreshed): Static<typeof Refreshe
 const toFacts = wireOf(session, SessionFacts)
 
 /** Maps a caller for the wire. */
-export function toSessionRow(
-  { session: described, user, accounts }: SessionDescription,
-  caller: Caller,
-): Static<typeof SessionRow> {
+export function toSessionRow(description: SessionDescription, caller: Caller): Static<typeof SessionRow> {
+  const { session: described, user, accounts, closed } = divideAccounts(description, caller)
   const current = accounts.find(({ id }) => id === caller.accountId)
   return {
     session: described ? toFacts(withClient(described)) : null,
@@ -140,6 +159,11 @@ export function toSessionRow(
     user: toSessionUserRow(user),
     account: current ? toAccountNameRow(current) : null,
     accounts: accounts.map(toAccountNameRow),
+    closed_accounts: closed.map(({ connection, enterPath, ...account }) => ({
+      ...toAccountNameRow(account),
+      connection,
+      enter_path: enterPath,
+    })),
     permissions: [...caller.patterns],
     account_permissions: [...caller.accountPatterns],
     membership_permissions: caller.membershipPatterns.map(({ account, patterns }) => ({

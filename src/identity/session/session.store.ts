@@ -122,7 +122,7 @@ const lockSigningIn = statement<SigningIn, { userId: UserId; passwordHash: strin
       and ($begunAt::timestamptz is null or access_ended_at is null or access_ended_at <= $begunAt)
     for no key update
   )
-  select accounts_of(u.document_id) as accounts, required_connection_of(u.document_id, u.email) as "requiredConnection" from u`)
+  select open_accounts_of(u.document_id) as accounts, required_connection_of(u.document_id, u.email) as "requiredConnection" from u`)
 
 /**
  * Locks an active user until the transaction ends, and returns its accounts behind the lock: those that are not deleted,

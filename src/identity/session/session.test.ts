@@ -217,6 +217,7 @@ describe('reading the session', () => {
       user: { document_id: someone.user.id, email: someone.user.email, name: someone.user.name, avatar_url: null },
       account: null,
       accounts: [],
+      closed_accounts: [],
       permissions: [],
       account_permissions: expect.arrayContaining(['realtime:auth', 'account:find-one', 'contract:*']),
       membership_permissions: [],

@@ -33,7 +33,7 @@ export function buildBridgePage(input: {
   parameters: BridgeParameters
 }): PageOutcome {
   const { brand, texts, flow, label, next, parameters } = input
-  const opensApp = flow.isDeepLink || flow.linkTo !== null
+  const opensApp = flow.isDeepLink || flow.linkTo !== null || flow.proves !== null
   const back = describeWayBack(flow)
   const content = html`<div class="panel" id="bridge" data-next="${next}" data-brand="${brand.name}" data-mode="${opensApp ? 'open' : 'fetch'}">
 <div class="lead">

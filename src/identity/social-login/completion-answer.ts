@@ -55,6 +55,23 @@ export function redirectWithCode(completion: Extract<Completion, { kind: 'code' 
   }
 }
 
+/** The redirect of a browser whose session a connection has proven. It opens nothing, and carries nothing. */
+export function redirectProven({
+  flow,
+  userId,
+  sessionId,
+  account,
+}: Extract<Completion, { kind: 'proven' }>): RedirectOutcome {
+  return {
+    kind: 'redirect',
+    location: flow.redirectUrl,
+    headers: NO_STORE,
+    changed: [],
+    actor: { userId, sessionId, account },
+    audit: { provider: flow.provider, issued: 'session_proof' },
+  }
+}
+
 /** The redirect of a browser that continues on the web. */
 export function redirectOnWeb(
   flow: LoginFlow,

@@ -1,8 +1,9 @@
-import type { UserId } from '../../base/id.ts'
+import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { enterByConnection } from '../connection/entry/entry.ts'
+import { proveByConnection } from '../connection/entry/proof.ts'
 import { findSessionRule } from '../connection/entry/session-rule.ts'
 import type { SessionDeps, SessionOrigin } from '../session/session.ts'
 import { type SignIn, signIn } from '../sign-in/outcome/sign-in.ts'
@@ -17,10 +18,11 @@ import { resolveUser, type UserDeps } from './user/user.ts'
 
 export type CompletionDeps = SessionDeps & UserDeps & ConnectionCounter & { keyring: Keyring }
 
-/** A flow that ended: in a session, in a code that an app exchanges, or in a refusal. */
+/** A flow that ended: in a session, in a code that an app exchanges, in the proof of a session, or in a refusal. */
 export type Completion =
   | { kind: 'signed-in'; flow: LoginFlow; signIn: SignIn }
   | { kind: 'code'; flow: LoginFlow; parameter: 'code' | 'link_code'; code: string; userId: UserId }
+  | { kind: 'proven'; flow: LoginFlow; userId: UserId; sessionId: SessionId; account: AccountId }
   | { kind: 'refused'; flow: LoginFlow | undefined; reason: Refusal; detail: string | null; userId: UserId | null }
 
 interface Origin {
@@ -57,7 +59,12 @@ async function complete(
     const code = await createLoginCode(deps.random, tx, { purpose: 'link', userId, identity }, now)
     return { kind: 'code', flow, parameter: 'link_code', code, userId }
   }
-  const { connection } = flow
+  const { connection, proves } = flow
+  if (connection !== null && proves !== null) {
+    const person = { ...identity, groups: finished.groups }
+    const proven = await proveByConnection(deps, tx, { connection, session: proves, person, trace, now })
+    return proven.kind === 'refused' ? { ...proven, flow, detail: null } : { ...proven, flow }
+  }
   const resolved =
     connection === null
       ? await resolveUser(deps, tx, { identity, trace, now })

@@ -61,10 +61,13 @@ const CAUSE_OF: Partial<Record<Refusal, { path: string; code: Cause; message: st
   jit_off: NOT_ADMITTED,
   member_unverified: NOT_ADMITTED,
   not_member: NOT_ADMITTED,
+  other_person: NOT_ADMITTED,
+  proof_not_needed: NOT_ADMITTED,
   operator: NOT_ADMITTED,
   subject_changed: NOT_ADMITTED,
   user_elsewhere: NOT_ADMITTED,
   user_outside: NOT_ADMITTED,
+  session_ended: { path: 'state', code: 'expired', message: 'is of a session that has ended; sign in again' },
   state_replayed: { path: 'state', code: 'used', message: 'was used already; start again' },
 }
 

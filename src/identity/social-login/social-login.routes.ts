@@ -7,7 +7,14 @@ import { buildLoginOutcome } from '../sign-in/outcome/login-outcome.ts'
 import { LoginPayload, toLoginPayload } from '../sign-in/outcome/login-payload.schema.ts'
 import { buildBridgePage } from './bridge-page.ts'
 import { type CompletionDeps, completeFlow, exchangeLoginCode } from './completion.ts'
-import { addToQuery, redirectOnWeb, redirectWithCode, redirectWithTokens, refuseSignIn } from './completion-answer.ts'
+import {
+  addToQuery,
+  redirectOnWeb,
+  redirectProven,
+  redirectWithCode,
+  redirectWithTokens,
+  refuseSignIn,
+} from './completion-answer.ts'
 import { nameProvider } from './provider/provider-button.ts'
 import { buildRefusal } from './refusal-problem.ts'
 import {
@@ -246,6 +253,7 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
             wantsPage: wantsPage(headers),
           })
         if (completion.kind === 'code') return redirectWithCode(completion)
+        if (completion.kind === 'proven') return redirectProven(completion)
         const { flow, signIn } = completion
         if (flow.isDeepLink) return redirectWithTokens(flow, signIn)
         const continuation = await continueOnWeb(deps, db, { flow, signIn, now })

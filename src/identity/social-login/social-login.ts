@@ -1,4 +1,4 @@
-import { type ConnectionId, isUuid, type UserId } from '../../base/id.ts'
+import { type ConnectionId, isUuid, type SessionId, type UserId } from '../../base/id.ts'
 import type { Keyring } from '../../base/keyring.ts'
 import type { Random } from '../../base/random.ts'
 import { Problem } from '../../http/problem/problem.ts'
@@ -98,10 +98,12 @@ export async function beginFlow(
     codeChallenge: string | null
     browser: string | null
     linkTo: UserId | null
+    /** The session that a connection proves. Such a flow is bound to a browser. */
+    proves?: SessionId
     now: Date
   },
 ): Promise<BegunFlow> {
-  const { provider, now } = input
+  const { provider, proves = null, now } = input
   // A user belongs to a connection by its sign-in alone.
   if (input.linkTo !== null) checkProvider(deps, provider)
   const engine = await loadEngine(deps, db, provider)
@@ -126,6 +128,7 @@ export async function beginFlow(
     provider,
     connection,
     linkTo: input.linkTo,
+    proves,
     redirectUrl: target.url,
     isDeepLink: target.kind === 'deep-link',
     bindingHash: input.browser === null ? null : hashSecret(input.browser),

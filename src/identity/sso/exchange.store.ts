@@ -44,7 +44,7 @@ const claim = statement<
     where is_user_active and revoked_at is null and expires_at > $now and parent is null and client_id is null
     on conflict do nothing returning nonce_hash
   )
-  select ${session.members('found')}, accounts_of(found."user") as accounts, is_user_active as "isUserActive",
+  select ${session.members('found')}, open_accounts_of(found."user") as accounts, is_user_active as "isUserActive",
     exists (select from claimed) as "isClaimed"
   from found`)
 

@@ -8,7 +8,7 @@ const user = defineRecord('user', ['document_id', 'email', 'name', 'avatar_url',
 /** The user of a token, for the claims. */
 export interface UserClaims extends RecordOf<typeof user> {
   isEmailVerified: boolean
-  /** The account with the longest membership. */
+  /** The account with the longest membership, of those that are reached without a proof of the session. */
   firstAccount: AccountId | null
 }
 
@@ -16,6 +16,7 @@ export interface UserClaims extends RecordOf<typeof user> {
 export const USER_CLAIMS = `${user.members('u')}, u.email_verified_at is not null as "isEmailVerified", (
       select m.account from account_member m
       where m."user" = u.document_id and (select a.deleted_at is null from account a where a.document_id = m.account)
+        and m.account is distinct from (select n.account from narrowing_of(u.document_id) n)
       order by m.created_at, m.document_id limit 1
     ) as "firstAccount"`
 

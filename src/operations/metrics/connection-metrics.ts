@@ -14,7 +14,15 @@ const REASONS = Object.keys({
   ...{ code_refused: true, id_token_invalid: true, profile_invalid: true, engine_refused: true, provider_fault: true },
   ...{ own_fault: true, owner_unverified: true, connection_ended: true, email_missing: true, email_unverified: true },
   ...{ email_outside: true, user_outside: true, member_unverified: true, disabled: true, operator: true },
-  ...{ user_elsewhere: true, not_member: true, subject_changed: true, jit_off: true },
+  ...{
+    user_elsewhere: true,
+    not_member: true,
+    other_person: true,
+    proof_not_needed: true,
+    session_ended: true,
+    subject_changed: true,
+    jit_off: true,
+  },
   ...{ code_unknown: true, code_expired: true, verifier_wrong: true },
 } satisfies Record<Refusal, true>)
 

@@ -79,6 +79,7 @@ export const LOCK_ORDER = [
   'account_member',
   'account_member_role',
   'role_permission',
+  'connection_proof',
   'session_refresh',
   'session',
   'api_key',

@@ -310,6 +310,13 @@ export interface ConnectionIdentity {
   user: string;
 }
 
+export interface ConnectionProof {
+  connection: string;
+  expires_at: Timestamp;
+  proven_at: Timestamp;
+  session: string;
+}
+
 export interface Contract {
   account: string;
   created_at: Timestamp;
@@ -505,6 +512,7 @@ export interface LoginFlow {
   purpose: string;
   redirect_url: string;
   secret: string;
+  session: string | null;
   state_hash: Buffer;
   user: string | null;
 }
@@ -1371,6 +1379,7 @@ export interface DB {
   connection_domain: ConnectionDomain;
   connection_group_role: ConnectionGroupRole;
   connection_identity: ConnectionIdentity;
+  connection_proof: ConnectionProof;
   contract: Contract;
   database_identity: DatabaseIdentity;
   delivery_worker: DeliveryWorker;
@@ -1537,6 +1546,10 @@ export interface Narrowed {
     document_id: Id<"connection identity">;
     user: Id<"user">;
   };
+  connection_proof: {
+    connection: Id<"connection">;
+    session: Id<"session">;
+  };
   contract: {
     account: Id<"account">;
     created_by: Id<"user">;
@@ -1587,7 +1600,7 @@ export interface Narrowed {
   };
   login_flow: {
     connection: Id<"connection">;
-    purpose: "sign-in" | "link";
+    purpose: "sign-in" | "link" | "proof";
     user: Id<"user">;
   };
   mail_outbox: {

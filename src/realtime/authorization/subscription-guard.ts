@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { UserId } from '../../base/id.ts'
-import { isTokenName, type TokenName } from '../../identity/caller/token-life.ts'
+import { isTokenName, listTokenNames, type TokenName } from '../../identity/caller/token-life.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import { type AccessCheckDeps, checkAccess } from './access-check.ts'
 import type { GrantedSubscription, GrantedToken } from './granted-access.ts'
@@ -123,7 +123,7 @@ export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): Subscriptio
   })
 
   function noteTokens(names: readonly TokenName[]): void {
-    for (const name of names) notedTokens.add(name)
+    for (const name of names.flatMap(listTokenNames)) notedTokens.add(name)
     if (names.length > 0) named.start()
   }
 
@@ -134,7 +134,7 @@ export function buildSubscriptionGuard(deps: SubscriptionGuardDeps): Subscriptio
 
   function noteGrant(userId: UserId, token?: string): void {
     if (seen.isRecent(`u:${userId}`)) note([userId])
-    if (token !== undefined && isTokenName(token) && seen.isRecent(token)) noteTokens([token])
+    if (token !== undefined && isTokenName(token) && listTokenNames(token).some(seen.isRecent)) noteTokens([token])
   }
 
   return {

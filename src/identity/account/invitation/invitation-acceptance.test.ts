@@ -52,6 +52,8 @@ async function invite({ email, roles = [], by = root.user.id, patterns = ['*:*']
 }
 
 /** An acceptance: of a user who is signed in, or of nobody with a password. */
+let signInByMail = false
+
 interface Given {
   by?: User
   caller?: Caller
@@ -62,7 +64,7 @@ interface Given {
 function open(token: string, { by, caller, password, name }: Given = {}) {
   const signedIn = caller ?? (by && callerOf(by))
   const acceptance = { token, password, name: name ?? null, signedIn, now: now() }
-  const deps = { ids: app.ids, passwords: testPasswords }
+  const deps = { ids: app.ids, passwords: testPasswords, signInByMail }
   return {
     prepare: () => prepareAcceptance(deps, app.db, acceptance),
     finish: (prepared: Awaited<ReturnType<typeof prepareAcceptance>>) =>
@@ -237,20 +239,31 @@ describe('a connection', () => {
     expect(await statusOf(someone)).toBe(401)
   })
 
-  test('that closes them takes no user of another account, nor one whom another connection knows', async () => {
+  test('that closes them leaves the sessions of a member of another account open to that one', async () => {
     await connect(account, 'elsewhere.test')
     const member = await createOf('elsewhere.test')
     const other = await rows.account()
     await rows.member(other, member.user.id)
-    expect(await join(member)).toMatchObject(refusedFor('user_elsewhere'))
+    expect(await join(member)).toMatchObject({ isNewUser: false })
+    expect(await statusOf(member)).toBe(200)
+  })
+
+  test('takes one whom another connection knows with a way in of its own alone, and ends what that connection opened', async () => {
+    const other = await rows.account()
     const known = await createUser()
+    await rows.member(other, known.user.id)
+    await rows.set('user', known.user.id, { password_hash: null })
     const times = { last_login_at: now(), created_at: now(), updated_at: now() }
     const connection = await connect(other, 'other.test')
     await app.db
       .insertInto('connection_identity')
       .values({ document_id: newId(), connection, subject: 'ada', user: known.user.id, ...times })
       .execute()
-    expect(await join(known)).toMatchObject(refusedFor('connected_elsewhere'))
+    expect(await join(known)).toMatchObject(refusedFor('no_own_way_in'))
     expect(await statusOf(known)).toBe(200)
+    signInByMail = true
+    expect(await join(known)).toMatchObject({ isNewUser: false })
+    signInByMail = false
+    expect(await statusOf(known)).toBe(401)
   })
 })

@@ -12,17 +12,16 @@ import {
 import { findMemberRoles } from '../../access/role.ts'
 import { MEMBER_PATTERNS } from '../../access/system-roles.ts'
 import type { PasswordDeps } from '../../password/password.ts'
-import { endUserAccess } from '../../session/session.ts'
 import { findUserId, hashFirstPassword, proveAddress, registerInvitedUser } from '../../user/invited-user.ts'
 import { buildLinkInvalid, hashProofToken } from '../../user/proof/proof-token.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
-import { type AccountDeps, checkMayJoin } from '../account.ts'
+import { type AccountDeps, checkMayJoin, endBeforeJoin, type JoinDeps, type JoinEnds } from '../account.ts'
 import { type Candidate, insertAccountMember, lockCandidate, type NamedAccountMember } from '../account-member.store.ts'
 import { findActiveUser, findOpenInvitation, markAccepted, type OpenInvitation } from './invitation.store.ts'
 import { INVITE_PERMISSION } from './invitation.ts'
 
 /** Dependencies of accepting an invitation. */
-export type AcceptanceDeps = Pick<AccountDeps, 'ids'> & PasswordDeps
+export type AcceptanceDeps = Pick<AccountDeps, 'ids'> & JoinDeps & PasswordDeps
 
 /** Input of an acceptance; a new user sends a password. */
 export interface Acceptance {
@@ -98,7 +97,7 @@ export async function acceptInvitation(
   const { token, name, now } = acceptance
   const invitation = await findOpenInvitation(tx, { tokenHash: hashProofToken(token), now, lock: true })
   if (!invitation) return { problem: buildLinkInvalid('used_meanwhile') }
-  const refusal = await findRefusal(tx, invitation, { ...prepared, now })
+  const refusal = await findRefusal(deps, tx, invitation, { ...prepared, now })
   if (refusal) return { problem: refusal }
   const isNewUser = prepared.kind === 'new'
   const userId = isNewUser ? (await registerInvitedUser(deps, tx, { ...prepared, name, now })).id : prepared.userId
@@ -107,8 +106,9 @@ export async function acceptInvitation(
   return { invitation, member, isNewUser }
 }
 
-/** The reason for which this user cannot accept a locked invitation; undefined when it can. Writes nothing. */
+/** The reason for which this user cannot accept a locked invitation; undefined when it can, and what it loses by that has ended. */
 async function findRefusal(
+  deps: JoinDeps,
   tx: Database,
   invitation: OpenInvitation,
   prepared: Exclude<PreparedAcceptance, { kind: 'refused' }> & { now: Date },
@@ -116,6 +116,7 @@ async function findRefusal(
   const { account, email, invitedBy } = invitation
   const { now } = prepared
   let holdings = NEW_HOLDINGS
+  let ends: JoinEnds = 'nothing'
   if (prepared.kind === 'user') {
     const { userId } = prepared
     const candidate = await lockCandidate(tx, { account, userId, roles: [] })
@@ -123,9 +124,9 @@ async function findRefusal(
       return buildLinkInvalid('other_address')
     if (candidate.member)
       return new Problem('conflict', 'You are a member of this account already.', { reason: 'member_already' })
-    const fault = findJoinFault(candidate, account)
-    if (fault) return fault
-    if (candidate.isClosedThere) await endUserAccess(tx, { userId, now })
+    const joining = judgeJoin(deps, candidate, account)
+    if (joining instanceof Problem) return joining
+    ends = joining
     holdings = candidate.holdings
   }
   const roles = await findMemberRoles(tx, invitation.roles)
@@ -138,14 +139,15 @@ async function findRefusal(
   // Present permissions of the inviter, within those of the token that invited.
   const giver = inviter && { ...inviter.holdings, ceiling: invitation.tokenPatterns }
   const mayGive = giver && grants.every((grant) => holdsGrant(giver, grant))
-  return mayGive ? undefined : buildLinkInvalid('inviter_holds_less')
+  if (!mayGive) return buildLinkInvalid('inviter_holds_less')
+  if (prepared.kind === 'user') await endBeforeJoin(tx, { ends, userId: prepared.userId, now })
+  return undefined
 }
 
-/** The reason for which an existing user cannot belong to an account beside its others. */
-function findJoinFault(candidate: Candidate, account: AccountId): Problem | undefined {
+/** What ends by a join, or why an existing user cannot belong to an account beside its others. The link proves the address. */
+function judgeJoin(deps: JoinDeps, candidate: Candidate, account: AccountId): JoinEnds | Problem {
   try {
-    checkMayJoin(candidate, account)
-    return undefined
+    return checkMayJoin(deps, { ...candidate, isEmailVerified: true }, account)
   } catch (error) {
     if (error instanceof Problem) return error
     throw error

@@ -142,7 +142,7 @@ export async function verifyConnectionDomain(
     })
   }
   if (isEnabled && isEnforced)
-    await endClosedAccess(db, { id: domain.connection, domain: domain.domain, spared: caller.userId, now })
+    await endClosedAccess(db, { id: domain.connection, domain: domain.domain, spared: caller, now })
   const proven = { verifiedAt: now, verifiedBy: proof.by, expiresAt: null, updatedAt: now }
   return { domain: { ...domain, ...proven }, isChanged: true }
 }

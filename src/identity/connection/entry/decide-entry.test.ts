@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { AccountId, UserId } from '../../../base/id.ts'
 import type { RoleId } from '../../access/role.store.ts'
-import { decideEntry, decideRoles, type EntryFacts, type EntryUser, type ProvenPerson } from './decide-entry.ts'
+import {
+  decideEntry,
+  decideRoles,
+  type EntryFacts,
+  type EntryUser,
+  findProofFault,
+  type ProofFacts,
+  type ProvenPerson,
+} from './decide-entry.ts'
 
 const ACCOUNT = 'account' as AccountId
 const ADA: ProvenPerson = { subject: 'ada', email: 'ada@corp.test', isEmailVerified: true, name: 'Ada', groups: [] }
@@ -95,5 +103,39 @@ describe('the roles of a membership', () => {
     ['have each once', { held: ['own', 'viewer'], groups: ['staff'], kept: 'viewer' }, ['own', 'viewer']],
   ])('%s', (_name, input, roles) => {
     expect(decideWith(input)).toEqual(roles)
+  })
+})
+
+describe('a proof of a session', () => {
+  const SEVERAL = { ...USER, accounts: [ACCOUNT, 'other' as AccountId] }
+  const PROOF: ProofFacts = {
+    ...{ isSessionOpen: true, isNarrowed: true, isInside: true, isSameAddress: true, knownUser: null, user: SEVERAL },
+  }
+  const findFault = (facts: Partial<ProofFacts> = {}, person: Partial<ProvenPerson> = {}) =>
+    findProofFault({ ...ADA, ...person }, { ...PROOF, ...facts })
+  const of = (fault: Partial<EntryUser>): Partial<ProofFacts> => ({ user: { ...SEVERAL, ...fault } })
+
+  test('is given by the person with the address of the user, or the one whom the connection knows', () => {
+    expect(findFault()).toBeUndefined()
+    const known = { knownUser: 'user' as UserId, isSameAddress: false }
+    expect(findFault({ ...known, ...of({ isEmailVerified: false }) })).toBeUndefined()
+  })
+
+  test.each<[reason: string, facts: Partial<ProofFacts>, person?: Partial<ProvenPerson>]>([
+    ['session_ended', { isSessionOpen: false }, { email: null }],
+    ['email_missing', {}, { email: null }],
+    ['email_outside', { isInside: false }, { isEmailVerified: false }],
+    ['email_unverified', {}, { isEmailVerified: false }],
+    ['other_person', { isSameAddress: false }],
+    ['other_person', { knownUser: 'other' as UserId }],
+    ['operator', of({ isOperator: true })],
+    ['not_member', of({ isMember: false })],
+    ['user_outside', of({ isInside: false })],
+    ['subject_changed', of({ hasOtherSubject: true })],
+    ['member_unverified', of({ isEmailVerified: false })],
+    ['disabled', of({ isActived: false })],
+    ['proof_not_needed', { isNarrowed: false }],
+  ])('is refused for %s', (reason, facts, person) => {
+    expect(findFault(facts, person)).toBe(reason)
   })
 })

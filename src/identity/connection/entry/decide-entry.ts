@@ -25,6 +25,12 @@ export type EntryRefusal =
   | 'subject_changed'
   /** The connection does not admit unknown people. */
   | 'jit_off'
+  /** The provider proves another person than the user whose session is to be proven. */
+  | 'other_person'
+  /** The session that is to be proven has ended. */
+  | 'session_ended'
+  /** The session reaches the account without a proof. */
+  | 'proof_not_needed'
 
 /** A person as a provider has proven it, of any kind of connection. */
 export interface ProvenPerson {
@@ -104,6 +110,45 @@ function findUserFault(
   if (!isLinked && !user.isEmailVerified) return 'member_unverified'
   if (!isLinked && user.hasOtherSubject) return 'subject_changed'
   return user.isActived ? undefined : 'disabled'
+}
+
+/** Facts about the user of a session that a connection is to prove. */
+export interface ProofFacts {
+  /** Whether the session is open. */
+  isSessionOpen: boolean
+  /** Whether the connection keeps its account from unproven sessions of the user. */
+  isNarrowed: boolean
+  /** Whether the asserted address is of a proven domain of the connection. */
+  isInside: boolean
+  /** Whether the asserted address is that of the user. */
+  isSameAddress: boolean
+  /** The user whom the connection knows by the id of the person. */
+  knownUser: UserId | null
+  user: EntryUser
+}
+
+/**
+ * The reason for which a proven person does not prove the session of a user of several accounts; undefined when it does
+ * (docs/contract/connections.md#members-of-several-accounts). The first proof links the person by the address of the user,
+ * which must be verified here; later ones must be of the same person. Pure.
+ */
+export function findProofFault(person: ProvenPerson, facts: ProofFacts): EntryRefusal | undefined {
+  const { user, knownUser } = facts
+  if (!facts.isSessionOpen) return 'session_ended'
+  if (person.email === null) return 'email_missing'
+  if (!facts.isInside) return 'email_outside'
+  if (!person.isEmailVerified) return 'email_unverified'
+  if (knownUser !== null && knownUser !== user.userId) return 'other_person'
+  if (user.isOperator) return 'operator'
+  if (!user.isMember) return 'not_member'
+  if (!user.isInside) return 'user_outside'
+  if (knownUser === null) {
+    if (user.hasOtherSubject) return 'subject_changed'
+    if (!facts.isSameAddress) return 'other_person'
+    if (!user.isEmailVerified) return 'member_unverified'
+  }
+  if (!user.isActived) return 'disabled'
+  return facts.isNarrowed ? undefined : 'proof_not_needed'
 }
 
 /**

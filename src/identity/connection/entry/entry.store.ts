@@ -1,6 +1,6 @@
-import type { AccountId, ConnectionId, Id, UserId } from '../../../base/id.ts'
+import type { AccountId, ConnectionId, Id, SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { closingStatement, statement } from '../../../postgres/statement/statement.ts'
+import { aheadStatement, closingStatement, statement } from '../../../postgres/statement/statement.ts'
 import { type ConnectionRecord, connection } from '../connection.store.ts'
 
 export type ConnectionIdentityId = Id<'connection identity'>
@@ -61,6 +61,47 @@ export async function findEntryFacts(
   if (!row) throw new Error('a select without a table returns a row')
   return row
 }
+
+const selectSessionUser = statement<{ userId: UserId }, { session: SessionId }>(
+  'select "user" as "userId" from session where document_id = $session',
+)
+
+/** The user of a session, in any state. */
+export async function findSessionUser(db: Database, session: SessionId): Promise<UserId | undefined> {
+  return (await selectSessionUser(db, { session }))[0]?.userId
+}
+
+const selectProven = statement<
+  { isOpen: boolean; isNarrowed: boolean },
+  { session: SessionId; userId: UserId; connection: ConnectionId; now: Date }
+>(`
+  select coalesce((select s."user" = $userId and s.parent is null and s.client_id is null and s.revoked_at is null
+      and s.expires_at > $now from session s where s.document_id = $session), false) as "isOpen",
+    exists (select from narrowing_of($userId) n where n.connection = $connection) as "isNarrowed"`)
+
+/**
+ * Whether a session of a locked user is open, and whether the connection narrows its user. The session may end meanwhile:
+ * a proof opens nothing in an ended one.
+ */
+export async function findProvenSession(
+  db: Database,
+  input: { session: SessionId; userId: UserId; connection: ConnectionId; now: Date },
+): Promise<{ isOpen: boolean; isNarrowed: boolean }> {
+  const [row] = await selectProven(db, input)
+  if (!row) throw new Error('a select without a table returns a row')
+  return row
+}
+
+/** Stores the proof of a session, with the next statement of the transaction. */
+export const saveSessionProof = aheadStatement<{
+  session: SessionId
+  connection: ConnectionId
+  expiresAt: Date
+  now: Date
+}>(`
+  insert into connection_proof (session, connection, proven_at, expires_at)
+  values ($session, $connection, $now, $expiresAt)
+  on conflict (session, connection) do update set proven_at = excluded.proven_at, expires_at = excluded.expires_at`)
 
 /** Stores the user of a locked person, with the last statement of the transaction. */
 export const saveConnectionIdentity = closingStatement<{

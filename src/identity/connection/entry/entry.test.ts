@@ -146,10 +146,11 @@ describe('the provider of a hostile account', () => {
     await expectRefused(await signIn(), 'member_unverified')
   })
 
-  test('gets no user whom it knows into another account, and no operator made of one', async () => {
+  test('gets no user without a way in of its own into another account, and no operator made of one', async () => {
     const answer = await signIn()
     const user = answer.body.data.user.document_id
     const other = await t.makeAccount('Other')
+    await t.app.database.pool.query('update "user" set email_verified_at = null where document_id = $1', [user])
     const added = await t.app.admin('POST', `/api/v3/identity/account/${other}/member`, { user })
     expect(added).toMatchObject({ status: 409, body: { code: 'conflict' } })
     const before = (await t.app.admin('GET', `/api/v3/identity/user/${user}`)).body.data.roles
@@ -210,7 +211,7 @@ describe('what ends the access of a person', () => {
     expect(await isOpen(answer)).toBe(false)
     const refresh = { refresh_token: answer.body.data.refresh_token }
     expect((await t.app.anonymous('POST', '/api/v3/auth/session/refresh', refresh)).status).toBe(401)
-    const byKey = t.app.callAs(key.body.data.token)
+    const byKey = t.app.callAs(key.body.data.key)
     expect((await byKey('GET', '/api/v3/auth/session')).status).toBe(401)
     if (_ !== 'deleting the user') expect((await signIn()).body.data?.jwt).toBeUndefined()
   })
@@ -287,13 +288,18 @@ describe('an enforced connection', () => {
       expect((await login(email)).status).toBe(200)
   })
 
-  test('takes no member in who belongs to another account and could not sign in any more', async () => {
+  test('leaves a member of another account too its ways in, which do not open its account', async () => {
     const other = await t.makeAccount('Other')
     const user = await t.makeMember(`ada@${domainOf()}`, [other])
     await change({ is_enforced: true })
     const added = await t.app.admin('POST', `/api/v3/identity/account/${account}/member`, { user })
-    expect(added).toMatchObject({ status: 409 })
-    expect((await login(`ada@${domainOf()}`)).status).toBe(200)
+    expect(added.status).toBe(201)
+    const answer = await login(`ada@${domainOf()}`)
+    expect(answer.status).toBe(200)
+    const { data } = (await whoAmI(answer)).body
+    expect(data.accounts).toMatchObject([{ document_id: other }])
+    const enter = `/auth/organization/enter?connection=${connection}`
+    expect(data.closed_accounts).toEqual([{ document_id: account, name: 'Company', connection, enter_path: enter }])
   })
 })
 

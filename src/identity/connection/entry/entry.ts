@@ -117,13 +117,17 @@ async function findEntrant(tx: Database, place: EntryPlace, person: ProvenPerson
   return { user, candidate, facts, isLinked, isOtherAdmin }
 }
 
-type EnteredUser = Pick<Extract<Entered, { kind: 'user' }>, 'user' | 'isNewUser' | 'roles'>
+export type EnteredUser = Pick<Extract<Entered, { kind: 'user' }>, 'user' | 'isNewUser' | 'roles'>
 
 /** Lets the roles of a member follow its groups. */
-async function follow(
+export async function follow(
   deps: EntryDeps,
   tx: Database,
-  { place, entry, found }: { place: EntryPlace; entry: Entry; found: Entrant },
+  {
+    place,
+    entry,
+    found,
+  }: { place: EntryPlace; entry: Pick<Entry, 'person' | 'trace' | 'now'>; found: Omit<Entrant, 'facts' | 'isLinked'> },
 ): Promise<EnteredUser> {
   const { user, candidate } = found
   const member = candidate.member as AccountMemberRecord

@@ -1,4 +1,5 @@
 import type { Routes } from '../../../http/route/route.ts'
+import { divideAccounts } from '../../session/by-connection.ts'
 import { describeSession } from '../../session/session.ts'
 import { hasOwnPassword } from '../../user/password/password-change.ts'
 import { findNotice } from '../frame/notice.ts'
@@ -41,7 +42,7 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
         const { user, browserId } = visitor
         if (!user) return askToSignIn(visitor, HOME)
         const notice = findNotice(visitor.texts, NOTICES, query.notice)
-        const description = await describeSession(db, user.caller)
+        const description = divideAccounts(await describeSession(db, user.caller), user.caller)
         const hasPassword = await hasOwnPassword(db, user.userId)
         const view = { ...visitor, ...description, browserId, notice, hasPassword }
         return buildPage({ brand: deps.brand, ...buildHomePage(deps, view) })

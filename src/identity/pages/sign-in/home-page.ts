@@ -11,8 +11,10 @@ import type { SignInPageDeps } from './sign-in-goal.ts'
 /** Action of the form that asks for a link to confirm the own address. */
 export const ASK_TO_VERIFY = '/auth/verify/request'
 
-/** Contents of the page. */
+/** Contents of the page. `accounts` are those that the session reaches. */
 export interface HomeView extends SessionDescription {
+  /** Accounts that it reaches after a sign-in by their connection, which begins at the path. */
+  closed: readonly { name: string; enterPath: string | null }[]
   texts: Texts
   browserId: string
   notice: string | undefined
@@ -23,7 +25,7 @@ type HomePageDeps = Pick<PageDeps, 'browserKeys'> & Pick<SignInPageDeps, 'canSen
 
 /** Builds the page of a user who is signed in. */
 export function buildHomePage(deps: HomePageDeps, view: HomeView): Omit<PageParts, 'brand'> {
-  const { user, accounts, browserId, notice, texts } = view
+  const { user, accounts, closed, browserId, notice, texts } = view
   const name = user.name ?? user.email
   const content = html`${notice !== undefined && html`<p class="notice good" role="status">${notice}</p>`}
 <section class="panel" aria-labelledby="who">
@@ -40,6 +42,7 @@ ${
     (account) => html`<dd>${account.name}</dd>`,
   )}</div></dl>`
 }
+${closed.length > 0 && html`<ul class="rows">${closed.map((account) => renderClosed(texts, account))}</ul>`}
 </section>
 <section class="panel" aria-labelledby="security">
 <h2 id="security">${texts.say('home.security')}</h2>
@@ -54,6 +57,11 @@ ${renderPassword(view)}${LINKS.map((link) => renderLink(texts, link))}</ul>
     navigation: renderNavigation(deps, { path: HOME, browserId, texts }),
     content,
   }
+}
+
+function renderClosed(texts: Texts, { name, enterPath }: HomeView['closed'][number]): Html {
+  return html`<li><div class="what"><p><strong>${name}</strong></p><p class="quiet small">${texts.say('home.closed-text')}</p></div><a class="button plain" href="${enterPath}">${texts.say('home.closed-open')}<span class="hidden"> ${name}</span></a></li>
+`
 }
 
 /** The pages that the account page leads to. */

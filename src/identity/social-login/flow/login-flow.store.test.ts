@@ -15,6 +15,7 @@ async function begin(db: Database): Promise<Buffer> {
   const stateHash = Buffer.alloc(32, states)
   const rest = {
     linkTo: null,
+    proves: null,
     connection: null,
     redirectUrl: 'https://app.test/',
     isDeepLink: false,

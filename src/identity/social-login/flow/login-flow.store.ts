@@ -1,12 +1,12 @@
-import type { ConnectionId } from '../../../base/id.ts'
+import type { ConnectionId, SessionId } from '../../../base/id.ts'
 import { deletionOfOld } from '../../../postgres/retention.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../../postgres/statement/record.ts'
 import { closingStatement, isAfter, statement } from '../../../postgres/statement/statement.ts'
 
 /**
- * A flow. `linkTo` is the user who connects the provider, null for a sign-in; `secret`, encrypted, is the engine's
- * state of the start.
+ * A flow. `linkTo` is the user who connects the provider, `proves` the session that the connection proves, both null for
+ * a sign-in; `secret`, encrypted, is the engine's state of the start.
  */
 const flow = defineRecord(
   'login_flow',
@@ -15,6 +15,7 @@ const flow = defineRecord(
     'provider',
     'connection',
     'user',
+    'session',
     'redirect_url',
     'is_deep_link',
     'binding_hash',
@@ -25,8 +26,8 @@ const flow = defineRecord(
     'expires_at',
     'consumed_at',
   ],
-  { user: 'linkTo' },
-)
+  { user: 'linkTo', session: 'proves' },
+).typed<{ proves: SessionId | null }>()
 export type LoginFlow = RecordOf<typeof flow>
 
 /** A new flow. */
@@ -34,10 +35,10 @@ export type NewFlow = Omit<LoginFlow, 'postedName' | 'postedAnswer' | 'consumedA
 
 const insert = closingStatement<NewFlow & { now: Date }>(`
   new_flow as (
-    insert into login_flow (state_hash, provider, connection, purpose, "user", redirect_url, is_deep_link, binding_hash, secret,
-      code_challenge, expires_at, created_at)
-    values ($stateHash, $provider, $connection, case when $linkTo::uuid is null then 'sign-in' else 'link' end, $linkTo,
-      $redirectUrl, $isDeepLink, $bindingHash, $secret, $codeChallenge, $expiresAt, $now))`)
+    insert into login_flow (state_hash, provider, connection, purpose, "user", session, redirect_url, is_deep_link,
+      binding_hash, secret, code_challenge, expires_at, created_at)
+    values ($stateHash, $provider, $connection, case when $linkTo::uuid is not null then 'link'
+        when $proves::uuid is not null then 'proof' else 'sign-in' end, $linkTo, $proves, $redirectUrl, $isDeepLink, $bindingHash, $secret, $codeChallenge, $expiresAt, $now))`)
 
 /** Inserts a new flow, with the last statement of the transaction. */
 export async function insertFlow(db: Database, row: NewFlow, now: Date): Promise<void> {

@@ -1,4 +1,4 @@
-import { enumSchema, named, UuidSchema } from '../../../http/route/schema.ts'
+import { enumSchema, named, nullable, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import type { HeldRole } from './effective-access.store.ts'
 import type { EffectiveAccess } from './effective-access.ts'
@@ -39,7 +39,18 @@ export const EffectiveAccessRow = named(
     memberships: Type.Array(
       named(
         'HeldMembership',
-        Type.Object({ account: UuidSchema, name: Type.String(), roles: Type.Array(HeldRoleSchema) }),
+        Type.Object({
+          account: UuidSchema,
+          name: Type.String(),
+          roles: Type.Array(HeldRoleSchema),
+          connection: nullable(
+            Type.String({
+              format: 'uuid',
+              description:
+                'The connection that proves a session of the user before it reaches the account. Null where none does.',
+            }),
+          ),
+        }),
       ),
       { description: 'The accounts of the user, the oldest membership first; at most 100.' },
     ),
@@ -66,10 +77,11 @@ const toHeldRole = (role: HeldRole): Static<typeof HeldRoleSchema> => ({
 export function toEffectiveAccessRow(access: EffectiveAccess): Static<typeof EffectiveAccessRow> {
   return {
     roles: access.roles.map(toHeldRole),
-    memberships: access.memberships.map(({ account, name, roles }) => ({
+    memberships: access.memberships.map(({ account, name, roles, connection }) => ({
       account,
       name,
       roles: roles.map(toHeldRole),
+      connection,
     })),
     is_complete: access.isComplete,
     permissions: access.permissions.map(({ permission, reasons }) => ({

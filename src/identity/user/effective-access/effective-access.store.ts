@@ -1,4 +1,4 @@
-import type { AccountId, UserId } from '../../../base/id.ts'
+import type { AccountId, ConnectionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import { statement } from '../../../postgres/statement/statement.ts'
 import type { RoleId } from '../../access/role.store.ts'
@@ -20,6 +20,8 @@ export interface HeldMembership {
   account: AccountId
   name: string
   roles: HeldRole[]
+  /** The connection that must have proven a session of the user for it to reach the account; null where none must. */
+  connection: ConnectionId | null
 }
 
 /** The roles and memberships of a user. */
@@ -38,7 +40,9 @@ const select = statement<{ roles: HeldRole[]; memberships: HeldMembership[] }, {
   select
     array(select ${HELD_ROLE} from user_role ur join role r on r.document_id = ur.role
       where ur."user" = u.document_id order by r.name) as roles,
-    array(select json_build_object('account', a.document_id, 'name', a.name, 'roles', array(
+    array(select json_build_object('account', a.document_id, 'name', a.name,
+        'connection', (select n.connection from narrowing_of(u.document_id) n where n.account = a.document_id),
+        'roles', array(
         select ${HELD_ROLE}
         from (select x.role from account_member_role x where x.member = m.document_id offset 0) mr
         join role r on r.document_id = mr.role order by r.name))

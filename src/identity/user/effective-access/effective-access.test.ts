@@ -15,7 +15,12 @@ describe('effective permissions', () => {
     isAccountScoped,
     requiresSecondFactor: false,
   })
-  const account = (name: string, roles: HeldRole[] = []) => ({ account: name as AccountId, name, roles })
+  const account = (name: string, roles: HeldRole[] = []) => ({
+    account: name as AccountId,
+    name,
+    roles,
+    connection: null,
+  })
   const known = { all: ['contract:create', 'user:create'], ofAccounts: ['contract:create'] }
   const list = (roles: HeldRole[], memberships: ReturnType<typeof account>[]) =>
     listEffectivePermissions({ roles, memberships }, known).map(({ permission, reasons }) => [

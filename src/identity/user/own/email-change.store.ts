@@ -35,7 +35,7 @@ const count = countBehindLock<EmailChangeUser, { userId: UserId; newEmail: strin
   lock: 'user',
   rows: 'select u.document_id, u.email from "user" u where u.document_id = $userId and u.deleted_at is null',
   read: `select l.email, count_email_changes(l.document_id, $since) as recent,
-    connected_account_of(l.document_id) is not null as "isConnected",
+    has_fixed_address(l.document_id) as "isConnected",
     case when $newEmail::text is null then 0 else ${mailRoomOf('email-change', '$newEmail::text')} end as room
     from locked l`,
 })
@@ -135,7 +135,7 @@ const lockConfirmed = statement<ConfirmedEmailChange, PresentedLink>(`
       and not o.is_email_shadowed and o.document_id <> u.document_id) as "isTaken",
     lock_is_closed(u.document_id, c.new_email) as "isClosedThere"
   from u cross join lateral email_change_of(u.document_id, $tokenHash, $now) c
-  where email_key(c.old_email) = email_key(u.email) and connected_account_of(u.document_id) is null`)
+  where email_key(c.old_email) = email_key(u.email) and not has_fixed_address(u.document_id)`)
 
 /**
  * Locks the active user of a link until the transaction ends, and reads the change behind the lock. Undefined when the
