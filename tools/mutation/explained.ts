@@ -1,5 +1,6 @@
 import { EXPLAINED_OF_DELIVERY } from './explained-delivery.ts'
 import { EXPLAINED_OF_OAUTH } from './explained-oauth.ts'
+import { EXPLAINED_OF_SAML } from './explained-saml.ts'
 import { EXPLAINED_OF_WEBHOOK } from './explained-webhook.ts'
 
 /** A mutant that no test can or needs to notice, and why. */
@@ -16,6 +17,7 @@ export interface Explained {
 export const EXPLAINED: readonly Explained[] = [
   ...EXPLAINED_OF_DELIVERY,
   ...EXPLAINED_OF_OAUTH,
+  ...EXPLAINED_OF_SAML,
   ...EXPLAINED_OF_WEBHOOK,
   ...["'running', -> (nothing)", ", 'paused' -> (nothing)", ", 'failed' -> (nothing)"].map((change) => ({
     path: 'src/provisioning/job/job.store.ts',
