@@ -1,6 +1,7 @@
 import type { Explained } from './explained.ts'
 
 const FOLDER = 'src/identity/connection/saml/response'
+const XML = 'src/identity/connection/saml/xml'
 
 /** A signature of the accepted form has all of these children, or none is taken. */
 const ALL_OR_NONE = 'only for the types: the children are taken together, or none is'
@@ -98,4 +99,64 @@ export const EXPLAINED_OF_SAML: readonly Explained[] = [
     change: 'signed === undefined -> false',
     reason: 'only for the types: the library throws where it has verified no assertion',
   },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "if (end === -1 || reader.text[end + 2] !== '>') failXml('not_xml')",
+    change: 'end === -1 -> false',
+    reason: 'reads the second character of the document, which is > in none',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: 'if (ended) ended.end = reader.at',
+    change: 'ended -> true',
+    reason: 'only for the types: an end without a start was refused before',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "const raw = end === -1 ? failXml('not_xml') : reader.text.slice(reader.at + 1, end)",
+    change: 'end === -1 -> false',
+    reason: 'goes on at the start of the document, where no name of an attribute stands: refused by the same word',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "const prefix = name === 'xmlns' ? '' : name.slice(6)",
+    change: "name === 'xmlns' -> false",
+    reason: 'what is behind the sixth character of xmlns is empty, too',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: 'for (let index = open.length - 1; index >= 0; index -= 1) {',
+    change: '- -> +',
+    reason: 'looks for nothing in two places behind the last one',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "if (!raw.includes('&')) return raw",
+    change: "!raw.includes('&') -> false",
+    reason: 'saves a search: without the sign nothing is replaced',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "const code = Number.parseInt(number?.[1] ?? number?.[2] ?? '0', number?.[1] === undefined ? 10 : 16)",
+    change: "number?.[1] ?? number?.[2] ?? '0' -> (number?.[1] ?? number?.[2])",
+    reason: 'only for the types: what is no number is no character, as 0',
+  },
+  {
+    path: `${XML}/parse-xml.ts`,
+    lineText: 'if (error instanceof XmlError) return error.fault',
+    change: 'error instanceof XmlError -> true',
+    reason: 'the reader throws no other error',
+  },
+  ...['start < end -> true', '< -> <='].map((change) => ({
+    path: `${XML}/xml-document.ts`,
+    lineText: 'while (start < end && isSpace(text.charCodeAt(start))) start += 1',
+    change,
+    reason: 'nothing behind the text is white space, and what ends before it begins is empty',
+  })),
+  ...['end > start -> true', '> -> >='].map((change) => ({
+    path: `${XML}/xml-document.ts`,
+    lineText: 'while (end > start && isSpace(text.charCodeAt(end - 1))) end -= 1',
+    change,
+    reason: 'nothing behind the text is white space, and what ends before it begins is empty',
+  })),
 ]
