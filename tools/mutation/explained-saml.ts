@@ -24,7 +24,8 @@ export const EXPLAINED_OF_SAML: readonly Explained[] = [
     path: `${FOLDER}/response-shape.ts`,
     lineText: "if (id === undefined) return refuse('signature_form', 'ID')",
     change: 'id === undefined -> false',
-    reason: 'only for the types: the form of a signature of an element without an id was refused before, by the same words',
+    reason:
+      'only for the types: the form of a signature of an element without an id was refused before, by the same words',
   },
   {
     path: `${FOLDER}/response-shape.ts`,
@@ -59,7 +60,8 @@ export const EXPLAINED_OF_SAML: readonly Explained[] = [
   })),
   {
     path: `${FOLDER}/signature-shape.ts`,
-    lineText: 'const expected = last !== undefined && element.children.length > names.length ? [...names, last] : names',
+    lineText:
+      'const expected = last !== undefined && element.children.length > names.length ? [...names, last] : names',
     change: 'last !== undefined -> true',
     reason: 'only for the types: no element has the name undefined',
   },

@@ -191,7 +191,10 @@ describe('an exchange of a code', () => {
   test('opens the session of its user, once', async () => {
     const { code, userId } = await obtain()
     const answer = await exchange(code)
-    expect(answer).toMatchObject({ kind: 'signed-in', signIn: { user: { id: userId }, isNewUser: true, redirectUrl: null } })
+    expect(answer).toMatchObject({
+      kind: 'signed-in',
+      signIn: { user: { id: userId }, isNewUser: true, redirectUrl: null },
+    })
     const session = (await sessionOf(answer))!
     expect(session).toMatchObject({ userId, amr: ['fed'] })
     expect(session.expiresAt.getTime()).toBeGreaterThan(MADE_AT.getTime() + 24 * HOUR_MS)
@@ -218,9 +221,9 @@ describe('an exchange of a code', () => {
   test('fails as the database does, and does not call that a refusal', async () => {
     const code = await inTransaction(db, (tx) => {
       const to = { userId: newId<UserId>(), codeChallenge: CHALLENGE, isNewUser: false, connection: null }
-      return rows.user({ document_id: to.userId }).then(() =>
-        createLoginCode(systemRandom, tx, { purpose: 'sign-in', ...to }, MADE_AT),
-      )
+      return rows
+        .user({ document_id: to.userId })
+        .then(() => createLoginCode(systemRandom, tx, { purpose: 'sign-in', ...to }, MADE_AT))
     })
     const broken = exchangeBroken(code)
     await expect(broken).rejects.toThrow(/email does not exist/)

@@ -60,12 +60,18 @@ const listLinks = async (webhook: WebhookId) => {
   const rows = await db.selectFrom('webhook_event').selectAll().where('webhook', '=', webhook).execute()
   const names = new Map(types.map(({ id, internal }) => [id as string, internal.split('.')[1]!]))
   return rows
-    .map((row) => ({ name: names.get(row.event)!, id: row.document_id, updated: row.updated_at, deleted: row.deleted_at }))
+    .map((row) => ({
+      name: names.get(row.event)!,
+      id: row.document_id,
+      updated: row.updated_at,
+      deleted: row.deleted_at,
+    }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 const namesOf = (set: { events: readonly { internal: string }[] } | undefined) =>
   set?.events.map(({ internal }) => internal.split('.')[1])
-const deleteWebhook = () => db.updateTable('webhook').set({ deleted_at: MADE_AT }).where('document_id', '=', hook).execute()
+const deleteWebhook = () =>
+  db.updateTable('webhook').set({ deleted_at: MADE_AT }).where('document_id', '=', hook).execute()
 
 describe('the set of a webhook', () => {
   test('has its own event types by name, and none of a deleted link', async () => {

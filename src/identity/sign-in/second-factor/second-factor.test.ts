@@ -8,6 +8,7 @@ import { systemRandom } from '../../../base/random.ts'
 import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
 import { hashSubject } from '../../throttle/login-throttle.ts'
 import { hashRecoveryCode } from './recovery-code.ts'
+import { countFactors, lockHasFactor } from './second-factor.store.ts'
 import {
   createFirstRecoveryCodes,
   endLastFactor,
@@ -20,7 +21,6 @@ import {
   totpContextOf,
   useFactorCode,
 } from './second-factor.ts'
-import { countFactors, lockHasFactor } from './second-factor.store.ts'
 import { computeTotp, findStep } from './totp.ts'
 import { enrolTotp, findTotp, type TotpFactorId, takeTotpStep } from './totp-factor.store.ts'
 
@@ -109,7 +109,11 @@ describe('a code of an authenticator app', () => {
   test('is right once, with white space too', async () => {
     await addTotp(user)
     await addTotp(other)
-    expect(await useCode(` ${code.slice(0, 3)} ${code.slice(3)}\n`)).toEqual({ ok: true, methods: ['otp'], used: 'totp' })
+    expect(await useCode(` ${code.slice(0, 3)} ${code.slice(3)}\n`)).toEqual({
+      ok: true,
+      methods: ['otp'],
+      used: 'totp',
+    })
     expect((await findTotp(db, user))?.lastStep).toBe(step)
     expect((await findTotp(db, other))?.lastStep).toBe(step - 10)
     expect(await useCode(code)).toEqual({ ok: false, reason: 'code_used' })

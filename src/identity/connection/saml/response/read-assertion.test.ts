@@ -43,7 +43,9 @@ test('an assertion has its id, its subject, its end with a minute more, and its 
     endsAt: later(360),
     statements: [expect.objectContaining({ name: 'AttributeStatement', namespace: SAML })],
   })
-  const plain = checkChanged({}, (xml) => xml.replace(/<saml:NameID [^>]*>/, '<saml:NameID>').replace(/ ID="[^"]*"/, ''))
+  const plain = checkChanged({}, (xml) =>
+    xml.replace(/<saml:NameID [^>]*>/, '<saml:NameID>').replace(/ ID="[^"]*"/, ''),
+  )
   expect(plain).toMatchObject({ id: '', nameId: { value: 'u-4711', format: null } })
 })
 
@@ -95,7 +97,9 @@ describe('instants', () => {
   })
 
   test('may be in UTC with a fraction and a written offset', () => {
-    const changed = checkChanged({}, (xml) => xml.replace(/ IssueInstant="[^"]*"/, ' IssueInstant="2026-11-27T12:00:00.123456789+00:00"'))
+    const changed = checkChanged({}, (xml) =>
+      xml.replace(/ IssueInstant="[^"]*"/, ' IssueInstant="2026-11-27T12:00:00.123456789+00:00"'),
+    )
     expect(changed).toMatchObject({ id: '_assertion' })
   })
 
@@ -136,7 +140,10 @@ describe('the conditions', () => {
 
   test('of an unknown name are refused by it', () => {
     const moreConditions = '<x:OneTimeUse xmlns:x="urn:x"/>'
-    expect(check(fixture.assertion({ moreConditions }))).toEqual({ refusal: 'unexpected_element', detail: 'OneTimeUse' })
+    expect(check(fixture.assertion({ moreConditions }))).toEqual({
+      refusal: 'unexpected_element',
+      detail: 'OneTimeUse',
+    })
   })
 
   test('name the service in each restriction', () => {

@@ -134,7 +134,9 @@ describe('an id', () => {
       refusal: 'id_repeated',
       detail: null,
     })
-    expect(checkChanged('<samlp:Status>', `<samlp:Status ${name}="_status">`)).toMatchObject({ issuer: expect.anything() })
+    expect(checkChanged('<samlp:Status>', `<samlp:Status ${name}="_status">`)).toMatchObject({
+      issuer: expect.anything(),
+    })
   })
 
   test.each(['Grid', 'samlp:grid'])('is no other attribute such as %s', (name) => {

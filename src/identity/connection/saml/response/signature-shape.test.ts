@@ -85,7 +85,12 @@ describe('a signature of another form is refused by the part', () => {
     ['with a key of another namespace', '</ds:Signature>', '<KeyInfo/></ds:Signature>', 'Signature'],
     ['with two keys', '</ds:Signature>', '<ds:KeyInfo/><ds:KeyInfo/></ds:Signature>', 'Signature'],
     ['without a reference', reference, '', 'SignedInfo'],
-    ['with an element in its canonicalization', '</ds:CanonicalizationMethod>', '<x/></ds:CanonicalizationMethod>', 'SignedInfo'],
+    [
+      'with an element in its canonicalization',
+      '</ds:CanonicalizationMethod>',
+      '<x/></ds:CanonicalizationMethod>',
+      'SignedInfo',
+    ],
     ['with an element in its method', '</ds:SignatureMethod>', '<x/></ds:SignatureMethod>', 'SignedInfo'],
     ['with an attribute of a namespace in its list', '<ds:Transforms>', '<ds:Transforms ds:x="1">', 'SignedInfo'],
     ['of another element', '#_assertion', '#_other', 'Reference'],
@@ -97,7 +102,12 @@ describe('a signature of another form is refused by the part', () => {
     ['with one transform', /<ds:Transform Algorithm="[^"]*enveloped-signature"><\/ds:Transform>/, '', 'Transforms'],
     ['with an element in its first transform', 'enveloped-signature">', 'enveloped-signature"><x/>', 'Transforms'],
     ['with another first transform', `"${ENVELOPED}"`, `"${EXCLUSIVE}"`, 'Transforms'],
-    ['with another second transform', `<ds:Transform Algorithm="${EXCLUSIVE}">`, `<ds:Transform Algorithm="${ENVELOPED}">`, 'Transforms'],
+    [
+      'with another second transform',
+      `<ds:Transform Algorithm="${EXCLUSIVE}">`,
+      `<ds:Transform Algorithm="${ENVELOPED}">`,
+      'Transforms',
+    ],
   ])('%s', (_what, from, to, detail) => {
     expect(checkChanged(from, to)).toEqual(malformed(detail))
   })

@@ -2,8 +2,8 @@ import { sign } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createSamlKey, type SamlKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
 import { DS } from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
-import { listElements } from '../xml/xml-document.ts'
 import { parseXml } from '../xml/parse-xml.ts'
+import { listElements } from '../xml/xml-document.ts'
 import { findSigners, isSignatureMethod } from './signed-info.ts'
 
 const SHA256 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256'
@@ -61,14 +61,22 @@ describe('the signers', () => {
 describe('a list is signed in its canonical form', () => {
   test.each([
     ['elements without content', METHOD.replace('></ds:SignatureMethod>', '/>'), METHOD],
-    ['attributes in another order', `${METHOD}<ds:R b="2" a="1" c="3"></ds:R>`, `${METHOD}<ds:R a="1" b="2" c="3"></ds:R>`],
+    [
+      'attributes in another order',
+      `${METHOD}<ds:R b="2" a="1" c="3"></ds:R>`,
+      `${METHOD}<ds:R a="1" b="2" c="3"></ds:R>`,
+    ],
     [
       'characters that are escaped',
       `${METHOD}<ds:R a="&amp;&lt;&gt;&quot;&#9;&#10;&#13;'"></ds:R>`,
       `${METHOD}<ds:R a="&amp;&lt;>&quot;&#x9;&#xA;&#xD;'"></ds:R>`,
     ],
     ['greater signs in a text', `${METHOD}<ds:R>a>b>c</ds:R>`, `${METHOD}<ds:R>a&gt;b&gt;c</ds:R>`],
-    ['a namespace that is declared outside', `${METHOD}<ds:R xmlns:ds="${DS}"><ds:S></ds:S></ds:R>`, `${METHOD}<ds:R><ds:S></ds:S></ds:R>`],
+    [
+      'a namespace that is declared outside',
+      `${METHOD}<ds:R xmlns:ds="${DS}"><ds:S></ds:S></ds:R>`,
+      `${METHOD}<ds:R><ds:S></ds:S></ds:R>`,
+    ],
     ['a declaration that nothing uses', `${METHOD}<ds:R xmlns:y="urn:y"></ds:R>`, `${METHOD}<ds:R></ds:R>`],
     [
       'a default namespace, where it changes',

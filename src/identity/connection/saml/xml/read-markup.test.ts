@@ -52,20 +52,22 @@ describe('an element inside of another', () => {
 })
 
 describe('a reference', () => {
-  test.each([
-    0x09, 0x0a, 0x0d, 0x20, 0x84, 0x86, 0x2027, 0x2029, 0xd7ff, 0xe000, 0xfffd, 0x10000, 0x10ffff,
-  ])('to %i is that character', (code) => {
-    const written = `a${String.fromCodePoint(code)}b`
-    expect(read(`<a>a&#${code};b</a>`)).toMatchObject({ text: written })
-    expect(read(`<a>a&#x${code.toString(16)};b</a>`)).toMatchObject({ text: written })
-  })
+  test.each([0x09, 0x0a, 0x0d, 0x20, 0x84, 0x86, 0x2027, 0x2029, 0xd7ff, 0xe000, 0xfffd, 0x10000, 0x10ffff])(
+    'to %i is that character',
+    (code) => {
+      const written = `a${String.fromCodePoint(code)}b`
+      expect(read(`<a>a&#${code};b</a>`)).toMatchObject({ text: written })
+      expect(read(`<a>a&#x${code.toString(16)};b</a>`)).toMatchObject({ text: written })
+    },
+  )
 
-  test.each([
-    0x00, 0x08, 0x0b, 0x0c, 0x0e, 0x1f, 0x85, 0x2028, 0xd800, 0xdfff, 0xfffe, 0xffff, 0x110000,
-  ])('to %i is not read', (code) => {
-    expect(read(`<a>&#${code};</a>`)).toBe('not_xml')
-    expect(read(`<a b="&#x${code.toString(16)};"/>`)).toBe('not_xml')
-  })
+  test.each([0x00, 0x08, 0x0b, 0x0c, 0x0e, 0x1f, 0x85, 0x2028, 0xd800, 0xdfff, 0xfffe, 0xffff, 0x110000])(
+    'to %i is not read',
+    (code) => {
+      expect(read(`<a>&#${code};</a>`)).toBe('not_xml')
+      expect(read(`<a b="&#x${code.toString(16)};"/>`)).toBe('not_xml')
+    },
+  )
 
   test.each(['&#;', '&#x;', '&#xg;', '&#6a;', '&#12345678;', '&#x1234567;', '&#-65;', '&# 65;'])(
     'in another form than a number, %s, is not read',
