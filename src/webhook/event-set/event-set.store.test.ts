@@ -163,7 +163,7 @@ describe('a change', () => {
   })
 
   test('adds, restores a removed link under its id, and leaves an existing one', async () => {
-    const [a, b] = (await listLinks(hook)) as [{ id: string }, { id: string }]
+    const [a, b] = (await listLinks(hook)).map(({ id }) => ({ id })) as [{ id: string }, { id: string }]
     await db.updateTable('webhook_event').set({ deleted_at: MADE_AT }).where('document_id', '=', b.id).execute()
     const [, , c] = await change([], [types[0]!.id, types[1]!.id, types[2]!.id])
     expect(await listLinks(hook)).toEqual([
