@@ -269,6 +269,8 @@ test('a response that is signed itself names where it goes', async () => {
   const { key } = fixture.idp
   const unnamed = signElement(fixture.build({ response: { destination: null } }), { key })
   expect(await fixture.verify(unnamed)).toEqual({ refusal: 'other_recipient', detail: '' })
+  const elsewhere = signElement(fixture.build({ response: { destination: 'https://other.example' } }), { key })
+  expect(await fixture.verify(elsewhere)).toEqual({ refusal: 'other_recipient', detail: 'https://other.example' })
 })
 
 test('the instant of the verification is the one that is given, whatever the machine says', async () => {
