@@ -13,6 +13,7 @@ import {
   type SubscriptionId,
   selectSubscriptions,
 } from './subscription.store.ts'
+import { replaceEventSet } from './subscription.ts'
 
 const times = { created_at: MADE_AT, updated_at: MADE_AT }
 const now = madeAfter(5)
@@ -192,4 +193,15 @@ describe('a move of a link', () => {
     await deleteHook()
     expect(await lock(links[1]!, types[2]!)).toBeUndefined()
   })
+})
+
+test('a set is not replaced before the catalogue has the event that each webhook has', async () => {
+  const ids = { next: () => newId() } as never
+  const rename = (from: string, to: string) =>
+    db.updateTable('event').set({ internal: to }).where('internal', '=', from).execute()
+  const replace = () => write((tx) => replaceEventSet({ ids }, tx, hook, { events: [nameOf('c')], now }))
+  await rename('webhook.test', nameOf('renamed'))
+  await expect(replace()).rejects.toMatchObject({ code: 'dependency_unavailable' })
+  expect((await read(links[0]!)).deleted_at).toBeNull()
+  await rename(nameOf('renamed'), 'webhook.test')
 })
