@@ -63,7 +63,10 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
     ['src/oauth/client/client-proof.slow.test.ts', 'test/conformance/openid-logout-plans.test.ts'],
   ],
   ['src/oauth/client/client-logo', ['src/oauth/grant/app.slow.test.ts']],
-  ['src/oauth/consent/consent.ts', ['src/oauth/redirect-consent.slow.test.ts', 'src/oauth/consent/consent-race.test.ts']],
+  [
+    'src/oauth/consent/consent.ts',
+    ['src/oauth/redirect-consent.slow.test.ts', 'src/oauth/consent/consent-race.test.ts'],
+  ],
   ['src/oauth/consent/interaction.store.ts', ['src/oauth/consent/sign-in-app.test.ts']],
   ['src/oauth/engine-consent/', ['src/oauth/supabase-oauth.slow.test.ts']],
   ['src/oauth/grant/engine-grant.store.ts', ['src/oauth/grant/engine-grant.slow.test.ts']],

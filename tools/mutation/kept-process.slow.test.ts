@@ -24,7 +24,9 @@ test('a process that a signal has ended is neither waited for nor used again', a
     const worker = open()
     await worker.start()
     // A process that was used again would have ended before.
-    const signal = await new Promise((resolve) => worker.on('exit', ((_code: unknown, name: unknown) => resolve(name)) as never))
+    const signal = await new Promise((resolve) =>
+      worker.on('exit', ((_code: unknown, name: unknown) => resolve(name)) as never),
+    )
     expect(signal).toBe('SIGKILL')
     await worker.stop()
     if (round === 1) await kept.end()

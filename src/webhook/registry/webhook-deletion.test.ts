@@ -23,8 +23,9 @@ test('a webhook that is deleted posts nothing that waits, and others go on', asy
     (await database.db.selectFrom('webhook_dispatch').select('status').where('document_id', '=', id).execute())[0]
   expect([await statusOf(waiting!), await statusOf(other!)]).toEqual([{ status: 'pending' }, { status: 'pending' }])
   const deps = {
-    cancelWaitingDispatches: (...[db, webhook, now]: Parameters<Parameters<typeof deleteWebhook>[0]['cancelWaitingDispatches']>) =>
-      cancelWaitingDispatches(db, { webhook, workerId: 'worker-a', now }),
+    cancelWaitingDispatches: (
+      ...[db, webhook, now]: Parameters<Parameters<typeof deleteWebhook>[0]['cancelWaitingDispatches']>
+    ) => cancelWaitingDispatches(db, { webhook, workerId: 'worker-a', now }),
   }
   const input = { caller: { userId: null } as unknown as Caller, now: ledger.now() }
   const deleted = await inTransaction(database.db, (tx) => deleteWebhook(deps, tx, hook, input))
