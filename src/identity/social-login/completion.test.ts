@@ -164,6 +164,21 @@ describe('a flow of a connection', () => {
     })
   })
 
+  test('is the only way in where its account demands it, for a code too that was obtained before', async () => {
+    const identity = someone(DOMAIN)
+    const first = await proven({}, identity)
+    const coded = await proven({ codeChallenge: CHALLENGE }, identity)
+    if (first.kind !== 'signed-in' || coded.kind !== 'code') throw new Error('not signed in')
+    await rows.member(account, first.signIn.user.id)
+    await db.updateTable('connection').set({ is_enforced: true }).execute()
+    const required = { code: 'connection_required' }
+    await expect(proven({}, identity)).rejects.toMatchObject(required)
+    const exchange = { code: coded.code, codeVerifier: VERIFIER, origin, now: madeAfter(1) }
+    await expect(inTransaction(db, (tx) => exchangeLoginCode(deps, tx, exchange))).rejects.toMatchObject(required)
+    await db.updateTable('connection').set({ is_enforced: false }).execute()
+    expect(await proven({}, identity)).toMatchObject({ kind: 'signed-in' })
+  })
+
   test('is counted by its end, once, for the account and for operators', async () => {
     await db.deleteFrom('connection_activity').execute()
     await byCompany()
