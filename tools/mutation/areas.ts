@@ -32,7 +32,10 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
     'src/identity/user/user.ts',
     ['src/identity/user-record/user.test.ts', 'src/identity/connection/entry/entry.test.ts'],
   ],
-  ['src/identity/social-login/completion.ts', ['src/identity/connection/entry/entry.test.ts']],
+  [
+    'src/identity/social-login/completion.ts',
+    ['src/identity/connection/entry/entry.test.ts', 'src/identity/social-login/attack.test.ts'],
+  ],
   [
     'src/identity/social-login/flow/login-code',
     ['src/identity/social-login/flow/login-code.test.ts', 'src/identity/social-login/identity/connection.test.ts'],
@@ -45,6 +48,9 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
     'src/webhook/delivery/settle.store.ts',
     ['src/webhook/ledger/replay.store.test.ts', 'src/webhook/delivery/settled-row.test.ts'],
   ],
+  ['src/delivery/routing/routed-policies.ts', ['src/delivery/routing/inline-routing.test.ts']],
+  ['src/delivery/job/job-move.ts', ['src/webhook/replay/replay-job.test.ts']],
+  ['src/delivery/job/job-worker.ts', ['src/webhook/replay/replay-job.test.ts']],
   ['src/delivery/routing/routing.store.ts', ['src/webhook/delivery/fan-out.test.ts']],
   ['src/webhook/delivery/claimed-work.ts', ['src/webhook/delivery/routing.store.test.ts']],
   ['src/webhook/delivery/routing.store.ts', ['src/webhook/delivery/fan-out.test.ts']],
@@ -57,6 +63,11 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
     ['src/oauth/client/client-proof.slow.test.ts', 'test/conformance/openid-logout-plans.test.ts'],
   ],
   ['src/oauth/client/client-logo', ['src/oauth/grant/app.slow.test.ts']],
+  [
+    'src/oauth/consent/consent.ts',
+    ['src/oauth/redirect-consent.slow.test.ts', 'src/oauth/consent/consent-race.test.ts'],
+  ],
+  ['src/oauth/consent/interaction.store.ts', ['src/oauth/consent/sign-in-app.test.ts']],
   ['src/oauth/engine-consent/', ['src/oauth/supabase-oauth.slow.test.ts']],
   ['src/oauth/grant/engine-grant.store.ts', ['src/oauth/grant/engine-grant.slow.test.ts']],
   [

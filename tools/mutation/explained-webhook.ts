@@ -166,4 +166,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: '>= -> >',
     reason: 'only orders the writes: without a sum of a webhook there is nothing to write',
   },
+  {
+    path: 'src/webhook/ledger/replay.store.ts',
+    lineText: 'if (ids.length === 0) return new Map()',
+    change: 'ids.length === 0 -> false',
+    reason: 'only saves a statement: no id is the id of no row',
+  },
 ]

@@ -13,11 +13,13 @@ type Listener = (...args: unknown[]) => void
 /** Keeps the process of one run for the next, until it dies or is ended. Runs follow each other. */
 export function keepProcess(): KeptProcess {
   let waiting: ForksPoolWorker | undefined
+  /** Those that have died: Vitest waits for ever for the end of one that a signal has ended before. */
+  const ended = new WeakSet<ForksPoolWorker>()
 
   function createPoolWorker(options: PoolOptions): PoolWorker {
-    const isReused = waiting !== undefined
-    const forks = waiting ?? new ForksPoolWorker(options)
-    waiting = undefined
+    const kept = takeWaiting()
+    const isReused = kept !== undefined
+    const forks = kept ?? new ForksPoolWorker(options)
     const listeners: [event: string, listener: Listener][] = []
     const answer = (type: 'started' | 'stopped') =>
       queueMicrotask(() => {
@@ -28,7 +30,9 @@ export function keepProcess(): KeptProcess {
       name: 'kept-forks',
       cacheFs: true,
       start: async () => {
-        if (!isReused) await forks.start()
+        if (isReused) return
+        await forks.start()
+        forks.on('exit', () => ended.add(forks))
       },
       on: (event, listener) => {
         listeners.push([event, listener])
@@ -49,12 +53,17 @@ export function keepProcess(): KeptProcess {
     }
   }
 
+  /** The process that waits, if it lives. */
+  function takeWaiting(): ForksPoolWorker | undefined {
+    const taken = waiting
+    waiting = undefined
+    return taken && ended.has(taken) ? undefined : taken
+  }
+
   return {
     pool: { name: 'kept-forks', createPoolWorker },
     end: async () => {
-      const ended = waiting
-      waiting = undefined
-      await ended?.stop()
+      await takeWaiting()?.stop()
     },
   }
 }

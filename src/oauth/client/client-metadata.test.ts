@@ -78,6 +78,19 @@ describe('a client that registers itself', () => {
       'jwks_uri',
       { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://app.example.com/keys' },
     ],
+    ['a redirect URI of plain http', 'redirect_uris.0', { redirect_uris: ['http://app.example.com/callback'] }],
+    [
+      'a script as where it goes after its sign-out',
+      'post_logout_redirect_uris.0',
+      { post_logout_redirect_uris: ['javascript:a'] },
+    ],
+    [
+      'plain http as the address of its sign-out',
+      'backchannel_logout_uri',
+      { backchannel_logout_uri: 'http://app.example.com/' },
+    ],
+    ['no redirect URI', 'redirect_uris', { redirect_uris: [] }],
+    ['the renewal of tokens as its only grant', 'grant_types', { grant_types: ['refresh_token'] }],
   ])('is refused with %s', async (_name, path, more) => {
     await expect(register(more)).rejects.toMatchObject({ status: 422, errors: [{ path }] })
   })

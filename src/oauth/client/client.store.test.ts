@@ -12,7 +12,7 @@ import {
   rotateClientSecret,
   updateClient,
 } from './client.store.ts'
-import { DEFAULT_SETTINGS, deleteClient } from './client.ts'
+import { changeClient, DEFAULT_SETTINGS, deleteClient } from './client.ts'
 import { findLogo, keepLogo, removeLogo } from './client-logo.store.ts'
 import { deleteUnusedClients } from './unused-client.store.ts'
 
@@ -106,6 +106,28 @@ describe('a client beside others', () => {
     expect([await findLogo(db, kept.id), await findLogo(db, deleted.id)]).toMatchObject([second, first])
     await write((tx) => removeLogo(tx, kept.id))
     expect([await findLogo(db, kept.id), await findLogo(db, deleted.id)]).toMatchObject([undefined, first])
+  })
+
+  test('has the hash of its logo while it has one, and a change of something else leaves both', async () => {
+    const [{ id }] = clients as [ClientRecord]
+    const holdings = { patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [], ceiling: undefined }
+    const caller = holdings as unknown as Parameters<typeof changeClient>[2]['caller']
+    const change = (settings: object, body?: string) => {
+      const logo = body === undefined ? undefined : { mediaType: 'image/png', body: Buffer.from(body), hash: body }
+      return write((tx) => changeClient(tx, id, { settings, logo, caller, now: at(5) }))
+    }
+    const logoUri = 'https://app.example.com/logo.png'
+    const stateOf = async () => [(await findClient(db, id))?.logoHash, (await findLogo(db, id))?.body.toString()]
+    expect(await change({ logoUri }, 'one')).toMatchObject({ isChanged: true, client: { logoHash: 'one', logoUri } })
+    expect(await stateOf()).toEqual(['one', 'one'])
+    await change({ name: 'Renamed' })
+    expect(await stateOf()).toEqual(['one', 'one'])
+    // The same address, with another image behind it.
+    expect(await change({ logoUri }, 'two')).toMatchObject({ isChanged: true })
+    expect(await stateOf()).toEqual(['two', 'two'])
+    expect(await change({ logoUri }, 'two')).toMatchObject({ isChanged: false })
+    await change({ logoUri: null })
+    expect(await stateOf()).toEqual([null, undefined])
   })
 })
 

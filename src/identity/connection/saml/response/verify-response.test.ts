@@ -14,6 +14,8 @@ import {
   placeSignature,
   signElement,
 } from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
+import { XML_LIMITS } from '../xml/xml-fault.ts'
+import { RESPONSE_LIMIT, readResponse } from './verify-response.ts'
 
 const EMAIL_FORMAT = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'
@@ -236,6 +238,39 @@ describe('the person', () => {
     const attributes = { email: 'ada@example.com', __proto__: 'x', constructor: 'x', getAssertionXml: 'x', nameID: 'y' }
     expect(await attributesOf(attributes)).toMatchObject({ subject: 'u-4711', email: 'ada@example.com' })
   })
+})
+
+describe('the text of a form', () => {
+  test('has the length of the longest document with line ends at most', () => {
+    const longest = Buffer.alloc(XML_LIMITS.bytes).toString('base64')
+    const lines = longest.replace(/.{1,64}/g, '$&\r\n')
+    expect(lines.length).toBeLessThanOrEqual(RESPONSE_LIMIT)
+    expect(lines.length).toBeGreaterThan(RESPONSE_LIMIT - 66)
+    expect(readResponse('\n'.repeat(RESPONSE_LIMIT))).not.toMatchObject({ refusal: 'too_large' })
+    expect(readResponse('\n'.repeat(RESPONSE_LIMIT + 1))).toEqual({ refusal: 'too_large', detail: null })
+  })
+
+  test('is base64 of a document', () => {
+    for (const text of ['PHg+*', 'PHg-', '=PHg', 'PHg===', 'P Hg='])
+      expect(readResponse(text)).toEqual({ refusal: 'not_base64', detail: null })
+    expect(readResponse(Buffer.from('<x>').toString('base64'))).toEqual({ refusal: 'not_xml', detail: null })
+    expect(readResponse(Buffer.from('<x/>').toString('base64'))).toEqual({ refusal: 'not_a_response', detail: 'x' })
+  })
+})
+
+test('a response that is signed itself proves no assertion whose own signature is of another text', async () => {
+  const changed = fixture.build().replace('>u-4711<', '>u-4712<')
+  expect(await fixture.verify(signElement(changed, { key: fixture.idp.key }))).toMatchObject({
+    refusal: 'signature_invalid',
+  })
+})
+
+test('a response that is signed itself names where it goes', async () => {
+  const { key } = fixture.idp
+  const unnamed = signElement(fixture.build({ response: { destination: null } }), { key })
+  expect(await fixture.verify(unnamed)).toEqual({ refusal: 'other_recipient', detail: '' })
+  const elsewhere = signElement(fixture.build({ response: { destination: 'https://other.example' } }), { key })
+  expect(await fixture.verify(elsewhere)).toEqual({ refusal: 'other_recipient', detail: 'https://other.example' })
 })
 
 test('the instant of the verification is the one that is given, whatever the machine says', async () => {

@@ -1,0 +1,164 @@
+import type { Explained } from './explained.ts'
+
+const FOLDER = 'src/identity/connection/saml/response'
+const XML = 'src/identity/connection/saml/xml'
+
+/** A signature of the accepted form has all of these children, or none is taken. */
+const ALL_OR_NONE = 'only for the types: the children are taken together, or none is'
+
+/** The survivors of `src/identity/connection/saml` that are explained. */
+export const EXPLAINED_OF_SAML: readonly Explained[] = [
+  {
+    path: `${FOLDER}/read-assertion.ts`,
+    lineText: 'if (text === undefined || !INSTANT.test(text)) return undefined',
+    change: 'text === undefined -> false',
+    reason: 'only for the types: what is missing is no instant by its pattern either',
+  },
+  {
+    path: `${FOLDER}/read-person.ts`,
+    lineText: "return values.filter((value) => value !== undefined && value !== '') as string[]",
+    change: 'value !== undefined -> true',
+    reason: 'only for the types: a value with elements was refused in the line before',
+  },
+  {
+    path: `${FOLDER}/response-shape.ts`,
+    lineText: "if (id === undefined) return refuse('signature_form', 'ID')",
+    change: 'id === undefined -> false',
+    reason:
+      'only for the types: the form of a signature of an element without an id was refused before, by the same words',
+  },
+  {
+    path: `${FOLDER}/response-shape.ts`,
+    lineText: "if (!status || second || !code || codes.length > 1) return refuse('not_a_response', 'Status')",
+    change: '!status -> false',
+    reason: 'only for the types: no code is read without a status',
+  },
+  ...['!signedInfo -> false', '!value -> false'].map((change) => ({
+    path: `${FOLDER}/signature-shape.ts`,
+    lineText: "if (!signedInfo || !value || !isBase64(value)) return malformed('Signature')",
+    change,
+    reason: ALL_OR_NONE,
+  })),
+  ...['!canonical -> false', '!method -> false', '!reference -> false'].map((change) => ({
+    path: `${FOLDER}/signature-shape.ts`,
+    lineText:
+      "if (!canonical || !method || !reference || !isBare(canonical) || !isBare(method)) return malformed('SignedInfo')",
+    change,
+    reason: ALL_OR_NONE,
+  })),
+  ...['!transforms -> false', '!digestMethod -> false', '!digestValue -> false'].map((change) => ({
+    path: `${FOLDER}/signature-shape.ts`,
+    lineText: 'if (!transforms || !digestMethod || !digestValue || !isBare(digestMethod) || !isBase64(digestValue))',
+    change,
+    reason: ALL_OR_NONE,
+  })),
+  ...['!enveloped -> false', '!exclusive -> false'].map((change) => ({
+    path: `${FOLDER}/signature-shape.ts`,
+    lineText: 'if (!enveloped || !exclusive || !isBare(enveloped)) return false',
+    change,
+    reason: ALL_OR_NONE,
+  })),
+  {
+    path: `${FOLDER}/signature-shape.ts`,
+    lineText:
+      'const expected = last !== undefined && element.children.length > names.length ? [...names, last] : names',
+    change: 'last !== undefined -> true',
+    reason: 'only for the types: no element has the name undefined',
+  },
+  {
+    path: `${FOLDER}/signed-info.ts`,
+    lineText: 'if (!signedInfo || !value || hash === undefined) return undefined',
+    change: '!signedInfo -> false',
+    reason: 'only for the types: without a list there is no method, and so no hash',
+  },
+  {
+    path: `${FOLDER}/signed-info.ts`,
+    lineText: 'const sorted = [...attributes].toSorted(([name], [other]) => (name < other ? -1 : 1))',
+    change: '< -> <=',
+    reason: 'no element has an attribute twice',
+  },
+  {
+    path: `${FOLDER}/signed-info.ts`,
+    lineText: 'rendered: isNew ? new Map([...rendered, [prefix, namespace]]) : rendered,',
+    change: 'isNew -> true',
+    reason: 'saves a copy: what is not new is in it already',
+  },
+  {
+    path: `${FOLDER}/verify-response.ts`,
+    lineText: "if (typeof assertion === 'string') return refuse(assertion)",
+    change: "typeof assertion === 'string' -> false",
+    reason: 'only for the types: the signed text is an element of a document that was read strictly',
+  },
+  {
+    path: `${FOLDER}/verify-response.ts`,
+    lineText: "if (checked.id !== shape.assertionId) return refuse('signature_form', 'ID')",
+    change: 'checked.id !== shape.assertionId -> false',
+    reason: 'a second guard: the form has one assertion, so the library can verify no other one',
+  },
+  {
+    path: `${FOLDER}/verify-signature.ts`,
+    lineText: 'return signed === undefined ? undefined : { signed, signers }',
+    change: 'signed === undefined -> false',
+    reason: 'only for the types: the library throws where it has verified no assertion',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "if (end === -1 || reader.text[end + 2] !== '>') failXml('not_xml')",
+    change: 'end === -1 -> false',
+    reason: 'reads the second character of the document, which is > in none',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: 'if (ended) ended.end = reader.at',
+    change: 'ended -> true',
+    reason: 'only for the types: an end without a start was refused before',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "const raw = end === -1 ? failXml('not_xml') : reader.text.slice(reader.at + 1, end)",
+    change: 'end === -1 -> false',
+    reason: 'goes on at the start of the document, where no name of an attribute stands: refused by the same word',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "const prefix = name === 'xmlns' ? '' : name.slice(6)",
+    change: "name === 'xmlns' -> false",
+    reason: 'what is behind the sixth character of xmlns is empty, too',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: 'for (let index = open.length - 1; index >= 0; index -= 1) {',
+    change: '- -> +',
+    reason: 'looks for nothing in two places behind the last one',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "if (!raw.includes('&')) return raw",
+    change: "!raw.includes('&') -> false",
+    reason: 'saves a search: without the sign nothing is replaced',
+  },
+  {
+    path: `${XML}/read-markup.ts`,
+    lineText: "const code = Number.parseInt(number?.[1] ?? number?.[2] ?? '0', number?.[1] === undefined ? 10 : 16)",
+    change: "number?.[1] ?? number?.[2] ?? '0' -> (number?.[1] ?? number?.[2])",
+    reason: 'only for the types: what is no number is no character, as 0',
+  },
+  {
+    path: `${XML}/parse-xml.ts`,
+    lineText: 'if (error instanceof XmlError) return error.fault',
+    change: 'error instanceof XmlError -> true',
+    reason: 'the reader throws no other error',
+  },
+  ...['start < end -> true', '< -> <='].map((change) => ({
+    path: `${XML}/xml-document.ts`,
+    lineText: 'while (start < end && isSpace(text.charCodeAt(start))) start += 1',
+    change,
+    reason: 'nothing behind the text is white space, and what ends before it begins is empty',
+  })),
+  ...['end > start -> true', '> -> >='].map((change) => ({
+    path: `${XML}/xml-document.ts`,
+    lineText: 'while (end > start && isSpace(text.charCodeAt(end - 1))) end -= 1',
+    change,
+    reason: 'nothing behind the text is white space, and what ends before it begins is empty',
+  })),
+]
