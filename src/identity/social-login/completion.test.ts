@@ -74,7 +74,14 @@ const someone = (domain = 'example.com') => {
 }
 
 const flowOf = (change: Partial<LoginFlow> = {}): LoginFlow => ({
-  ...{ stateHash: Buffer.alloc(32), provider: 'google', connection: null, linkTo: null, isDeepLink: false },
+  ...{
+    stateHash: Buffer.alloc(32),
+    provider: 'google',
+    connection: null,
+    linkTo: null,
+    isDeepLink: false,
+    proves: null,
+  },
   ...{ redirectUrl: 'https://app.example.com/welcome', bindingHash: null, secret: '', codeChallenge: null },
   ...{ postedName: null, postedAnswer: null, expiresAt: madeAfter(60_000), consumedAt: MADE_AT, ...change },
 })

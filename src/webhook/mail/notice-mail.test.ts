@@ -7,6 +7,7 @@ import { buildNoticeMail, type NoticeMail } from './notice-mail.ts'
 const noticeOf = (change: Partial<DueNotice> = {}): DueNotice => ({
   ...{ webhook: 'w-1' as WebhookId, kind: 'failing', dispatch: 'd-1' as DispatchId, name: 'Orders' },
   ...{ lastError: null, lastStatusCode: null, url: 'https://hooks.example.com/secret', contacts: [], holds: true },
+  ...{ noticedAt: new Date(0), isTold: false },
   ...change,
 })
 
