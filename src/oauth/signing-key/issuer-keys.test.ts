@@ -133,11 +133,13 @@ describe('a key set', () => {
     ['whose point is not on the curve', { ...makeKey('odd').jwk, x: 'AAAA' }],
     ['whose id is too long', { ...makeKey('odd').jwk, kid: 'o'.repeat(256) }],
     ['without an id', { ...makeKey('odd').jwk, kid: undefined }],
+    ['with an empty id', { ...makeKey('odd').jwk, kid: '' }],
   ])('gives no key %s, and all others', async (_name, jwk) => {
     issuer.published = [jwk, issuer.key.jwk]
     expect(await isFound('key-1')).toBe(true)
     expect(await isFound('odd')).toBe(false)
     expect(await isFound('o'.repeat(256))).toBe(false)
+    expect(await isFound('')).toBe(false)
   })
 
   test('gives no key for an id that occurs twice', async () => {

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../../test/harness/database/database.ts'
-import { buildIdentityRows, madeAfter } from '../../../../test/harness/database/identity-rows.ts'
+import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../../test/harness/database/identity-rows.ts'
+import { inTransaction } from '../../../postgres/statement/database.ts'
+import { type ClientId, insertClient } from '../../client/client.store.ts'
+import { DEFAULT_SETTINGS } from '../../client/client.ts'
+import { upsertGrant } from '../../grant/grant.store.ts'
 import { hashStateId } from '../../grant/state-id.ts'
 import { upsertState } from './state.store.ts'
 import { loadBrowser, loadTokens } from './state-load.store.ts'
@@ -58,4 +62,28 @@ test('a token is read with its family and its session, each of its own model, un
   expect(await load(9)).toEqual(['AccessToken token', 'Grant family', 'Session cookie'])
   expect(await load(10)).toEqual(['AccessToken token', undefined, 'Session cookie'])
   expect([await load(20), await load(60)]).toEqual([['AccessToken token', undefined, undefined], undefined])
+})
+
+test('an authorization starts with what its user allows the client, unless that was revoked', async () => {
+  await using database = await createTestDatabase()
+  const { db } = database
+  const rows = buildIdentityRows(db)
+  const [userId, other] = [await rows.user(), await rows.user()]
+  const sessionId = await rows.session(userId)
+  const clientId = randomUUID()
+  const settings = { ...DEFAULT_SETTINGS, name: 'App', type: 'confidential' as const, logoHash: null }
+  const client = { ...settings, id: clientId as string as ClientId, redirectUris: ['https://app.example.com/callback'] }
+  const times = { createdAt: MADE_AT, updatedAt: MADE_AT }
+  await inTransaction(db, (tx) => insertClient(tx, { ...client, registration: 'administrator', ...times }, undefined))
+  for (const user of [userId, other])
+    await upsertGrant(db, {
+      ...{ id: newId(), userId: user, clientId: client.id, scopes: [user === userId ? 'openid' : 'email'] },
+      ...{ refusedScopes: [], redirectUris: [], now: MADE_AT },
+    })
+  const load = async (client = clientId) =>
+    (await loadBrowser(db, { idHash: null, sessionId, userId, clientId: client, now: MADE_AT })).grant?.scopes
+  expect(await load()).toEqual(['openid'])
+  expect(await load(randomUUID())).toBeUndefined()
+  await db.updateTable('oauth_grant').set({ revoked_at: MADE_AT }).where('user', '=', userId).execute()
+  expect(await load()).toBeUndefined()
 })
