@@ -2,13 +2,14 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildTestMessage } from '../../../test/harness/carriage/log-conformance.ts'
 import { buildRelayUnderTest } from '../../../test/harness/carriage/relay-under-test.ts'
+import { beginRepublication } from './outbox.store.ts'
 
 type Step =
   | { do: 'record'; count: number }
   | { do: 'round'; relay: 0 | 1 }
   | { do: 'take over' }
   | { do: 'others append'; count: number }
-  | { do: 'lose'; keep: number }
+  | { do: 'lose'; keep: number; isRefilled: boolean }
   | { do: 'pass'; ms: number }
 
 const relay = fc.constantFrom<0 | 1>(0, 1)
@@ -19,7 +20,11 @@ const steps = fc.array(
     { weight: 3, arbitrary: fc.record({ do: fc.constant('round' as const), relay }) },
     fc.record({ do: fc.constant('take over' as const) }),
     fc.record({ do: fc.constant('others append' as const), count }),
-    fc.record({ do: fc.constant('lose' as const), keep: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    fc.record({
+      do: fc.constant('lose' as const),
+      keep: fc.double({ min: 0, max: 1, noNaN: true }),
+      isRefilled: fc.boolean(),
+    }),
     fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(1_000, 6_000, 11_000, 900_000) }),
   ),
   { minLength: 5, maxLength: 25 },
@@ -52,8 +57,11 @@ test('a log that loses its end anywhere, while others append at any time, has ev
       else if (step.do === 'others append')
         for (let n = 0; n < step.count; n += 1) under.log.intrude(buildTestMessage(n))
       else {
-        under.log.lose(Math.round(step.keep * under.log.entries().length))
+        const { length } = under.log.entries()
+        under.log.lose(Math.round(step.keep * length))
         under.log.reconnect()
+        // The number of the last message is as before.
+        while (step.isRefilled && under.log.entries().length < length) under.log.intrude(buildTestMessage(0))
       }
     }
     for (const one of [...relays, ...relays]) {
@@ -107,6 +115,51 @@ test('a loss without a new connection, as by the restoration of a stream, is fou
   await under.settle(first)
   expect(under.told.losses).toEqual(['behind'])
   expect(under.stored().slice(6)).toEqual(ids)
+})
+
+test('others that appended exactly as much as was lost do not hide it from a new connection', async () => {
+  const [first] = await begin()
+  const ids = await under.record(3)
+  await under.settle(first)
+  under.told.losses.length = 0
+  under.log.lose(1)
+  under.log.reconnect()
+  for (let n = 0; n < 2; n += 1) under.log.intrude(buildTestMessage(n))
+  const [next] = await under.record()
+  await under.settle(first)
+  expect(under.told.losses).toEqual(['behind'])
+  expect(under.stored().slice(3)).toEqual([...ids, next, next])
+})
+
+test('nor do they when the connection is lost between the check and the batch, also of a republication', async () => {
+  for (const isRepublished of [false, true]) {
+    const ids = [...(await begin().then(() => under.record(3)))]
+    let isDue = false
+    const first = under.build('relay-1', {
+      ...under.log,
+      append: (messages, after) => {
+        if (isDue) {
+          isDue = false
+          under.log.lose(1)
+          under.log.reconnect()
+          for (let n = 0; n < 2; n += 1) under.log.intrude(buildTestMessage(n))
+        }
+        return under.log.append(messages, after)
+      },
+    })
+    await under.settle(first)
+    under.told.losses.length = 0
+    const now = new Date(under.clock.now())
+    if (isRepublished) {
+      await beginRepublication(under.db, { after: new Date(now.getTime() - 1), now })
+      under.passMs(10_000)
+    } else ids.push(...(await under.record()))
+    isDue = true
+    await under.settle(first)
+    expect(under.told.losses).toEqual(['behind'])
+    expect(under.stored()).toEqual(expect.arrayContaining(ids))
+    expect(await under.facts()).toMatchObject({ waiting: 0, republishAfter: null })
+  }
 })
 
 test('an own message that age removed is no loss', async () => {
