@@ -135,6 +135,20 @@ test('the end of a log that had nothing to take in is compared too', async () =>
   expect(await under.events()).toContain(other)
 })
 
+test('ids of other publishers, however long, are compared and never kept', async () => {
+  const [first] = await begin()
+  const foreign = { ...under.message(), headers: {}, id: `\u0000'${'x'.repeat(2 ** 20)}` }
+  await under.append(foreign)
+  await under.settle(first)
+  expect(await under.facts()).toMatchObject({ sequence: 1, fingerprint: expect.stringMatching(/^[\w-]{43}$/) })
+  under.log.lose(0)
+  under.log.reconnect()
+  const [other] = await under.append(under.message())
+  await under.settle(first)
+  expect(await under.events()).toEqual([other])
+  expect(under.told.faults).toEqual(['replaced'])
+})
+
 test('a position whose message age removed goes on', async () => {
   const [first] = await begin()
   await under.append(under.message(), under.message())

@@ -102,6 +102,26 @@ test('others that appended past the end that was lost do not hide the loss, for 
   expect(again).not.toContain(early[0])
 })
 
+test('a database that has few events in the log publishes again all that the log would hold', async () => {
+  const [first] = await begin()
+  const others = (count: number) => {
+    for (let n = 0; n < count; n += 1) under.log.intrude({ ...buildTestMessage(n), id: `${n}\u0000'` })
+  }
+  const early = await under.record()
+  await under.settle(first)
+  others(300)
+  under.passMs(1_200_000)
+  const lost = await under.record()
+  await under.settle(first)
+  under.told.losses.length = 0
+  under.log.lose(301)
+  under.log.reconnect()
+  others(300)
+  await under.settle(first)
+  expect(under.told.losses).toEqual(['behind'])
+  expect(under.stored().slice(601)).toEqual([...early, ...lost])
+})
+
 test('a loss without a new connection, as by the restoration of a stream, is found by the next check', async () => {
   const [first] = await begin()
   const ids = await under.record(3)
