@@ -125,6 +125,11 @@ create table event_log (
   incarnation text,
   last_sequence bigint not null default 0,
   appended_at timestamptz(3),
+  -- The last message of this database in it, and when its event was recorded: another message there means
+  -- that the log lost its end.
+  own_sequence bigint,
+  own_event uuid,
+  own_at timestamptz(3),
   -- The events that are published again, before those of the outbox: after this instant and ordinal, until this instant.
   republish_after timestamptz(3),
   republish_ordinal bigint,

@@ -89,6 +89,8 @@ create table log_intake (
   sequence bigint not null default 0,
   -- When the log stored it: from here on the log is read again when it cannot go on from the position.
   stored_at timestamptz(3),
+  -- What identifies that message: another one there means that the log lost its end. Null when it is not known.
+  fingerprint text,
   -- Read the log from this instant on, and not from the position: at the beginning, after a fault, and for a move.
   read_since timestamptz(3),
   -- The process that takes in, until its lease ends by the clock of this database.

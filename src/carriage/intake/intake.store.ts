@@ -13,11 +13,14 @@ export interface IntakeState {
   incarnation: string | null
   sequence: number
   storedAt: Date | null
+  /** `fingerprintOf` the message at the position; null when it is not known. */
+  fingerprint: string | null
   /** Read from here, and not from the position. */
   readSince: Date | null
 }
 
-const STATE = `incarnation, sequence::float8 as sequence, stored_at as "storedAt", read_since as "readSince"`
+const STATE = `incarnation, sequence::float8 as sequence, stored_at as "storedAt", fingerprint,
+  read_since as "readSince"`
 const { take: LEASE, mayTake: MAY_LEASE } = describeLease('runner')
 
 interface Lease {
@@ -68,6 +71,7 @@ type TakeParams = Lease & {
   incarnation: string
   sequence: number
   storedAt: Date | null
+  fingerprint: string | null
   seenIncarnation: string | null
   seenSequence: number
   seenSince: Date | null
@@ -82,7 +86,7 @@ const buildTake = (wanted: string) =>
   statement<TakenIn, TakeParams>(`
   with leased as (
     update log_intake set ${LEASE}, incarnation = $incarnation, sequence = $sequence::float8::bigint,
-      stored_at = coalesce($storedAt, stored_at), taken_at = clock_timestamp(),
+      stored_at = coalesce($storedAt, stored_at), fingerprint = $fingerprint, taken_at = clock_timestamp(),
       read_since = case when read_since is not distinct from $seenSince::timestamptz then null else read_since end
     where name = 'events' and ${MAY_LEASE} and incarnation is not distinct from $seenIncarnation
       and sequence = $seenSequence::float8::bigint
@@ -107,8 +111,9 @@ export interface Taking extends Lease {
   isHome: boolean
   events: readonly CarriedEvent[]
   to: LogPosition
-  /** When the log stored the last message; null when it had none. */
+  /** When the log stored the message at the position, and its fingerprint; null when the log does not have it. */
   storedAt: Date | null
+  fingerprint: string | null
   /** The state that was read. */
   seen: IntakeState
 }
@@ -118,13 +123,13 @@ export interface Taking extends Lease {
  * statement.
  */
 export async function takeIn(db: Database, taking: Taking): Promise<TakenIn> {
-  const { isHome, events, to, storedAt, seen, runner, leaseMs } = taking
+  const { isHome, events, to, storedAt, fingerprint, seen, runner, leaseMs } = taking
   const params = {
     ...transpose(
       EVENT_COLUMNS,
       events.map(({ event }) => toEventValues(event)),
     ),
-    ...{ runner, leaseMs, incarnation: to.incarnation, sequence: to.sequence, storedAt },
+    ...{ runner, leaseMs, incarnation: to.incarnation, sequence: to.sequence, storedAt, fingerprint },
     ...{ seenIncarnation: seen.incarnation, seenSequence: seen.sequence, seenSince: seen.readSince },
     origins: events.map(({ carried }) => carried.origin),
   }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { type Clock, readMonotonicMs, systemClock } from '../../base/clock.ts'
 import type { OwnEdges } from '../../postgres/own-retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { type EventLog, type LogEntry, LogError, type LogPosition } from '../log/log.ts'
+import { type EventLog, fingerprintOf, type LogEntry, LogError, type LogPosition } from '../log/log.ts'
 import {
   findReferencePosition,
   type IntakeState,
@@ -151,17 +151,18 @@ export function buildIntake(given: IntakeDeps): Intake {
     await suspicion.check(log, seen)
     const { entries, end } = await readOn(log, seen)
     const last = entries.at(-1)
+    const at = last ?? end?.message
     if (!last && !end) return idle(seen)
     const decision = await decide(deps, entries)
     if (!(await hasRows(decision))) return REFERENCE_POLL_MS
     const to = last
       ? { incarnation: end?.incarnation ?? incarnationOf(seen), sequence: last.sequence }
       : (end as LogPosition)
-    const storedAt = last?.storedAt ?? null
+    const message = { storedAt: at?.storedAt ?? null, fingerprint: at ? fingerprintOf(at) : null }
     const isHome = deps.self === 'home'
-    const taking = { isHome, events: decision.events, to, storedAt, seen, runner, leaseMs: LEASE_MS }
+    const taking = { isHome, events: decision.events, to, ...message, seen, runner, leaseMs: LEASE_MS }
     const { isLeased, taken, readSince } = await takeIn(db, taking)
-    state = isLeased ? { ...to, storedAt: storedAt ?? seen.storedAt, readSince } : undefined
+    state = isLeased ? { ...to, ...message, storedAt: message.storedAt ?? seen.storedAt, readSince } : undefined
     renewedAtMs = deps.monotonicMs()
     report(logger, decision)
     if (taken > 0) deps.onTaken(taken)
@@ -213,17 +214,19 @@ async function decide(deps: IntakeDeps, entries: readonly LogEntry[]): Promise<I
 const incarnationOf = ({ incarnation }: IntakeState): string => incarnation as string
 
 /**
- * The next messages. Read from an instant, `end` is the log before that read: its incarnation belongs to them, and without
- * messages its end is the position.
+ * The next messages. Read from an instant, `end` is the log before that read, with its last message: its incarnation
+ * belongs to them, and without messages its end is the position.
  */
-async function readOn(log: EventLog, { incarnation, sequence, readSince }: IntakeState) {
+async function readOn(log: EventLog, { incarnation, sequence, fingerprint, readSince }: IntakeState) {
   if (incarnation !== null && readSince === null) {
-    const entries = await log.read({ from: { incarnation, sequence }, limit: BATCH_SIZE })
+    const from = { incarnation, sequence }
+    const entries = await log.read({ from, fingerprint: fingerprint ?? undefined, limit: BATCH_SIZE })
     return { entries, end: undefined }
   }
   const { incarnation: now, sequence: last } = await log.readState()
+  const message = last > 0 ? await log.readAt(last) : undefined
   const entries = await log.read({ from: readSince ?? new Date(0), limit: BATCH_SIZE })
-  return { entries, end: { incarnation: now, sequence: last } }
+  return { entries, end: { incarnation: now, sequence: last, message } }
 }
 
 /** Logs what was not taken in. */

@@ -1,4 +1,4 @@
-import { type EventLog, LogError } from '../log/log.ts'
+import { checkFingerprint, checkPosition, type EventLog, fingerprintOf } from '../log/log.ts'
 import type { IntakeState } from './intake.store.ts'
 
 /**
@@ -7,15 +7,22 @@ import type { IntakeState } from './intake.store.ts'
  */
 const AHEAD_CONFIRMED_MS = 5_000
 
-/** The suspicion that a log, which ended before the position of an intake, has lost its end. */
+/**
+ * Interval at which the message at the position is compared without a reason: a log that an operator restores from a copy
+ * keeps the connections of its clients.
+ */
+const CHECK_EVERY_MS = 10_000
+
+/** The suspicion that a log has lost its end, and others may have appended in its place. */
 export interface Suspicion {
   /** Begins it, or says whether it is certain by now. */
   isConfirmed(): boolean
   /** Ends it. */
   end(): void
   /**
-   * Ends it when the log has the same message at the position as before; does nothing without one. Throws the `LogError`
-   * `ahead`, and is certain when others have appended in place of what is lost.
+   * Compares the message at the position with the one that was there, where there is a suspicion, the connection is new, or
+   * some seconds have passed; ends the suspicion when it is the same. Throws the `LogError` `ahead` when there is none,
+   * `replaced` when there is another one, and those of `checkPosition`.
    */
   check(log: EventLog, state: IntakeState): Promise<void>
 }
@@ -23,6 +30,13 @@ export interface Suspicion {
 /** Builds it. */
 export function buildSuspicion(monotonicMs: () => number): Suspicion {
   let sinceMs: number | undefined
+  let checked: { log: EventLog; reconnects: number; atMs: number } | undefined
+
+  function isDue(log: EventLog): boolean {
+    if (sinceMs !== undefined || checked?.log !== log) return true
+    return checked.reconnects !== log.countReconnects() || monotonicMs() - checked.atMs >= CHECK_EVERY_MS
+  }
+
   return {
     isConfirmed: () => {
       sinceMs ??= monotonicMs()
@@ -31,13 +45,22 @@ export function buildSuspicion(monotonicMs: () => number): Suspicion {
     end: () => {
       sinceMs = undefined
     },
-    check: async (log, { incarnation, sequence, storedAt }) => {
-      if (sinceMs === undefined || incarnation === null) return
-      const [last] = await log.read({ from: { incarnation, sequence: sequence - 1 }, limit: 1 })
-      const isSame = last?.storedAt.getTime() === storedAt?.getTime()
-      if (last && !isSame) sinceMs = Number.NEGATIVE_INFINITY
-      if (!last || !isSame) throw new LogError('ahead', `The log lost what it had at the position ${sequence}.`)
+    check: async (log, state) => {
+      if (!isDue(log)) return
+      // A connection that is made again meanwhile is another one.
+      const now = { log, reconnects: log.countReconnects(), atMs: monotonicMs() }
+      if (state.readSince === null) await comparePosition(log, state)
+      checked = now
       sinceMs = undefined
     },
   }
+}
+
+async function comparePosition(log: EventLog, { incarnation, sequence, fingerprint }: IntakeState): Promise<void> {
+  if (incarnation === null) return
+  const found = fingerprint === null ? undefined : await log.readAt(sequence)
+  if (found && fingerprintOf(found) === fingerprint) return
+  const state = await log.readState()
+  checkPosition({ incarnation, sequence }, state)
+  if (fingerprint !== null) checkFingerprint(found, { sequence, fingerprint }, state)
 }

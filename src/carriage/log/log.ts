@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 /** A message of the log: one event. */
 export interface LogMessage {
   /** Subject for consumers: `ev.<account>.<type>`. */
@@ -40,6 +42,8 @@ export interface LogState extends LogPosition {
 /** Range of a read: entries from a position or a time on, of all subjects or of those that match `subject`. */
 export interface LogQuery {
   from: LogPosition | Date
+  /** `fingerprintOf` the message at the position `from`: the same answer compares it. For all subjects alone. */
+  fingerprint?: string | undefined
   subject?: string
   limit: number
 }
@@ -59,11 +63,19 @@ export interface EventLog {
   append(messages: readonly LogMessage[], after: LogPosition): Promise<LogPosition>
   /**
    * The entries after a position, oldest first; fewer than `limit` at the end of the log. Throws a `LogError`:
-   * `replaced`, `ahead` or `expired` for a position that the log cannot continue from.
+   * `replaced`, `ahead` or `expired` for a position that the log cannot continue from, or that has another message than
+   * the one of `fingerprint`.
    */
   read(query: LogQuery): Promise<LogEntry[]>
+  /** The entry with this number, as the leader has it; undefined when it has none: removed, lost or never stored. */
+  readAt(sequence: number): Promise<LogEntry | undefined>
   /** The last stored entry; undefined for an empty log. Throws a `LogError`. */
   readLast(): Promise<LogEntry | undefined>
+  /**
+   * Number of times that its connection was made again. A log that lost its end had its servers restarted: what is known
+   * of it is compared with it when the number has changed.
+   */
+  countReconnects(): number
   /** Whether this process considers it reachable. */
   isConnected(): boolean
   close(): Promise<void>
@@ -82,7 +94,7 @@ export type LogErrorCode =
   | 'unsuitable'
   /** Another writer appended, or confirmed messages are gone. */
   | 'conflict'
-  /** The position belongs to another log. */
+  /** The position belongs to another log, or to an end that this one lost and has written anew. */
   | 'replaced'
   /** The position is behind the last message of the log: confirmed messages are gone. */
   | 'ahead'
@@ -108,4 +120,38 @@ export function checkPosition(position: LogPosition, state: LogState): void {
     throw new LogError('ahead', `The log ends at ${state.sequence}, before the position ${position.sequence}.`)
   if (position.sequence + 1 < state.firstSequence)
     throw new LogError('expired', `The log begins at ${state.firstSequence}, after the position ${position.sequence}.`)
+}
+
+/** What identifies a stored message, in 43 characters: a hash of its id and the time at which it was stored. Pure. */
+export function fingerprintOf({ id, storedAt }: Pick<LogEntry, 'id' | 'storedAt'>): string {
+  return createHash('sha256').update(`${storedAt.toISOString()} ${id}`).digest('base64url')
+}
+
+/**
+ * Checks that `found`, the first entry of the log from a position on, is the message that was there before. Others may have
+ * appended in place of an end that was lost, which the end of the log does not tell. Throws a `LogError`: `replaced` for
+ * another message, `ahead` for none, which a leader that has not read its whole log has too. Pure.
+ */
+export function checkFingerprint(
+  found: Pick<LogEntry, 'id' | 'storedAt' | 'sequence'> | undefined,
+  { sequence, fingerprint }: { sequence: number; fingerprint: string },
+  state: Pick<LogState, 'firstSequence'>,
+): void {
+  // Removed by age or size: there is nothing to compare.
+  if (sequence < state.firstSequence) return
+  if (found?.sequence !== sequence)
+    throw new LogError('ahead', `The log has no message at the position ${sequence} any more.`)
+  if (fingerprintOf(found) !== fingerprint)
+    throw new LogError('replaced', `The log lost its end, and has another message at the position ${sequence}.`)
+}
+
+/** The entries behind the position of a query, of those that begin at it. Throws as `checkFingerprint`. Pure. */
+export function checkOverlap(
+  entries: readonly LogEntry[],
+  from: { sequence: number; fingerprint: string },
+  state: Pick<LogState, 'firstSequence'>,
+): LogEntry[] {
+  // A server that is behind the others has not even the first one yet.
+  if (entries.length > 0) checkFingerprint(entries[0], from, state)
+  return entries.filter(({ sequence }) => sequence > from.sequence)
 }

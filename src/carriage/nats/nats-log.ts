@@ -1,9 +1,9 @@
-import type { JetStreamManager, StoredMsg } from '@nats-io/jetstream'
+import type { DirectBatchOptions, JetStreamManager, StoredMsg } from '@nats-io/jetstream'
 import type { Msg } from '@nats-io/transport-node'
-import { APPEND_LIMIT, checkPosition, type EventLog, type LogEntry, type LogMessage } from '../log/log.ts'
+import { APPEND_LIMIT, checkOverlap, checkPosition, type EventLog, type LogEntry, type LogMessage } from '../log/log.ts'
 import { connectNats, type NatsLink, type NatsLinkOptions, type NatsSettings } from './nats-connection.ts'
 import { toLogError } from './nats-error.ts'
-import { ensureStream, type StreamSettings, stateOf } from './nats-stream.ts'
+import { ensureStream, STREAM_NOT_FOUND, type StreamSettings, stateOf } from './nats-stream.ts'
 
 /** Headers of a message (docs/contract/event-log.md#messages). */
 const ID = 'Event-Id'
@@ -93,6 +93,29 @@ async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promi
     }
   }
 
+  /** Any server with a copy answers. */
+  async function readBatch(query: DirectBatchOptions): Promise<LogEntry[]> {
+    const entries: LogEntry[] = []
+    const found = await manager.direct.getBatch(stream, query)
+    try {
+      for await (const message of found) entries.push(toEntry(message))
+    } catch (error) {
+      // None matches.
+      if ((error as { code?: number }).code !== NOTHING_FOUND) throw error
+    }
+    return entries
+  }
+
+  async function readAt(sequence: number): Promise<LogEntry | undefined> {
+    try {
+      const message = await manager.streams.getMessage(stream, { seq: sequence })
+      return message ? toEntry(message) : undefined
+    } catch (error) {
+      if ((error as { code?: number }).code === STREAM_NOT_FOUND) return undefined
+      throw error
+    }
+  }
+
   const log: EventLog = {
     readState,
     append: async (messages, after) => {
@@ -101,32 +124,27 @@ async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promi
       if (answer.error) throw toLogError(answer.error)
       return { incarnation: after.incarnation, sequence: answer.seq }
     },
-    read: async ({ from, subject = '>', limit }) => {
+    read: async ({ from, fingerprint, subject = '>', limit }) => {
       const state = await readState()
       if (!(from instanceof Date)) checkPosition(from, state)
       if (state.messages === 0) return []
-      const start = from instanceof Date ? { start_time: from } : { seq: from.sequence + 1 }
-      if ('seq' in start && start.seq > state.sequence) return []
-      const found = await manager.direct.getBatch(stream, { ...start, next_by_subj: subject, batch: limit })
-      const entries: LogEntry[] = []
-      try {
-        for await (const message of found) entries.push(toEntry(message))
-      } catch (error) {
-        // None matches.
-        if ((error as { code?: number }).code !== NOTHING_FOUND) throw error
-      }
-      return entries
+      if (from instanceof Date) return readBatch({ start_time: from, next_by_subj: subject, batch: limit })
+      const { sequence } = from
+      if (sequence >= state.sequence) return []
+      if (fingerprint === undefined) return readBatch({ seq: sequence + 1, next_by_subj: subject, batch: limit })
+      const entries = await readBatch({ seq: sequence, next_by_subj: '>', batch: limit + 1 })
+      return checkOverlap(entries, { sequence, fingerprint }, state).slice(0, limit)
     },
+    readAt,
     readLast: async () => {
       const state = await readState()
-      if (state.messages === 0) return undefined
-      const message = await manager.streams.getMessage(stream, { seq: state.sequence })
-      return message ? toEntry(message) : undefined
+      return state.messages === 0 ? undefined : readAt(state.sequence)
     },
+    countReconnects: () => link.countReconnects(),
     isConnected: () => link.isConnected(),
     close: () => link.close(),
   }
-  return { ...log, ...wrapErrors(log, ['readState', 'append', 'read', 'readLast']) }
+  return { ...log, ...wrapErrors(log, ['readState', 'append', 'read', 'readAt', 'readLast']) }
 }
 
 /** The answer to a published message. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { EventId } from '../../base/id.ts'
 import { decideEventLogFacts, decideEventLogHealth } from './log-facts.ts'
 import { decideLoss, decideRepublishFrom } from './loss.ts'
 import type { OutboxFacts } from './outbox.store.ts'
@@ -31,18 +32,36 @@ test('the log is degraded from 60 seconds of waiting on, while events are publis
 })
 
 test('a log of another incarnation is replaced, one that ends earlier is behind, and a longer one is neither', () => {
-  const known = { incarnation: 'a', sequence: 5 }
-  expect(decideLoss(known, { incarnation: 'a', sequence: 5 })).toBeUndefined()
-  expect(decideLoss(known, { incarnation: 'a', sequence: 6 })).toBeUndefined()
-  expect(decideLoss(known, { incarnation: 'a', sequence: 4 })).toBe('behind')
-  expect(decideLoss(known, { incarnation: 'b', sequence: 9 })).toBe('replaced')
-  expect(decideLoss({ incarnation: null, sequence: 0 }, { incarnation: 'b', sequence: 9 })).toBeUndefined()
+  const known = { incarnation: 'a', sequence: 5, ownSequence: null, ownEvent: null }
+  const judgeLoss = (incarnation: string, sequence: number) =>
+    decideLoss(known, { incarnation, sequence, firstSequence: 1 }, undefined)
+  expect(judgeLoss('a', 5)).toBeUndefined()
+  expect(judgeLoss('a', 6)).toBeUndefined()
+  expect(judgeLoss('a', 4)).toEqual({ loss: 'behind', isCertain: false })
+  expect(judgeLoss('b', 9)).toEqual({ loss: 'replaced', isCertain: true })
+  const state = { incarnation: 'b', sequence: 9, firstSequence: 1 }
+  expect(decideLoss({ ...known, incarnation: null, sequence: 0 }, state, undefined)).toBeUndefined()
 })
 
-test('events are published again from five minutes before the last stored one, and not beyond the age of the log', () => {
+test('another message at the place of the own one is a loss, none is one that may pass, and a removed one is neither', () => {
+  const known = { incarnation: 'a', sequence: 5, ownSequence: 4, ownEvent: 'x' as EventId }
+  const judgeOwn = (id: string | undefined, { sequence = 9, firstSequence = 1, incarnation = 'a' } = {}) =>
+    decideLoss(known, { incarnation, sequence, firstSequence }, id === undefined ? undefined : { id })
+  expect(judgeOwn('x')).toBeUndefined()
+  expect(judgeOwn('x', { sequence: 4 })).toEqual({ loss: 'behind', isCertain: false })
+  expect(judgeOwn('y')).toEqual({ loss: 'behind', isCertain: true })
+  expect(judgeOwn('y', { sequence: 4 })).toEqual({ loss: 'behind', isCertain: true })
+  expect(judgeOwn('y', { incarnation: 'b' })).toEqual({ loss: 'replaced', isCertain: true })
+  expect(judgeOwn(undefined)).toEqual({ loss: 'behind', isCertain: false })
+  expect(judgeOwn(undefined, { firstSequence: 4 })).toEqual({ loss: 'behind', isCertain: false })
+  expect(judgeOwn(undefined, { firstSequence: 5 })).toBeUndefined()
+  expect(judgeOwn('y', { firstSequence: 5 })).toBeUndefined()
+})
+
+test('events are published again from five minutes before the last own one that is stored, and not beyond the age of the log', () => {
   const from = (loss: 'replaced' | 'behind', lastMs: number | undefined) =>
     decideRepublishFrom(loss, {
-      last: lastMs === undefined ? undefined : { recordedAt: ago(lastMs) },
+      lastAt: lastMs === undefined ? undefined : ago(lastMs),
       ...{ now: NOW, maxAgeMs: 3_600_000 },
     })
   expect(from('behind', 60_000)).toEqual(ago(360_000))

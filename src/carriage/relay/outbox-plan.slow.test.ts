@@ -28,7 +28,7 @@ describe.each([0, 3])(`plans of the relay, made for %s events, among ${ROWS}`, (
   let watched: WatchedDatabase
 
   const take = (db: Database, positions: readonly string[] = []) =>
-    takeWaiting(db, { ...OWN, confirmed: { positions, end: END }, limit: LIMIT })
+    takeWaiting(db, { ...OWN, confirmed: { positions, end: END, own: undefined }, limit: LIMIT })
   const again = (db: Database, after: number) =>
     readRepublished(db, { after: new Date(after), ordinal: '0', until: new Date(nowMs) }, LIMIT)
 
@@ -74,7 +74,7 @@ describe.each([0, 3])(`plans of the relay, made for %s events, among ${ROWS}`, (
   test('a republication begins and moves on with a row of each index', async () => {
     const given = { after: new Date(0), now: new Date(nowMs) }
     await expectFewReads(watched, { most: 20, small: ['event_log'] }, (db) => beginRepublication(db, given))
-    const step = { ...OWN, end: END, seen: new Date(0), next: null }
+    const step = { ...OWN, end: END, own: undefined, seen: new Date(0), next: null }
     expect(
       await expectFewReads(watched, { most: 20, small: ['event_log'] }, (db) => advanceRepublication(db, step)),
     ).toBe(true)

@@ -1,3 +1,4 @@
+import type { EventId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord } from '../../postgres/statement/record.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
@@ -33,8 +34,15 @@ export interface Republication {
   until: Date
 }
 
+/** The last message of this database in the log, and when its event was recorded; nulls before the first one. */
+export interface OwnMessage {
+  ownSequence: number | null
+  ownEvent: EventId | null
+  ownAt: Date | null
+}
+
 /** State of the log in the database. */
-export interface RelayState {
+export interface RelayState extends OwnMessage {
   /** The last confirmed position; `incarnation` is null before the first one. */
   incarnation: string | null
   sequence: number
@@ -45,7 +53,8 @@ export interface RelayState {
 
 const { take: LEASE, mayTake: MAY_LEASE } = describeLease('relay')
 
-const STATE = `incarnation, last_sequence::float8 as sequence, republish_after as "republishAfter",
+const STATE = `incarnation, last_sequence::float8 as sequence, own_sequence::float8 as "ownSequence",
+  own_event as "ownEvent", own_at as "ownAt", republish_after as "republishAfter",
   republish_ordinal::text as "republishOrdinal", republish_until as "republishUntil"`
 
 const lease = statement<RelayState, { relay: string; leaseMs: number }>(
@@ -76,7 +85,26 @@ export interface Confirmed {
   positions: readonly string[]
   /** The end of the log. */
   end: LogPosition
+  /** The last message that this process has appended. */
+  own: Appended | undefined
 }
+
+/** An appended message. */
+export interface Appended {
+  sequence: number
+  event: Pick<WaitingEvent, 'id' | 'createdAt'>
+}
+
+/** A message that others append leaves the own one as it is. */
+const OWN = `own_sequence = coalesce($ownSequence::float8::bigint, own_sequence),
+      own_event = coalesce($ownEvent::uuid, own_event),
+      own_at = coalesce($ownAt::timestamptz, own_at)`
+
+const toOwn = (own: Appended | undefined): OwnMessage => ({
+  ownSequence: own?.sequence ?? null,
+  ownEvent: own?.event.id ?? null,
+  ownAt: own?.event.createdAt ?? null,
+})
 
 /**
  * Deletes confirmed events, renews the lease, and reads waiting events, in one statement. `event_log` is looked up by
@@ -84,7 +112,7 @@ export interface Confirmed {
  */
 const take = statement<
   WaitingEvent & { id: WaitingEvent['id'] | null },
-  {
+  OwnMessage & {
     relay: string
     leaseMs: number
     positions: readonly string[]
@@ -94,7 +122,7 @@ const take = statement<
   }
 >(`
   with leased as (
-    update event_log set ${LEASE}, incarnation = $incarnation, last_sequence = $sequence::float8::bigint,
+    update event_log set ${LEASE}, incarnation = $incarnation, last_sequence = $sequence::float8::bigint, ${OWN},
       appended_at = case when cardinality($positions::bigint[]) > 0 then clock_timestamp() else appended_at end
     where name = 'events' and ${MAY_LEASE} returning republish_until
   ), confirmed as (
@@ -123,7 +151,8 @@ export async function takeWaiting(
 ): Promise<Taken> {
   const { relay, leaseMs, confirmed, limit } = given
   const { incarnation, sequence } = confirmed.end
-  const rows = await take(db, { relay, leaseMs, positions: confirmed.positions, incarnation, sequence, limit })
+  const own = toOwn(confirmed.own)
+  const rows = await take(db, { relay, leaseMs, positions: confirmed.positions, incarnation, sequence, ...own, limit })
   return {
     events: rows.filter((row) => row.id !== null),
     removed: rows.filter((row) => row.id === null).map(({ position }) => position),
@@ -153,7 +182,7 @@ const note = statement<
   { after: Date; now: Date; loss: string; incarnation: string; sequence: number; relay: string }
 >(`
   update event_log set ${BEGIN}, loss = $loss, loss_at = $now, incarnation = $incarnation,
-    last_sequence = $sequence::float8::bigint
+    last_sequence = $sequence::float8::bigint, own_sequence = null, own_event = null, own_at = null
   where name = 'events' and relay = $relay returning ${STATE}`)
 
 /** Does so after a loss, for the present log. Undefined when another process has the lease. */
@@ -176,16 +205,18 @@ export function readRepublished(db: Database, from: Republication, limit: number
   return readAgain(db, { ...from, limit })
 }
 
-const advance = changeStatement<{
-  relay: string
-  leaseMs: number
-  incarnation: string
-  sequence: number
-  seen: Date
-  after: Date | null
-  ordinal: string | null
-}>(`
-  update event_log set ${LEASE}, incarnation = $incarnation, last_sequence = $sequence::float8::bigint,
+const advance = changeStatement<
+  OwnMessage & {
+    relay: string
+    leaseMs: number
+    incarnation: string
+    sequence: number
+    seen: Date
+    after: Date | null
+    ordinal: string | null
+  }
+>(`
+  update event_log set ${LEASE}, incarnation = $incarnation, last_sequence = $sequence::float8::bigint, ${OWN},
     appended_at = clock_timestamp(), republish_after = $after, republish_ordinal = $ordinal::bigint,
     republish_until = case when $after::timestamptz is null then null else republish_until end
   where name = 'events' and ${MAY_LEASE} and republish_after is not distinct from $seen::timestamptz`)
@@ -200,15 +231,17 @@ export async function advanceRepublication(
     relay: string
     leaseMs: number
     end: LogPosition
+    own: Appended | undefined
     seen: Date
     next: { after: Date; ordinal: string } | null
   },
 ): Promise<boolean> {
-  const { relay, leaseMs, end, seen, next } = given
+  const { relay, leaseMs, end, own, seen, next } = given
   const after = next?.after ?? null
   const { incarnation, sequence } = end
   const ordinal = next?.ordinal ?? null
-  return (await advance(db, { relay, leaseMs, incarnation, sequence, seen, after, ordinal })) > 0
+  const params = { relay, leaseMs, incarnation, sequence, ...toOwn(own), seen, after, ordinal }
+  return (await advance(db, params)) > 0
 }
 
 const open = statement(`select open_event_log()`)

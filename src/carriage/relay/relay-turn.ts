@@ -3,9 +3,11 @@ import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { LoggedEvent } from '../log/carried-event.ts'
 import { buildEventMessage } from '../log/event-message.ts'
-import type { EventLog, LogPosition } from '../log/log.ts'
-import { decideLoss, decideRepublishFrom, type Loss } from './loss.ts'
+import type { EventLog, LogPosition, LogState } from '../log/log.ts'
+import { examineLog, findLastOwn } from './log-check.ts'
+import { decideRepublishFrom, type Loss } from './loss.ts'
 import {
+  type Appended,
   advanceRepublication,
   leaseRelay,
   noteLoss,
@@ -27,7 +29,7 @@ const POLL_MS = 200
 const LEASE_POLL_MS = 1_000
 export const RETRY_MS = 1_000
 
-/** Interval at which an idle relay verifies the log. */
+/** Interval at which a relay verifies the log, where nothing else makes it do so. */
 const CHECK_EVERY_MS = 10_000
 
 /**
@@ -68,8 +70,12 @@ interface Standing {
   end: LogPosition
   /** Positions in the outbox that the log has confirmed. */
   confirmed: string[]
+  /** The last message that this process has appended. */
+  own: Appended | undefined
   republication: Republication | undefined
   checkedAtMs: number
+  /** The connection of the last check. */
+  reconnects: number
 }
 
 /** The state of a relay. */
@@ -94,10 +100,35 @@ export async function takeTurn(context: RelayContext): Promise<number> {
   }
   const { log, standing } = context
   if (!log || !standing) return 0
+  if (isCheckDue(context.deps, { log, standing }) && !(await checkAgain(context, { log, standing }))) {
+    context.standing = undefined
+    return 0
+  }
   const { republication } = standing
   return republication
     ? relayAgain(context, { log, standing, from: republication })
     : relayWaiting(context, { log, standing })
+}
+
+/** A connection is new when the servers were restarted: the log may have lost its end. */
+const isCheckDue = ({ monotonicMs }: RelayContext['deps'], { log, standing }: Verified) =>
+  log.countReconnects() !== standing.reconnects || monotonicMs() - standing.checkedAtMs >= CHECK_EVERY_MS
+
+/**
+ * Whether lease and log are as before. A republication that a command began, a lost lease, and a log that was replaced or
+ * lost its end, also for others to append in its place, are seen here.
+ */
+async function checkAgain(context: RelayContext, { log, standing }: Verified): Promise<boolean> {
+  const { deps } = context
+  const known = await leaseRelay(deps.db, leaseOf(context))
+  if (!known || (known.republishUntil && !standing.republication)) return false
+  const { own, end } = standing
+  const reconnects = log.countReconnects()
+  const appended = own && { ownSequence: own.sequence, ownEvent: own.event.id }
+  if ((await examineLog(log, { ...known, ...end, ...appended })).found) return false
+  standing.reconnects = reconnects
+  standing.checkedAtMs = deps.monotonicMs()
+  return true
 }
 
 /** Takes the lease, and compares the log with its confirmed position. Undefined, or the pause until the next check. */
@@ -106,14 +137,20 @@ async function stand(context: RelayContext): Promise<number | undefined> {
   const known = await leaseRelay(deps.db, leaseOf(context))
   if (!known) return LEASE_POLL_MS
   context.log ??= await deps.open()
-  const state = await context.log.readState()
-  const loss = decideLoss(known, state)
-  if (loss === 'behind' && !isConfirmedBehind(context)) return RETRY_MS
+  const { log } = context
+  const check = { checkedAtMs: deps.monotonicMs(), reconnects: log.countReconnects() }
+  const { state, found } = await examineLog(log, known)
+  if (found && !found.isCertain && !isConfirmedBehind(context)) return RETRY_MS
   context.behindSinceMs = undefined
-  const confirmed = await findStored(context, context.log, state)
-  const end = { incarnation: state.incarnation, sequence: state.sequence }
-  context.standing = { end, confirmed, republication: readRepublication(known), checkedAtMs: deps.monotonicMs() }
-  if (loss) await reportLoss(context, { log: context.log, standing: context.standing, loss, known })
+  const stored = await findStored(context, log, state)
+  const last = stored.at(-1)
+  const standing: Standing = {
+    ...{ end: { incarnation: state.incarnation, sequence: state.sequence }, ...check },
+    ...{ confirmed: stored.map(({ position }) => position), own: last && { sequence: state.sequence, event: last } },
+    republication: readRepublication(known),
+  }
+  if (found) await reportLoss(context, { log, state, standing, loss: found.loss, known })
+  context.standing = standing
   return undefined
 }
 
@@ -124,23 +161,24 @@ function isConfirmedBehind(context: RelayContext): boolean {
 }
 
 /** The events of the batch without an answer, when the log ends with exactly them. */
-async function findStored(context: RelayContext, log: EventLog, state: LogPosition): Promise<string[]> {
+async function findStored(context: RelayContext, log: EventLog, state: LogPosition): Promise<readonly WaitingEvent[]> {
   const batch = context.unanswered
   context.unanswered = undefined
   if (!batch || batch.after.incarnation !== state.incarnation) return []
   if (state.sequence !== batch.after.sequence + batch.events.length) return []
   const last = await log.readLast()
-  return last?.id === batch.events.at(-1)?.id ? batch.events.map(({ position }) => position) : []
+  return last?.id === batch.events.at(-1)?.id ? batch.events : []
 }
 
 async function reportLoss(
   { deps }: RelayContext,
-  found: { log: EventLog; standing: Standing; loss: Loss; known: RelayState },
+  found: Verified & { state: LogState; loss: Loss; known: RelayState },
 ): Promise<void> {
-  const { log, standing, loss, known } = found
+  const { log, state, standing, loss, known } = found
   const { end } = standing
   const now = new Date(deps.clock.now())
-  const after = decideRepublishFrom(loss, { last: await log.readLast(), now, maxAgeMs: deps.maxAgeMs })
+  const lastAt = loss === 'behind' ? await findLastOwn(deps.db, log, { state, ownAt: known.ownAt }) : undefined
+  const after = decideRepublishFrom(loss, { lastAt, now, maxAgeMs: deps.maxAgeMs })
   const noted = await noteLoss(deps.db, { relay: deps.relayId, loss, after, now, end })
   standing.republication = noted && readRepublication(noted)
   deps.onLoss(loss)
@@ -157,7 +195,7 @@ interface Verified {
 
 async function relayWaiting(context: RelayContext, { log, standing }: Verified): Promise<number> {
   const { deps } = context
-  const confirmed = { positions: standing.confirmed, end: standing.end }
+  const confirmed = { positions: standing.confirmed, end: standing.end, own: standing.own }
   const { events, removed } = await takeWaiting(deps.db, { ...leaseOf(context), confirmed, limit: BATCH_SIZE })
   standing.confirmed = removed
   if (removed.length > 0)
@@ -165,9 +203,16 @@ async function relayWaiting(context: RelayContext, { log, standing }: Verified):
       { events: removed.length },
       'events were removed by retention before they reached the event log: see docs/operations/event-log.md, backlog',
     )
-  if (events.length === 0) return removed.length > 0 ? 0 : idle(context, { log, standing })
+  const last = events.at(-1)
+  if (!last) return removed.length > 0 ? 0 : POLL_MS
   context.unanswered = { after: standing.end, events }
-  standing.end = await append(context, log, { events, after: standing.end })
+  const end = await append(context, log, { events, after: standing.end })
+  // The log may be another one than that of the last check: it finds what was stored.
+  if (log.countReconnects() !== standing.reconnects) {
+    context.standing = undefined
+    return 0
+  }
+  Object.assign(standing, { end, own: { sequence: end.sequence, event: last } })
   context.unanswered = undefined
   standing.confirmed.push(...events.map(({ position }) => position))
   return 0
@@ -180,10 +225,17 @@ async function relayAgain(
   const { deps } = context
   const events = await readRepublished(deps.db, from, BATCH_SIZE)
   const last = events.at(-1)
-  if (last) standing.end = await append(context, log, { events, after: standing.end })
+  if (last) {
+    const end = await append(context, log, { events, after: standing.end })
+    if (log.countReconnects() !== standing.reconnects) {
+      context.standing = undefined
+      return 0
+    }
+    Object.assign(standing, { end, own: { sequence: end.sequence, event: last } })
+  }
   const next = last ? { after: last.createdAt, ordinal: last.position } : null
-  const { end } = standing
-  const isAhead = await advanceRepublication(deps.db, { ...leaseOf(context), end, seen: from.after, next })
+  const { end, own } = standing
+  const isAhead = await advanceRepublication(deps.db, { ...leaseOf(context), end, own, seen: from.after, next })
   if (!isAhead) context.standing = undefined
   else standing.republication = next ? { ...from, ...next } : undefined
   if (isAhead && !next) deps.logger.info('event log: all events are published again')
@@ -199,17 +251,6 @@ async function append(
   const end = await log.append(messages, after)
   deps.onAppended(events.length)
   return end
-}
-
-/** Nothing waits. A republication that a command began, a lost lease and a replaced log are seen by the next check. */
-async function idle(context: RelayContext, { log, standing }: Verified): Promise<number> {
-  const { deps } = context
-  if (deps.monotonicMs() - standing.checkedAtMs < CHECK_EVERY_MS) return POLL_MS
-  const [known, state] = [await leaseRelay(deps.db, leaseOf(context)), await log.readState()]
-  standing.checkedAtMs = deps.monotonicMs()
-  if (known && !known.republishUntil && !decideLoss(known, state)) return POLL_MS
-  context.standing = undefined
-  return 0
 }
 
 function readRepublication({

@@ -102,6 +102,6 @@ async function closeLog(context: RelayContext): Promise<void> {
 async function confirmLast(context: RelayContext): Promise<void> {
   const { standing, deps } = context
   if (!standing || standing.republication || standing.confirmed.length === 0) return
-  const confirmed = { positions: standing.confirmed, end: standing.end }
+  const confirmed = { positions: standing.confirmed, end: standing.end, own: standing.own }
   await takeWaiting(deps.db, { ...leaseOf(context), confirmed, limit: 0 }).catch(() => {})
 }

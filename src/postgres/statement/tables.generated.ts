@@ -399,6 +399,9 @@ export interface EventLog {
   loss: string | null;
   loss_at: Timestamp | null;
   name: string;
+  own_at: Timestamp | null;
+  own_event: string | null;
+  own_sequence: number | null;
   relay: string | null;
   republish_after: Timestamp | null;
   republish_ordinal: number | null;
@@ -520,6 +523,7 @@ export interface LoginFlow {
 export interface LogIntake {
   fault: string | null;
   fault_at: Timestamp | null;
+  fingerprint: string | null;
   incarnation: string | null;
   lease_until: Timestamp | null;
   missing_since: Timestamp | null;

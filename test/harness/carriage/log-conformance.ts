@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { EventLog, LogEntry, LogMessage, LogPosition } from '../../../src/carriage/log/log.ts'
+import {
+  type EventLog,
+  fingerprintOf,
+  type LogEntry,
+  type LogMessage,
+  type LogPosition,
+} from '../../../src/carriage/log/log.ts'
 
 /** A log under test. */
 export interface LogUnderTest extends AsyncDisposable {
@@ -100,6 +106,39 @@ export function describeLog(name: string, openLog: (() => Promise<LogUnderTest>)
       expect(outcomes.toSorted()).toEqual(['conflict', 'conflict', 'conflict', 'done'])
       expect(await under.log.readState()).toMatchObject({ sequence: 50 })
       await other.close()
+    })
+
+    onLog('has a message by its number, until it is removed', async (under, start) => {
+      const { log } = under
+      expect(await log.readAt(1)).toBeUndefined()
+      await log.append(build(5), start)
+      const entries = await log.read({ from: start, limit: 10 })
+      for (const entry of entries) expect(await log.readAt(entry.sequence)).toEqual(entry)
+      expect(await log.readAt(6)).toBeUndefined()
+      await under.expire(2)
+      expect(await log.readAt(2)).toBeUndefined()
+      expect(log.countReconnects()).toBe(0)
+      await under.replace()
+      expect(await log.readAt(3)).toBeUndefined()
+    })
+
+    onLog('compares the message at the position of a read with the one that was there', async (under, start) => {
+      const { log } = under
+      const end = await log.append(build(5), start)
+      const entries = await log.read({ from: start, limit: 10 })
+      const at = (sequence: number) => fingerprintOf(entries[sequence - 1] as LogEntry)
+      const read = async (sequence: number, fingerprint: string, limit = 10) =>
+        (await log.read({ from: { ...end, sequence }, fingerprint, limit })).map((entry) => entry.sequence)
+      expect(await read(2, at(2))).toEqual([3, 4, 5])
+      expect(await read(2, at(2), 2)).toEqual([3, 4])
+      expect(await read(5, at(5))).toEqual([])
+      expect(await codeOf(read(2, at(3)))).toBe('replaced')
+      expect(await codeOf(read(4, ''))).toBe('replaced')
+      expect(await codeOf(read(6, at(5)))).toBe('ahead')
+      await under.expire(3)
+      // What is gone cannot be compared.
+      expect(await read(3, at(3))).toEqual([4, 5])
+      expect(await codeOf(read(2, at(2)))).toBe('expired')
     })
 
     onLog('tells a reader of a replaced log, of one that is behind, and of removed messages', async (under, start) => {

@@ -1,5 +1,6 @@
 import {
   APPEND_LIMIT,
+  checkOverlap,
   checkPosition,
   type EventLog,
   type LogEntry,
@@ -19,6 +20,8 @@ export interface MemoryLog extends EventLog {
   expire(upTo: number): void
   /** Another log in its place, which is empty. */
   replace(): void
+  /** The connection is lost and made again, which nobody's call notices. */
+  reconnect(): void
   /** Another writer appends. */
   intrude(message: LogMessage): void
 }
@@ -28,6 +31,7 @@ export function buildMemoryLog(now: () => Date = () => new Date()): MemoryLog {
   let incarnation = 1
   let stored: LogEntry[] = []
   let last = 0
+  let reconnects = 0
   let fault: 'none' | 'unreachable' | 'unanswered' = 'none'
 
   const check = () => {
@@ -61,17 +65,29 @@ export function buildMemoryLog(now: () => Date = () => new Date()): MemoryLog {
       check()
       return { incarnation: state.incarnation, sequence: last }
     },
-    read: async ({ from, subject = '>', limit }) => {
+    read: async ({ from, fingerprint, subject = '>', limit }) => {
       check()
-      if (!(from instanceof Date)) checkPosition(from, readState())
+      if (!(from instanceof Date)) {
+        checkPosition(from, readState())
+        if (fingerprint !== undefined && from.sequence < last) {
+          const { sequence } = from
+          const entries = stored.filter((entry) => entry.sequence >= sequence).slice(0, limit + 1)
+          return checkOverlap(entries, { sequence, fingerprint }, readState()).slice(0, limit)
+        }
+      }
       const isAfter = (entry: LogEntry) =>
         from instanceof Date ? entry.storedAt >= from : entry.sequence > from.sequence
       return stored.filter((entry) => isAfter(entry) && matches(subject, entry.subject)).slice(0, limit)
+    },
+    readAt: async (sequence) => {
+      check()
+      return stored.find((entry) => entry.sequence === sequence)
     },
     readLast: async () => {
       check()
       return stored.at(-1)
     },
+    countReconnects: () => reconnects,
     isConnected: () => fault === 'none',
     close: async () => {},
     entries: () => stored,
@@ -79,6 +95,7 @@ export function buildMemoryLog(now: () => Date = () => new Date()): MemoryLog {
       fault = stores ? 'unanswered' : 'unreachable'
     },
     mend: () => {
+      reconnects += 1
       fault = 'none'
     },
     lose: (after) => {
@@ -92,6 +109,9 @@ export function buildMemoryLog(now: () => Date = () => new Date()): MemoryLog {
       incarnation += 1
       stored = []
       last = 0
+    },
+    reconnect: () => {
+      reconnects += 1
     },
     intrude: (message) => store([message]),
   }

@@ -13,6 +13,8 @@ export interface NatsNode {
   url: string
   /** `http://127.0.0.1:<port>`, where it answers `/varz`. */
   monitorUrl: string
+  /** The folder of its files. */
+  folder: string
   /** Of its process; undefined while it is killed. */
   pid(): number | undefined
   /** Starts it again, on the same ports and files. */
@@ -143,6 +145,7 @@ function buildNode(program: string, folder: string, own: Ports, configuration: s
     name: own.name,
     url: `nats://127.0.0.1:${own.client}`,
     monitorUrl: `http://127.0.0.1:${own.monitor}`,
+    folder: join(folder, own.name),
     start: async () => {
       await writeFile(path, configuration)
       process = startProcess({ command: program, args: ['-c', path] })

@@ -1,0 +1,53 @@
+import type { Database } from '../../postgres/statement/database.ts'
+import type { EventLog, LogState } from '../log/log.ts'
+import { decideLoss, type FoundLoss, type KnownOfLog } from './loss.ts'
+import { findOwnEvents } from './own-event.store.ts'
+
+/** Messages of one look for own ones. */
+const LOOK_SIZE = 250
+
+/** Difference between the clocks of the log and of the processes that record events. */
+const SKEW_MS = 300_000
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Compares the log with what its database knows of it: the state and one message, read at once. Throws a `LogError`. */
+export async function examineLog(
+  log: EventLog,
+  known: KnownOfLog,
+): Promise<{ state: LogState; found: FoundLoss | undefined }> {
+  const { ownSequence } = known
+  const [state, own] = await Promise.all([log.readState(), ownSequence === null ? undefined : log.readAt(ownSequence)])
+  return { state, found: decideLoss(known, state, own) }
+}
+
+/**
+ * When the last event of this database was recorded that the log has, after the log lost its end: each of those that it lost
+ * came later. Others may have appended since, so two parts are searched: the end, and what was stored before the last own
+ * message (`ownAt`: when it was recorded). Undefined when neither has one. Throws a `LogError`.
+ */
+export async function findLastOwn(
+  db: Database,
+  log: EventLog,
+  { state, ownAt }: { state: LogState; ownAt: Date | null },
+): Promise<Date | undefined> {
+  const atEnd = await findOwnUpTo(db, log, state, state.sequence)
+  if (atEnd || !ownAt) return atEnd
+  const [later] = await log.read({ from: new Date(ownAt.getTime() - SKEW_MS), limit: 1 })
+  return later && findOwnUpTo(db, log, state, later.sequence - 1)
+}
+
+async function findOwnUpTo(
+  db: Database,
+  log: EventLog,
+  { incarnation, firstSequence }: LogState,
+  last: number,
+): Promise<Date | undefined> {
+  const before = Math.max(firstSequence - 1, last - LOOK_SIZE)
+  if (before >= last) return undefined
+  const entries = await log.read({ from: { incarnation, sequence: before }, limit: last - before })
+  const ids = entries.filter(({ sequence, id }) => sequence <= last && UUID.test(id)).map(({ id }) => id)
+  const own = await findOwnEvents(db, ids)
+  const found = ids.findLast((id) => own.has(id))
+  return found === undefined ? undefined : own.get(found)
+}
