@@ -702,12 +702,13 @@ create table replay_job_item (
 
 -- Mails ---------------------------------------------------------------------------------------------------------------
 
--- What mails tell of a webhook of an account (docs/contract/delivery.md#mails): written with the change of its failure
+-- What mails tell of a webhook (docs/contract/delivery.md#mails): written with the change of its failure
 -- count, one of a kind for each incident. `failing` stays until the incident ends.
 create table webhook_mail_notice (
   webhook uuid not null references webhook (document_id) on delete cascade,
   -- `failing`, `disabled` or `recovered`.
   kind text not null,
+  -- The nil UUID for global webhooks, also in the next two tables.
   account uuid not null,
   -- The delivery that caused it, with its failure.
   dispatch uuid not null,
@@ -807,4 +808,41 @@ begin
   where (x.is_administrator or x."user" = any(named)) and u.is_actived and u.deleted_at is null
     and u.email_verified_at is not null and not coalesce(s.is_stopped, false)
   order by not x.is_administrator, x.created_at, u.document_id limit at_most;
+end $$;
+
+-- Whether a role of a user that holds beyond accounts has one of these patterns.
+create function holds_beyond_accounts(holder uuid, patterns text[]) returns boolean language plpgsql volatile as $$
+begin
+  return exists (select from user_role ur
+    cross join lateral (select x.is_account_scoped from role x where x.document_id = ur.role offset 0) r
+    where ur."user" = holder and not r.is_account_scoped
+      and exists (select from role_permission p where p.role = ur.role and p.pattern = any(patterns)));
+end $$;
+
+-- Who gets mails about global webhooks: the holders of a role beyond accounts with one of these patterns, the first holders
+-- first, and each once.
+create function webhook_mail_operators(patterns text[], at_most integer)
+returns table ("user" uuid, email text, stopped_webhooks uuid[], language text)
+language plpgsql volatile rows 20 as $$
+begin
+  return query
+  with holder as (
+    select h."user", min(h.created_at) as since
+    from role r
+    cross join lateral (
+      select ur."user", ur.created_at from user_role ur
+      cross join lateral (select * from "user" y where y.document_id = ur."user" offset 0) u
+      where ur.role = r.document_id and u.is_actived and u.deleted_at is null and u.email_verified_at is not null
+        and not coalesce((select z.is_stopped from webhook_mail_setting z where z."user" = ur."user"), false)
+      order by ur.created_at limit at_most
+    ) h
+    where not r.is_account_scoped
+      and exists (select from role_permission p where p.role = r.document_id and p.pattern = any(patterns))
+    group by h."user" order by min(h.created_at), h."user" limit at_most
+  )
+  select u.document_id, u.email, coalesce(s.stopped_webhooks, '{}'), coalesce(s.language, 'en')
+  from holder h
+  cross join lateral (select * from "user" y where y.document_id = h."user" offset 0) u
+  left join lateral (select * from webhook_mail_setting z where z."user" = h."user" offset 0) s on true
+  order by h.since, h."user";
 end $$;

@@ -365,6 +365,23 @@ describe('the frame', () => {
     expect(complaints).toEqual([])
   })
 
+  test('stops the mails about a global webhook, which has no contacts', async () => {
+    const body = { url: `${d.receiver.origin}/global-mails`, is_global: true }
+    const id = (await d.call('POST', '/api/v3/webhook/webhook', body)).body.data.document_id
+    await using opened = await c.open(`/console/webhooks/${id}?tab=settings`)
+    const { page, complaints } = opened
+    const own = page.getByRole('switch', { name: 'Mails about this webhook to me' })
+    await page.getByText('If a role lets you change all global webhooks.').waitFor()
+    expect(await page.getByText('Administrators of the account get a mail').count()).toBe(0)
+    await own.click()
+    await expect.poll(() => own.isChecked()).toBe(false)
+    const { db } = d.t.database
+    const stored = () => db.selectFrom('webhook_mail_setting').select('stopped_webhooks').execute()
+    await expect.poll(stored).toEqual([{ stopped_webhooks: [id] }])
+    await db.deleteFrom('webhook_mail_setting').execute()
+    expect(complaints).toEqual([])
+  })
+
   test('chooses who gets mails about a webhook, and stops the own ones', async () => {
     const { id } = await d.makeWebhook({ url: `${d.receiver.origin}/mails`, account: account as never })
     const { user } = (await d.call('GET', '/api/v3/auth/session')).body.data

@@ -35,6 +35,33 @@ const dialog = (page: Page, name: string) => page.getByRole('dialog', { name })
 const confirm = (page: Page, name: string) => dialog(page, name).getByRole('button', { name, exact: true }).click()
 
 describe('an operator, in the browser alone', () => {
+  test('reads which membership needs the proof of which connection', async () => {
+    const user = { email: 'nina@narrow.example.test', name: 'Nina Narrow' }
+    const id = await c.addUser(user)
+    const [closed, open] = [
+      await created(`${IDENTITY}/account`, { name: 'Closed' }),
+      await created(`${IDENTITY}/account`, { name: 'Open' }),
+    ]
+    const oidc = { issuer: 'https://login.narrow.example.test', client_id: 'x', client_secret: 'y' }
+    const path = `${IDENTITY}/account/${closed}/connection`
+    const connection = await created(path, { kind: 'oidc', name: 'Narrow', oidc })
+    const { pool } = d.t.database
+    await pool.query(
+      `insert into connection_domain (document_id, connection, account, domain, token, verified_at, verified_by,
+         created_at, updated_at)
+       values (gen_random_uuid(), $1, $2, 'narrow.example.test', 'token', $3, 'operator', $3, $3)`,
+      [connection, closed, new Date(d.t.clock.now())],
+    )
+    for (const account of [closed, open]) await d.call('POST', `${IDENTITY}/account/${account}/member`, { user: id })
+    await d.call('PATCH', `${path}/${connection}`, { is_enforced: true })
+    await using opened = await c.open(`/console/users/${id}?tab=access`)
+    const { page, complaints } = opened
+    await page.getByRole('link', { name: 'Open', exact: true }).waitFor()
+    expect(await page.getByText('in sessions that its connection has proven:').count()).toBe(1)
+    expect(await page.getByText(connection).count()).toBe(1)
+    expect(complaints).toEqual([])
+  })
+
   test('disables a user, whose session ends in its own browser, and reads why it may what it may', async () => {
     const user = { email: 'paul@example.test', name: 'Paul Person' }
     const id = await c.addUser(user)

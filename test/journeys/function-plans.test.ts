@@ -10,7 +10,7 @@ import { loadBrowser, loadTokens } from '../../src/oauth/provider/state/state-lo
 import { type Database, INDEX_PLANS } from '../../src/postgres/statement/database.ts'
 import { findJudgedMail } from '../../src/webhook/mail/mail-check.store.ts'
 import { findMailSetting } from '../../src/webhook/mail/mail-setting.store.ts'
-import { listDueNotices, listReaders } from '../../src/webhook/mail/notice.store.ts'
+import { listDueNotices, listOperatorReaders, listReaders } from '../../src/webhook/mail/notice.store.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { openWatched, type WatchedDatabase } from '../harness/plan/explain.ts'
 import { expectFewReads, keepUnanalysed } from '../harness/plan/plan-reads.ts'
@@ -142,8 +142,12 @@ const CHECKS: Record<string, (db: Database) => Promise<unknown>> = {
   'the notices of an account': (db) => listDueNotices(db, { account: ID as AccountId, limit: 10 }),
   'the readers of mails': (db) =>
     listReaders(db, { account: ID as AccountId, contacts: [ID as UserId], administrator: 'account-admin', limit: 10 }),
+  'the readers of mails about global webhooks': (db) => listOperatorReaders(db, { patterns: ['*:*'], limit: 10 }),
   'a mail about webhooks': (db) =>
-    findJudgedMail(db, { mail: ID as MailId, to: 'person1@example.com', administrator: 'account-admin' }),
+    findJudgedMail(db, {
+      ...{ mail: ID as MailId, to: 'person1@example.com', administrator: 'account-admin' },
+      operatorPatterns: ['*:*'],
+    }),
   'the members among contacts': (db) => listMembersAmong(db, ID, [ID]),
   'a mail setting': (db) => findMailSetting(db, ID as UserId),
   'a session of the provider': (db) => findStateByUid(db, { model: 'Session', uid: 'uid 1', now: NOW }),

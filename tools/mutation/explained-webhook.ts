@@ -155,8 +155,8 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     reason: 'only looks for due rows once more than told to',
   },
   ...['told.length > 0 -> true', '> -> >='].map((change) => ({
-    path: 'src/webhook/mail/notice-worker.ts',
-    lineText: 'const readers = told.length > 0 ? await listReaders(tx, asked) : []',
+    path: 'src/webhook/mail/notice-mails.ts',
+    lineText: 'const readers = told.length > 0 ? await findReaders(tx, account, told) : []',
     change,
     reason: 'saves a statement: readers without a notice get no mail',
   })),

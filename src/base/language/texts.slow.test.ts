@@ -41,7 +41,7 @@ describe('the texts', () => {
     // Built of a prefix and a name: problems by their code, scopes and sample users by their names, links of a list, mails
     // about webhooks by their kind, mails with one link by their name, second steps by the first.
     const built =
-      /^(?:mail\.(?:reset|verification|new-address|old-address|sign-up|known|invitation)\.(?:subject|text|use|button)|mail\.webhook\.(?:failing|disabled|recovered)\.[\w-]+|problem\.\w+(?:\.\w+)?\.(?:title|text)|scope\..*|sample\.\w+|second-step\.text-(?:mail|reset)|home\.\w+(?:-text|-open)?)$/
+      /^(?:mail\.(?:reset|verification|new-address|old-address|sign-up|known|invitation)\.(?:subject|text|use|button)|mail\.webhook\.(?:global\.)?(?:why|(?:failing|disabled|recovered)\.[\w-]+)|problem\.\w+(?:\.\w+)?\.(?:title|text)|scope\..*|sample\.\w+|second-step\.text-(?:mail|reset)|home\.\w+(?:-text|-open)?)$/
     expect(KEYS.filter((key) => !CODE.includes(`'${key}'`) && !built.test(key))).toEqual([])
   })
 

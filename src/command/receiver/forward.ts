@@ -57,22 +57,24 @@ export interface ForwardResult {
 }
 
 /**
- * Posts a delivery to a receiver, with the time limit of a real one (docs/contract/delivery.md#statuses) and, like one, without following a redirect.
- * Never throws. `signal` interrupts it.
+ * Posts a delivery to a receiver, without following a redirect, within `limitMs`: by default the time limit of a real one
+ * (docs/contract/delivery.md#statuses). Never throws. `signal` interrupts it.
  */
 export async function forwardDelivery(
   deps: { clock: Pick<Clock, 'now'> },
   delivery: Delivery,
-  target: { url: string; signal: AbortSignal },
+  { url, signal, limitMs = TOTAL_TIMEOUT_MS }: { url: string; signal: AbortSignal; limitMs?: number },
 ): Promise<ForwardResult> {
   const startedAtMs = deps.clock.now()
   const end = (text: string, isSuccess = false) => ({ text, isSuccess, durationMs: deps.clock.now() - startedAtMs })
   try {
-    const response = await request(target.url, {
+    const response = await request(url, {
       method: 'POST',
       headers: delivery.headers,
       body: delivery.body,
-      signal: AbortSignal.any([target.signal, AbortSignal.timeout(TOTAL_TIMEOUT_MS)]),
+      // The signal alone limits the time.
+      ...{ headersTimeout: 0, bodyTimeout: 0 },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(limitMs)]),
     })
     await response.body.dump()
     const { statusCode } = response
@@ -81,12 +83,12 @@ export async function forwardDelivery(
       statusCode >= 200 && statusCode < 300,
     )
   } catch (error) {
-    return end(describeFailure(error as NodeJS.ErrnoException))
+    return end(describeFailure(error as NodeJS.ErrnoException, limitMs))
   }
 }
 
-function describeFailure({ name, code, message }: NodeJS.ErrnoException): string {
-  if (name === 'TimeoutError') return `timeout (no answer within ${TOTAL_TIMEOUT_MS / 1000} s)`
+function describeFailure({ name, code, message }: NodeJS.ErrnoException, limitMs: number): string {
+  if (name === 'TimeoutError') return `timeout (no answer within ${limitMs / 1000} s)`
   switch (code) {
     case 'ECONNREFUSED':
       return 'refused (does the receiver run?)'

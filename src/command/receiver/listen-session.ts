@@ -140,55 +140,129 @@ interface PulledDelivery extends Delivery {
 
 /** Wait of a pull, within the time limit of a call. */
 const PULL_WAIT_SECONDS = 20
+/** Length of a lease and of each extension: short, so that another consumer soon gets what a killed process had. */
+const LEASE_SECONDS = 30
+/** Interval between extensions: two of them may fail before a lease ends. */
+const EXTEND_MS = 10_000
+/** Time limit of the receiver: less than a lease may last in all (docs/contract/pull.md#extension). */
+const PULLED_LIMIT_MS = 3_540_000
+
+interface PullInput extends SessionInput {
+  webhook: string
+  /** Gives back at once what the receiver does not answer with a 2xx. */
+  givesBack: boolean
+}
+
+/** A session of pulls, with the deliveries whose leases it holds; an answered one has a success that is to be acknowledged. */
+interface PullSession {
+  deps: ListenDeps
+  input: PullInput
+  held: Map<PulledDelivery, 'open' | 'answered'>
+}
 
 /**
- * Pulls, prints and forwards the deliveries of a webhook until `signal` aborts, as they are signed. Acknowledges those
- * whose receiver answers a 2xx, and without a receiver all; the others come again by the retry schedule, or with
- * `givesBack` at once. Throws an `ApiError` when the service
- * refuses.
+ * Pulls, prints and forwards the deliveries of a webhook until `signal` aborts, as they are signed, and extends their
+ * leases while the receiver works. Acknowledges those whose receiver answers a 2xx, and without a receiver all; the
+ * others come again by the retry schedule, or with `givesBack` at once. At the end `lastClient`, which `signal` does not
+ * interrupt, gives back what the receiver has not answered. Throws an `ApiError` when the service refuses.
  */
-export async function listenByPull(
-  deps: ListenDeps,
-  input: SessionInput & { webhook: string; givesBack: boolean },
-): Promise<void> {
+export async function listenByPull(deps: ListenDeps & { lastClient: ApiClient }, input: PullInput): Promise<void> {
   const { client, note } = deps
-  const { webhook, forwardUrl, givesBack, signal } = input
-  const path = `/api/v3/webhook/webhook/${webhook}`
-  const pull = async (waitSeconds: number) => {
-    const body = { max: CONCURRENCY, wait_seconds: waitSeconds }
-    return (await client.call<{ deliveries: PulledDelivery[] }>('POST', `${path}/pull`, body)).data.deliveries
-  }
-  const settle = async (action: 'ack' | 'nack', deliveries: readonly PulledDelivery[]) => {
-    const receipts = deliveries.map(({ receipt }) => receipt)
-    if (receipts.length > 0)
-      await readPatiently(deps, () => client.call('POST', `${path}/${action}`, { receipts }).then(() => []), signal)
+  const { webhook, forwardUrl, signal } = input
+  const failed = new AbortController()
+  const session: PullSession = {
+    deps,
+    input: { ...input, signal: AbortSignal.any([signal, failed.signal]) },
+    held: new Map(),
   }
   const forwarding = forwardUrl === undefined ? '' : ` Forwarding to ${forwardUrl}, signed with its secret.`
-  let first: PulledDelivery[] | undefined = await pull(0)
+  let first: PulledDelivery[] | undefined = await pull(session, { max: CONCURRENCY, waitSeconds: 0 })
   note(`Pulling the deliveries of the webhook ${webhook} from ${client.url}.${forwarding}`)
-  while (!signal.aborted) {
-    const pulled = first ?? (await readPatiently(deps, () => pull(PULL_WAIT_SECONDS), signal))
-    first = undefined
-    const done = await Promise.all(pulled.map((delivery) => passOn(deps, delivery, input)))
-    await settle(
-      'ack',
-      pulled.filter((_, index) => done[index]),
+  const running = new Set<Promise<void>>()
+  const run = (work: Promise<void>) => work.catch((error: unknown) => failed.abort(error))
+  const extending = run(keepExtending(session))
+  try {
+    while (!session.input.signal.aborted) {
+      if (running.size >= CONCURRENCY) await Promise.race(running)
+      const asked = { max: CONCURRENCY - running.size, waitSeconds: PULL_WAIT_SECONDS }
+      const pulled = first ?? (await readPatiently(deps, () => pull(session, asked), session.input.signal))
+      first = undefined
+      for (const delivery of pulled) {
+        session.held.set(delivery, 'open')
+        const work: Promise<void> = run(handle(session, delivery)).finally(() => running.delete(work))
+        running.add(work)
+      }
+    }
+  } finally {
+    failed.abort()
+    await Promise.all([...running, extending])
+    await settleLast(session, deps.lastClient)
+  }
+  if (!signal.aborted) throw failed.signal.reason
+}
+
+async function pull({ deps, input }: PullSession, asked: { max: number; waitSeconds: number }) {
+  const body = { max: asked.max, wait_seconds: asked.waitSeconds, lease_seconds: LEASE_SECONDS }
+  const path = `/api/v3/webhook/webhook/${input.webhook}/pull`
+  return (await deps.client.call<{ deliveries: PulledDelivery[] }>('POST', path, body)).data.deliveries
+}
+
+async function settle(
+  { input }: PullSession,
+  client: ApiClient,
+  { action, deliveries }: { action: 'ack' | 'nack' | 'extend'; deliveries: readonly PulledDelivery[] },
+): Promise<void> {
+  if (deliveries.length === 0) return
+  const receipts = deliveries.map(({ receipt }) => receipt)
+  const body = { receipts, ...(action === 'extend' && { lease_seconds: LEASE_SECONDS }) }
+  await client.call('POST', `/api/v3/webhook/webhook/${input.webhook}/${action}`, body)
+}
+
+/** Forwards, prints and settles one delivery. What the end interrupts stays held. */
+async function handle(session: PullSession, delivery: PulledDelivery): Promise<void> {
+  const { deps, input, held } = session
+  const { forwardUrl, givesBack, signal } = input
+  const { body, headers } = delivery
+  const target = forwardUrl === undefined ? undefined : { url: forwardUrl, signal, limitMs: PULLED_LIMIT_MS }
+  const result = target && (await forwardDelivery(deps, { body, headers }, target))
+  const isDone = result?.isSuccess ?? true
+  if (signal.aborted && !(result && isDone)) return
+  if (isDone) held.set(delivery, 'answered')
+  report(deps, input, { delivery, event: headers['x-service-event'] ?? '', id: delivery.id, result })
+  const action = isDone ? 'ack' : 'nack'
+  if (isDone || givesBack)
+    await readPatiently(
+      deps,
+      () => settle(session, deps.client, { action, deliveries: [delivery] }).then(() => []),
+      signal,
     )
-    if (givesBack)
-      await settle(
-        'nack',
-        pulled.filter((_, index) => !done[index]),
-      )
+  if (!signal.aborted) held.delete(delivery)
+}
+
+async function keepExtending(session: PullSession): Promise<void> {
+  const { deps, input, held } = session
+  while (!input.signal.aborted) {
+    await deps.clock.sleep(EXTEND_MS, input.signal)
+    if (input.signal.aborted) return
+    try {
+      await settle(session, deps.client, { action: 'extend', deliveries: [...held.keys()] })
+    } catch (error) {
+      if (input.signal.aborted) return
+      if (!(error instanceof ApiError) || error.kind === 'refused') throw error
+      // The next call comes before the leases end; `pull` tells of a lost connection.
+    }
   }
 }
 
-/** Forwards and prints one pulled delivery. Returns whether it is done. */
-async function passOn(deps: ListenDeps, delivery: PulledDelivery, input: SessionInput): Promise<boolean> {
-  const { forwardUrl, signal } = input
-  const { body, headers } = delivery
-  const result =
-    forwardUrl === undefined ? undefined : await forwardDelivery(deps, { body, headers }, { url: forwardUrl, signal })
-  if (signal.aborted) return false
-  report(deps, input, { delivery, event: headers['x-service-event'] ?? '', id: delivery.id, result })
-  return result?.isSuccess ?? true
+/** Acknowledges at the end what the receiver has, and gives the rest back: it comes again at once, also elsewhere. */
+async function settleLast(session: PullSession, client: ApiClient): Promise<void> {
+  const held = [...session.held]
+  const listOf = (state: 'open' | 'answered') => held.flatMap(([delivery, is]) => (is === state ? [delivery] : []))
+  try {
+    await settle(session, client, { action: 'ack', deliveries: listOf('answered') })
+    await settle(session, client, { action: 'nack', deliveries: listOf('open') })
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    session.deps.note(`${error.message} The leases of ${held.length} deliveries end within ${LEASE_SECONDS} s.`)
+  }
 }

@@ -87,7 +87,10 @@ async function runListen(options: ListenOptions, command: Command): Promise<void
   }
   try {
     if (options.pull !== undefined)
-      return await listenByPull(deps, { ...shared, webhook: options.pull, givesBack: options.nack })
+      return await listenByPull(
+        { ...deps, lastClient: openClient(options) },
+        { ...shared, webhook: options.pull, givesBack: options.nack },
+      )
     await listen(deps, {
       ...shared,
       patterns: options.events ?? parseEventPatterns(undefined),

@@ -4,7 +4,7 @@ import { type Claim, nameClaim } from '../../delivery/policy.ts'
 import { type EventDraft, recordEvents } from '../../event/occurrence/event.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { noteMails } from '../mail/notice.store.ts'
-import type { MailKind, MailNotice } from '../mail/notice.ts'
+import { GLOBAL_WEBHOOKS, type MailKind, type MailNotice } from '../mail/notice.ts'
 import { listExisting, lockFreeWebhooks, updateWebhook, type WebhookRecord } from '../registry/webhook.store.ts'
 import { AUTO_DISABLE_REASON, countFailures, type EarlierEnds, orderSteps } from './failure-count.ts'
 import { listWebhookIncidents } from './incident.ts'
@@ -174,13 +174,14 @@ async function updateFailureCounts(
   return { notices, mails }
 }
 
-/** Notices for the mails of a webhook of an account, each with the last delivery that ended so. */
+/** Notices for the mails of a webhook, each with the last delivery that ended so. */
 function listMails(
-  { id: webhook, account, isGlobal }: WebhookRecord,
+  { id: webhook, account: owner, isGlobal }: WebhookRecord,
   kinds: readonly MailKind[],
   ended: readonly Decided[],
 ): MailNotice[] {
-  if (account === null || isGlobal) return []
+  const account = isGlobal ? GLOBAL_WEBHOOKS : owner
+  if (account === null) return []
   return kinds.map((kind) => {
     const wanted = kind === 'recovered' ? 'reset' : 'add'
     const { attempt, decision } = ended.findLast((settled) => settled.decision.failureCount === wanted) as Decided

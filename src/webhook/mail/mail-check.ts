@@ -4,6 +4,8 @@ import { ACCOUNT_ADMIN_ROLE } from '../../identity/access/system-roles.ts'
 import type { MailChecks } from '../../identity/mail/mail-worker.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { findJudgedMail, isLookedAfterIn } from './mail-check.store.ts'
+import { GLOBAL_WEBHOOKS } from './notice.ts'
+import { GLOBAL_WEBHOOK_PATTERNS } from './notice-mails.ts'
 
 /** How long a cell that did not answer is not asked again, ms: the mails of others must not wait behind its own. */
 const AWAY_MS = 30_000
@@ -44,8 +46,10 @@ export function buildWebhookMailCheck(deps: WebhookMailCheckDeps): NonNullable<M
   }
 
   return async (home, { id: mail, to }) => {
-    const judged = await findJudgedMail(home, { mail, to, administrator: ACCOUNT_ADMIN_ROLE })
+    const readers = { administrator: ACCOUNT_ADMIN_ROLE, operatorPatterns: GLOBAL_WEBHOOK_PATTERNS }
+    const judged = await findJudgedMail(home, { mail, to, ...readers })
     if (!judged?.isReader || judged.webhooks.length === 0) return false
+    if (judged.account === GLOBAL_WEBHOOKS) return judged.isOfHome
     const place = await findPlace(judged.account).catch(() => undefined)
     if (!place) return 'unknown'
     const { cell, db } = place

@@ -154,7 +154,7 @@ describe('stopping', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
     expect(await read()).toMatchObject({ is_stopped: false, stopped_webhooks: [NO_ONE], language: 'de' })
     await deliver(410, 14)
-    expect((await mails.collect())[0].subject).toMatch(/^Der Webhook ".*" schlägt bei Signalbox fehl$/)
+    expect((await mails.collect())[0].subject).toMatch(/^Zustellungen an den Webhook ".*" schlagen bei Signalbox fehl$/)
   })
 
   test('is the choice of the user alone: not of an API key, of a portal session or of nobody', async () => {

@@ -4,7 +4,7 @@ import type { MailContent } from '../../identity/mail/mail.ts'
 import { composeMail } from '../../identity/mail/mail-template.ts'
 import { quoteName } from '../../identity/mail/quoted-name.ts'
 import type { DueNotice } from './notice.store.ts'
-import type { MailKind } from './notice.ts'
+import { GLOBAL_WEBHOOKS, type MailKind } from './notice.ts'
 
 /** Maximum number of webhooks that a mail names; it counts the others. */
 const NAMED_LIMIT = 20
@@ -13,6 +13,7 @@ const NAMED_LIMIT = 20
 export interface NoticeMail {
   texts: Texts
   kind: MailKind
+  /** `GLOBAL_WEBHOOKS` for those of no account, which have no name. */
   account: AccountId
   accountName: string
   notices: readonly DueNotice[]
@@ -27,25 +28,23 @@ export interface NoticeMail {
 }
 
 /**
- * The mail that tells one user of the webhooks of an account that fail, were disabled or have recovered. Names are those of
+ * The mail that tells one user of the webhooks of an account, or global ones, that fail, were disabled or have recovered. Names are those of
  * subscribers, so they are quoted; of a URL it shows the host alone, since its path may be a secret. Pure.
  */
 export function buildNoticeMail(facts: NoticeMail): MailContent {
   const { texts, kind, notices, baseUrl, serviceName: service, unsubscribe } = facts
   const account = quoteName(facts.accountName)
+  const isGlobal = facts.account === GLOBAL_WEBHOOKS
+  const of = isGlobal ? ('mail.webhook.global' as const) : ('mail.webhook' as const)
   const [first] = notices as [DueNotice]
   const held = facts.heldNotices > 0 ? [texts.say('mail.webhook.held', { count: facts.heldNotices })] : []
-  const after = [
-    ...held,
-    texts.say('mail.webhook.why', { account }),
-    texts.say('mail.webhook.stop', { link: unsubscribe }),
-  ]
+  const after = [...held, texts.say(`${of}.why`, { account }), texts.say('mail.webhook.stop', { link: unsubscribe })]
   if (notices.length === 1) {
     const values = { webhook: nameOf(first), account, service }
     return {
       ...composeMail({
         ...{ texts, service, after, subject: texts.say(`mail.webhook.${kind}.subject`, values) },
-        before: [texts.say(`mail.webhook.${kind}.text`, values), ...listReason(texts, first)],
+        before: [texts.say(`${of}.${kind}.text`, values), ...listReason(texts, first)],
         link: `${baseUrl}/console/deliveries/${first.dispatch}`,
         button: texts.say('mail.webhook.delivery'),
       }),
@@ -55,9 +54,9 @@ export function buildNoticeMail(facts: NoticeMail): MailContent {
   const values = { count: notices.length, account, service }
   return {
     ...composeMail({
-      ...{ texts, service, after, subject: texts.say(`mail.webhook.${kind}.many-subject`, values) },
-      before: [texts.say(`mail.webhook.${kind}.many-text`, values), listNames(texts, notices)],
-      link: `${baseUrl}/console/webhooks?account=${facts.account}`,
+      ...{ texts, service, after, subject: texts.say(`${of}.${kind}.many-subject`, values) },
+      before: [texts.say(`${of}.${kind}.many-text`, values), listNames(texts, notices)],
+      link: `${baseUrl}/console/webhooks${isGlobal ? '' : `?account=${facts.account}`}`,
       button: texts.say('mail.webhook.webhooks'),
     }),
     unsubscribe,

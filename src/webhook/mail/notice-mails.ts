@@ -8,17 +8,21 @@ import {
   type DueNotice,
   holdNoticesBack,
   insertMailRecipients,
+  listOperatorReaders,
   listReaders,
   type MailReader,
   takeHeldNotices,
 } from './notice.store.ts'
-import { MAIL_KINDS, type MailKind } from './notice.ts'
+import { GLOBAL_WEBHOOKS, MAIL_KINDS, type MailKind } from './notice.ts'
 import { buildNoticeMail } from './notice-mail.ts'
 import { UNSUBSCRIBE } from './unsubscribe-page.ts'
 import { buildUnsubscribeToken } from './unsubscribe-token.ts'
 
 /** Maximum number of recipients in one turn. */
 export const READERS_LIMIT = 100
+
+/** The patterns of a role beyond accounts that let an operator change all global webhooks, and so get their mails. */
+export const GLOBAL_WEBHOOK_PATTERNS: readonly string[] = ['*:*', 'webhook:*', 'webhook:update']
 
 /** Time after which an unsent mail is dropped. */
 const LIFETIME_MS = 24 * 3_600_000
@@ -36,15 +40,15 @@ export interface NoticeMailDeps {
   serviceName: string
 }
 
-/** An account whose webhooks are told of. */
+/** An account whose webhooks are told of, or `GLOBAL_WEBHOOKS` without a name. */
 interface ToldAccount {
   account: AccountId
   accountName: string
 }
 
 /**
- * Writes the mails about these notices to the outbox, in a transaction of home: to the readers of the account, as many as
- * their addresses have room for. Returns their number.
+ * Writes the mails about these notices to the outbox, in a transaction of home: to the readers of the account or, for
+ * global webhooks, to operators, as many as their addresses have room for. Returns their number.
  */
 export async function writeNoticeMails(
   deps: NoticeMailDeps,
@@ -52,9 +56,7 @@ export async function writeNoticeMails(
   { told, now, ...turn }: ToldAccount & { told: readonly DueNotice[]; now: Date },
 ): Promise<number> {
   const { account } = turn
-  const contacts = [...new Set(told.flatMap((notice) => notice.contacts))]
-  const asked = { account, contacts, administrator: ACCOUNT_ADMIN_ROLE, limit: READERS_LIMIT }
-  const readers = told.length > 0 ? await listReaders(tx, asked) : []
+  const readers = told.length > 0 ? await findReaders(tx, account, told) : []
   const found = await findRoom(tx, readers)
   const plans = readers.map((reader) => planMails(told, reader, found.get(reader.user)))
   const drafts = plans.flatMap((plan) => draftMails(deps, turn, plan))
@@ -69,6 +71,14 @@ export async function writeNoticeMails(
     now,
   )
   return drafts.length
+}
+
+/** The users who may be told, at most `READERS_LIMIT`. */
+function findReaders(tx: Database, account: AccountId, told: readonly DueNotice[]): Promise<MailReader[]> {
+  const limit = READERS_LIMIT
+  if (account === GLOBAL_WEBHOOKS) return listOperatorReaders(tx, { patterns: GLOBAL_WEBHOOK_PATTERNS, limit })
+  const contacts = [...new Set(told.flatMap((notice) => notice.contacts))]
+  return listReaders(tx, { account, contacts, administrator: ACCOUNT_ADMIN_ROLE, limit })
 }
 
 /** What a user may be told: the mails that its address may still get, and the notices that were held back before. */

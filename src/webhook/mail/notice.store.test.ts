@@ -220,7 +220,8 @@ describe('a mail that waits', () => {
   let webhook: WebhookId
   let mail: Parameters<typeof isMailWanted>[1]['mail']
   const run = (text: string, ...values: unknown[]) => database.pool.query(text, values)
-  const isWanted = (to = 'ada@b.test') => isMailWanted(db, { mail, to, administrator: ADMINISTRATOR })
+  const isWanted = (to = 'ada@b.test') =>
+    isMailWanted(db, { mail, to, administrator: ADMINISTRATOR, operatorPatterns: ['*:*'] })
 
   beforeEach(async () => {
     ;[user, mail] = [newId<UserId>(), newId<typeof mail>()]

@@ -4,7 +4,7 @@ import { deletionOfOld } from '../../postgres/retention.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { listArrays, listNames, transpose } from '../../postgres/statement/fragment.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
-import type { MailKind, MailNotice } from './notice.ts'
+import { GLOBAL_WEBHOOKS, type MailKind, type MailNotice } from './notice.ts'
 
 const NOTICE_COLUMNS = [
   ['webhook', 'uuid'],
@@ -55,7 +55,7 @@ export const queueTurns = changeStatement<Pace>(`
   on conflict (account) do update
   set due_at = least(t.due_at, greatest(excluded.due_at, t.mailed_at + make_interval(secs => $paceS)))`)
 
-/** The account of a turn. */
+/** The account of a turn, or `GLOBAL_WEBHOOKS`, which has no name. */
 interface MailTurn {
   account: AccountId
   accountName: string
@@ -101,6 +101,10 @@ export interface DueNotice {
   isTold: boolean
 }
 
+/** Whether a webhook is one of those that an account, or `GLOBAL_WEBHOOKS`, stands for. */
+export const IS_OF = (webhook: string, account: string): string =>
+  `case when ${webhook}.is_global then ${account} = '${GLOBAL_WEBHOOKS}' else ${webhook}.account = ${account} end`
+
 /** The open notices of an account, oldest first, locked until the transaction ends. */
 export const listDueNotices = statement<DueNotice, { account: AccountId; limit: number }>(`
   with due as (
@@ -112,10 +116,11 @@ export const listDueNotices = statement<DueNotice, { account: AccountId; limit: 
     w.contacts, d.created_at as "noticedAt",
     exists (select from webhook_mail_told t
       where t.webhook = d.webhook and t.kind = d.kind and t.noticed_at = d.created_at) as "isTold",
-    w.deleted_at is null and not w.is_global and w.account = $account and case d.kind
+    w.deleted_at is null and ${IS_OF('w', '$account')} and case d.kind
       when 'disabled' then not w.is_actived and w.disabled_reason is not distinct from 'consecutive-failures'
       else w.is_actived end
-    and (select a.deleted_at is null from account a where a.document_id = $account) as holds
+    and ($account = '${GLOBAL_WEBHOOKS}' or (select a.deleted_at is null from account a where a.document_id = $account))
+    as holds
   from due d cross join lateral (select * from webhook x where x.document_id = d.webhook offset 0) w
   order by d.created_at, d.webhook`)
 
@@ -123,6 +128,7 @@ export const listDueNotices = statement<DueNotice, { account: AccountId; limit: 
 export interface MailReader {
   user: UserId
   email: string
+  /** Whether it looks after all of these webhooks, and not only after those that name it. */
   isAdministrator: boolean
   stoppedWebhooks: WebhookId[]
   language: string
@@ -135,6 +141,11 @@ export const listReaders = statement<
 >(`
   select r."user", r.email, r.is_administrator as "isAdministrator", r.stopped_webhooks as "stoppedWebhooks", r.language
   from webhook_mail_readers($account, $contacts::uuid[], $administrator, $limit) r`)
+
+/** The operators who may get mails about global webhooks: a role beyond accounts holds one of these patterns. */
+export const listOperatorReaders = statement<MailReader, { patterns: readonly string[]; limit: number }>(`
+  select r."user", r.email, true as "isAdministrator", r.stopped_webhooks as "stoppedWebhooks", r.language
+  from webhook_mail_operators($patterns::text[], $limit) r`)
 
 /** Notices that were held back for a user. */
 interface HeldNotices {

@@ -159,13 +159,6 @@ describe('a mail about a webhook', () => {
     await mails.sql('delete from webhook_mail_setting')
   })
 
-  test('of a global webhook is none: operators have alerts', async () => {
-    hook = await fixture.createWebhook({ is_global: true }, ['contract.create'])
-    await deliver(410, 19)
-    expect(await mails.collect()).toEqual([])
-    expect(await mails.sql('select * from webhook_mail_notice')).toEqual([])
-  })
-
   test('shows a name as quoted text: no link, no line, no hidden character', async () => {
     const name = 'pay\u202eevil.example/x https://evil.example\u2028<b>{{link}} {service}'
     expect((await fixture.app.admin('PATCH', `${HOOKS}/${hook.id}`, { name })).status).toBe(200)

@@ -4,10 +4,14 @@ import type { AccountId, DispatchId, WebhookId } from '../../base/id.ts'
 export const MAIL_KINDS = ['failing', 'disabled', 'recovered'] as const
 export type MailKind = (typeof MAIL_KINDS)[number]
 
+/** In the place of an account: the global webhooks, which are in home and have one turn. */
+export const GLOBAL_WEBHOOKS = '00000000-0000-0000-0000-000000000000' as AccountId
+
 /** A change of a webhook for a mail, with the delivery that caused it. */
 export interface MailNotice {
   webhook: WebhookId
   kind: MailKind
+  /** Its account; `GLOBAL_WEBHOOKS` for a global webhook. */
   account: AccountId
   dispatch: DispatchId
   /** Failure class of its last attempt; null after a success. */

@@ -27,10 +27,10 @@ export interface SignedInBrowser {
 
 /** The service with users of several accounts. */
 export interface NarrowedApp extends ConnectionApp {
-  /** Makes two accounts with a member of both, an administrator of each, before the connection is enforced. */
-  prepare(): Promise<TwoAccounts>
+  /** Makes two accounts with a member of both, an administrator of each, before the connection is enforced. `settings` are those of the connection. */
+  prepare(settings?: object): Promise<TwoAccounts>
   /** The same, with the connection enforced. */
-  narrow(): Promise<TwoAccounts>
+  narrow(settings?: object): Promise<TwoAccounts>
   enforce(world: TwoAccounts): Promise<void>
   /** Changes the connection. */
   change(world: TwoAccounts, body: object): Promise<TestAnswer>
@@ -64,12 +64,12 @@ export async function createNarrowedApp(options: TestAppOptions = {}): Promise<N
   const change: NarrowedApp['change'] = ({ closed, connection }, body) =>
     app.admin('PATCH', `${pathOf(closed)}/connection/${connection}`, body)
   const enforce: NarrowedApp['enforce'] = async (world) => succeed(await change(world, { is_enforced: true }))
-  const prepare: NarrowedApp['prepare'] = async () => {
+  const prepare: NarrowedApp['prepare'] = async (settings) => {
     worlds += 1
     app.clock.advance(60_000)
     const domain = `narrow${worlds}.example`
     const [closed, open] = [await t.makeAccount('Closed'), await t.makeAccount('Open')]
-    const connection = await t.connect(closed)
+    const connection = await t.connect(closed, settings)
     await t.prove(closed, connection, domain)
     const email = `ada@${domain}`
     const user = await t.makeMember(email, [closed, open], [await t.findRole('account-admin')])
@@ -90,8 +90,8 @@ export async function createNarrowedApp(options: TestAppOptions = {}): Promise<N
     change,
     begin,
     reach,
-    narrow: async () => {
-      const world = await prepare()
+    narrow: async (settings) => {
+      const world = await prepare(settings)
       await enforce(world)
       return world
     },

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
+import { CopyText } from '../../parts/copy-text.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 
@@ -51,7 +52,7 @@ function Memberships({ access: { roles, memberships, is_complete } }: { access: 
           <Title order={2} size="h4" mt="sm">
             {t('accounts.title')}
           </Title>
-          {memberships.map(({ account, name, roles: own }) => (
+          {memberships.map(({ account, name, roles: own, connection }) => (
             <Group key={account} gap="xs">
               <TextLink to="/accounts/$id" params={{ id: account }} size="sm" fw={600}>
                 {name}
@@ -59,6 +60,14 @@ function Memberships({ access: { roles, memberships, is_complete } }: { access: 
               {own.map((role) => (
                 <RoleBadge key={role.document_id} role={role} />
               ))}
+              {connection !== null && (
+                <>
+                  <Text size="sm" c="dimmed">
+                    {t('access.by-connection')}
+                  </Text>
+                  <CopyText text={connection} />
+                </>
+              )}
             </Group>
           ))}
           {!is_complete && (

@@ -91,13 +91,14 @@ function ContactsForm({ webhook, members, onSaved }: ContactsFormProps) {
   )
 }
 
-/** Whether the signed-in user gets mails about a webhook. */
+/** Whether the signed-in user gets mails about a webhook. Those about global ones go to who may change them. */
 export function OwnMails({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation('console')
+  const { may } = useAccess()
   const setting = useQuery({
     queryKey: ['mail-setting'],
     queryFn: ({ signal }) => api.webhook.webhookMailFindOne({ signal }),
-    enabled: webhook.account !== null,
+    enabled: webhook.is_global ? may('webhook:update') : webhook.account !== null,
   })
   const change = useChange({
     make: (stopped_webhooks: string[]) => api.webhook.webhookMailUpdate({ body: { stopped_webhooks } }),
@@ -106,12 +107,13 @@ export function OwnMails({ webhook }: { webhook: Webhook }) {
   const found = setting.data?.data
   if (!found) return null
   const { document_id: id } = webhook
+  const reason = webhook.is_global ? t('contacts.own-global') : t('contacts.own-text')
   const others = found.stopped_webhooks.filter((stopped) => stopped !== id)
   return (
     <>
       <Switch
         label={t('contacts.own')}
-        description={found.is_stopped ? t('contacts.own-stopped') : t('contacts.own-text')}
+        description={found.is_stopped ? t('contacts.own-stopped') : reason}
         checked={!found.is_stopped && others.length === found.stopped_webhooks.length}
         disabled={found.is_stopped || change.isPending}
         onChange={({ currentTarget }) => change.mutate(currentTarget.checked ? others : [...others, id])}
