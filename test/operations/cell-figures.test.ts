@@ -23,7 +23,7 @@ beforeAll(async () => {
     accounts.set(place, account)
     await fill(place, account)
   }
-  service = await ground.start()
+  service = await ground.start({ CELL_DISK_BYTES: `c1=1000000000000,c2=${await fillDisk('c2')}` })
 }, 180_000)
 afterAll(() => ground?.[Symbol.asyncDispose]())
 
@@ -83,6 +83,17 @@ async function fill(place: Place, account: string): Promise<void> {
     `insert into activity_sum (kind, width, at, measure, count) values ('realtime', 'hour', date_trunc('hour', now()), 'published', 5)
      on conflict do nothing`,
   )
+}
+
+/** Writes a day of events into a cell. Returns the size of a disk that has little room for more. */
+async function fillDisk(place: Place): Promise<number> {
+  const { pool } = ground.at(place)
+  await pool.query(
+    `insert into event_occurrence (document_id, event, resource, action, created_at, routed_at)
+     select gen_random_uuid(), 'a.b', 'a', 'b', now() - n * interval '72 seconds', now() from generate_series(1200, 1, -1) n`,
+  )
+  const { rows } = await pool.query('select pg_database_size(current_database())::int as bytes')
+  return rows[0].bytes + 100_000
 }
 
 const of = (place: Place) => accounts.get(place) as string
@@ -163,11 +174,31 @@ describe('figures of an operator are those of all databases', () => {
     for (const line of [
       'webhook_out_auto_disabled 3',
       'cell_deliveries_total{cell="c1",status="success"} 1',
+      'cell_deliveries_total{cell="c1",status="failed"} 0',
       'webhook_out_deliveries_total{status="success"} 1',
       'cells_missing 0',
     ])
       expect(text).toContain(line)
   })
+})
+
+test('the disk of each cell has a forecast, in the metrics and in the health', async () => {
+  await waitFor('the sizes of cells', async () => (await scrape()).match(/^cell_database_size_bytes/gm)?.length === 2)
+  const text = await scrape()
+  const read = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
+  const [size, free] = ['size', 'disk_free'].map((name) => read(`cell_database_${name}_bytes{cell="c1"}`))
+  expect(size! + free!).toBe(1e12)
+  expect(text).toContain('cell_database_disk_full_seconds{cell="c1"} +Inf')
+  const full = read('cell_database_disk_full_seconds{cell="c2"}')
+  expect(full).toBeGreaterThanOrEqual(0)
+  expect(full).toBeLessThan(2 * 86_400)
+  const { status, details } = await get('/api/v3/health/component/integration/cells').then(({ data }) => data)
+  expect(status).toBe('degraded')
+  expect(details.cells).toMatchObject([
+    { name: 'c1', disk_full_s: null },
+    { name: 'c2', disk_full_s: expect.any(Number) },
+  ])
+  expect(details.remedy).toContain('Give the cell a larger disk')
 })
 
 describe('figures of a caller of one account are those of its database', () => {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Keyring } from '../../base/keyring.ts'
+import { CELL_NAME } from '../../postgres/cell/cell-name.ts'
 import {
   cellContextOf,
   changeCellState,
@@ -34,8 +35,6 @@ const OLDEST_VERSION = 150_000
 const COPY_LIMIT_MS = 600_000
 const COPY_LOOK_MS = 200
 
-const NAME = /^[a-z][a-z0-9-]{0,30}$/
-
 export interface AddCellDeps {
   home: Database
   keyring: Keyring
@@ -69,7 +68,7 @@ export interface AddCellInput {
 export async function addCell(deps: AddCellDeps, input: AddCellInput): Promise<void> {
   const { home, now } = deps
   const { name, url } = input
-  if (!NAME.test(name))
+  if (!CELL_NAME.test(name))
     throw new CellError(
       'unknown_cell',
       'A cell is named by a letter, then letters, digits and hyphens: at most 31, small.',
