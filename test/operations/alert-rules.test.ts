@@ -73,7 +73,7 @@ test('every metric and label value of an alert rule is in a scrape of a fresh pr
     const token = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
     return (await service.call('GET', '/metrics', undefined, token)).body as string
   }
-  await waitFor('the sizes of cells', async () => (await scrapeCells()).includes('cell_database_size_bytes'))
+  await waitFor('the sizes of cells', async () => /^cell_database_size_bytes\{/m.test(await scrapeCells()))
   const ofCells = (await scrapeCells()).match(/^cell_.*$/gm) ?? []
   const body = [(await app.scrape()).body, ...ofCells].join('\n')
   for (const [name, text] of byName) {
