@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
 import { type CellsService, openCellsService } from '../harness/carriage/cells-service.ts'
+import { runCommand } from '../harness/process/command-line.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
-import { callService } from '../harness/process/service-process.ts'
+import { buildServiceEnvironment, callService } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 const DASHBOARD = '/api/v3/webhook/dashboard'
@@ -273,4 +274,34 @@ describe.each(['refusing', 'paused'] as const)('while a cell is away (%s)', (sta
     expect(refused.body.detail).toContain('c1')
     expect((await get(`${DASHBOARD}/summary`, others)).missing_cells).toBeUndefined()
   }, 60_000)
+})
+
+test('the command about the catalogue counts the subscribers of all databases, and names a cell that is away', async () => {
+  const stale = randomUUID()
+  for (const place of PLACES) {
+    const { pool } = ground.at(place)
+    await pool.query(
+      `insert into event (document_id, internal, source, account_scope, created_at, updated_at)
+       values ($1, 'former.create', 'route', 'account', now(), now())`,
+      [stale],
+    )
+    await pool.query(
+      `insert into webhook_event (document_id, webhook, event, created_at, updated_at)
+       values (gen_random_uuid(), $1, $2, now(), now())`,
+      [hookOf(place), stale],
+    )
+  }
+  const run = async () => {
+    const env = buildServiceEnvironment(ground.at(null).connectionString)
+    const { code, stdout, stderr } = await runCommand(['catalogue', 'status'], { env })
+    const { subscribers } = JSON.parse(stdout).stale.find(({ internal }: { internal: string }) => internal === 'former.create')
+    return { code, stderr, subscribers }
+  }
+  expect(await run()).toEqual({ code: 0, stderr: '', subscribers: 3 })
+  ground.proxies.c1.set('refusing')
+  try {
+    expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('The cell c1 was'), subscribers: 2 })
+  } finally {
+    ground.proxies.c1.set('open')
+  }
 })
