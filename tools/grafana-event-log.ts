@@ -68,15 +68,19 @@ export const CELLS: Row = {
         ],
       },
     ),
-    course('Deliveries of cells', 'Deliveries that reached each status, by cell. The first row adds them up with those of home.', {
-      unit: 'short',
-      queries: [
-        {
-          expr: `max by (cell, status) (rate(cell_deliveries_total${ONLY}${RATE}))`,
-          legend: '{{cell}}: {{status}}, a second',
-        },
-      ],
-    }),
+    course(
+      'Deliveries of cells',
+      'Deliveries that reached each status, by cell. The first row adds them up with those of home.',
+      {
+        unit: 'short',
+        queries: [
+          {
+            expr: `max by (cell, status) (rate(cell_deliveries_total${ONLY}${RATE}))`,
+            legend: '{{cell}}: {{status}}, a second',
+          },
+        ],
+      },
+    ),
     course('Size of cells', 'Disk space used by the database of each cell, and what is left where that is known.', {
       unit: 'bytes',
       queries: [

@@ -81,14 +81,10 @@ const WEBHOOKS: Row = {
       unit: 's',
       queries: percentiles('webhook_out_attempt_duration_seconds'),
     }),
-    perSecond(
-      'Deliveries by status',
-      'Deliveries that reached each status, of all processes and databases.',
-      {
-        expr: `sum by (status) (max by (status) (rate(webhook_out_deliveries_total${ONLY}${RATE})) or max by (cell, status) (rate(cell_deliveries_total${ONLY}${RATE})))`,
-        legend: '{{status}}',
-      },
-    ),
+    perSecond('Deliveries by status', 'Deliveries that reached each status, of all processes and databases.', {
+      expr: `sum by (status) (max by (status) (rate(webhook_out_deliveries_total${ONLY}${RATE})) or max by (cell, status) (rate(cell_deliveries_total${ONLY}${RATE})))`,
+      legend: '{{status}}',
+    }),
     course('Backlog', 'Grows while events come faster than POSTs end. The autoscaler reads this figure.', {
       unit: 'short',
       queries: [shared('webhook_out_backlog', 'backlog')],

@@ -294,7 +294,9 @@ test('the command about the catalogue counts the subscribers of all databases, a
   const run = async () => {
     const env = buildServiceEnvironment(ground.at(null).connectionString)
     const { code, stdout, stderr } = await runCommand(['catalogue', 'status'], { env })
-    const { subscribers } = JSON.parse(stdout).stale.find(({ internal }: { internal: string }) => internal === 'former.create')
+    const { subscribers } = JSON.parse(stdout).stale.find(
+      ({ internal }: { internal: string }) => internal === 'former.create',
+    )
     return { code, stderr, subscribers }
   }
   expect(await run()).toEqual({ code: 0, stderr: '', subscribers: 3 })

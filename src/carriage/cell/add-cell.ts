@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Keyring } from '../../base/keyring.ts'
-import { CELL_NAME } from '../../postgres/cell/cell-name.ts'
 import {
   cellContextOf,
   changeCellState,
@@ -10,6 +9,7 @@ import {
   findIdentity,
   writeCell,
 } from '../../postgres/cell/cell.store.ts'
+import { CELL_NAME } from '../../postgres/cell/cell-name.ts'
 import { type Database, type DatabasePool, inTransaction } from '../../postgres/statement/database.ts'
 import { openOutbox } from '../relay/outbox.store.ts'
 import { CellError } from './cell-error.ts'

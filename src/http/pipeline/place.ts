@@ -130,7 +130,7 @@ async function findTarget(
 
 /** The databases of these accounts, each once. */
 async function listPlaces(places: Places, accounts: readonly AccountId[]): Promise<Place[]> {
-  return [...new Set(await Promise.all([...new Set(accounts)].map((account) => places.find(account))))]
+  return [...new Set((await places.findAll(accounts)).values())]
 }
 
 /** The account of a body that names the owner of a new row; undefined for a global one and for what is no id. */
