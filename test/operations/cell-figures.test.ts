@@ -224,6 +224,36 @@ describe('figures of a caller of one account are those of its database', () => {
   })
 })
 
+test.each(PLACES)(
+  'the search of the console finds a webhook, a delivery and an event in %s, and their screens read them',
+  async (place) => {
+    const { pool } = ground.at(place)
+    const event = randomUUID()
+    await pool.query(
+      `insert into event_occurrence (document_id, event, resource, action, account, created_at, routed_at)
+     values ($1, 'order.create', 'order', 'create', $2, now(), now())`,
+      [event, of(place)],
+    )
+    const { rows } = await pool.query('select document_id as id from webhook_dispatch where webhook = $1', [
+      hookOf(place),
+    ])
+    expect(rows).toHaveLength(3)
+    for (const [kind, id] of [
+      ['webhook', hookOf(place)],
+      ['event-occurrence', event],
+      ...rows.map((row) => ['dispatch', row.id]),
+    ]) {
+      // As `find` of the console asks: a list by the id.
+      const found = await get(`/api/v3/webhook/${kind}?filters=document_id|eq|${id}&page_size=1`)
+      expect(found.data).toMatchObject([{ document_id: id }])
+      expect((await get(`/api/v3/webhook/${kind}/${id}`)).data).toMatchObject({ document_id: id })
+    }
+    const nobody = `filters=document_id|eq|${randomUUID()}&page_size=1`
+    for (const kind of ['webhook', 'event-occurrence', 'dispatch'])
+      expect((await get(`/api/v3/webhook/${kind}?${nobody}`)).data).toEqual([])
+  },
+)
+
 test('an account that has moved is counted where it is, not where it left rows', async () => {
   const account = await ground.addAccount('Moved', null)
   await fill(null, account)
