@@ -98,12 +98,17 @@ begin
   return null;
 end $$;
 
--- A bulk replay for some accounts: they are in one database.
+-- A bulk replay for some accounts: they are in one database when it is made. It stays there when some of them move, and
+-- goes on without their rows (`src/webhook/ledger/replay.store.ts`).
 create function fence_replay_job() returns trigger language plpgsql as $$
 declare
   owner uuid;
 begin
   foreach owner in array array(select a from unnest(new.accounts) a order by a) loop
+    if tg_op = 'UPDATE' and cardinality(new.accounts) > 1
+      and exists (select from account_fence f where f.account = owner and f.state = 'gone') then
+      continue;
+    end if;
     if not pass_fence(owner, case when tg_op = 'INSERT' then 'begun' else 'ended' end) then
       perform refuse_accounts(array[owner]);
     end if;

@@ -68,18 +68,25 @@ export const CELLS: Row = {
         ],
       },
     ),
-    course('Deliveries of cells', 'Deliveries that reached each status, by cell. Those of home are in the first row.', {
-      unit: 'short',
-      queries: [
-        {
-          expr: `max by (cell, status) (rate(cell_deliveries_total${ONLY}${RATE}))`,
-          legend: '{{cell}}: {{status}}, a second',
-        },
-      ],
-    }),
-    course('Size of cells', 'Disk space used by the database of each cell.', {
+    course(
+      'Deliveries of cells',
+      'Deliveries that reached each status, by cell. The first row adds them up with those of home.',
+      {
+        unit: 'short',
+        queries: [
+          {
+            expr: `max by (cell, status) (rate(cell_deliveries_total${ONLY}${RATE}))`,
+            legend: '{{cell}}: {{status}}, a second',
+          },
+        ],
+      },
+    ),
+    course('Size of cells', 'Disk space used by the database of each cell, and what is left where that is known.', {
       unit: 'bytes',
-      queries: [{ expr: `max by (cell) (cell_database_size_bytes${ONLY})`, legend: '{{cell}}' }],
+      queries: [
+        { expr: `max by (cell) (cell_database_size_bytes${ONLY})`, legend: '{{cell}}' },
+        { expr: `min by (cell) (cell_database_disk_free_bytes${ONLY})`, legend: '{{cell}}: free' },
+      ],
     }),
     course('Reference rows of cells', 'Changes of home that a cell has not confirmed.', {
       unit: 'bytes',

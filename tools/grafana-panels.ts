@@ -81,11 +81,10 @@ const WEBHOOKS: Row = {
       unit: 's',
       queries: percentiles('webhook_out_attempt_duration_seconds'),
     }),
-    perSecond(
-      'Deliveries by status',
-      'Deliveries that reached each status, of all processes.',
-      sharedRateBy('webhook_out_deliveries_total', 'status'),
-    ),
+    perSecond('Deliveries by status', 'Deliveries that reached each status, of all processes and databases.', {
+      expr: `sum by (status) (max by (status) (rate(webhook_out_deliveries_total${ONLY}${RATE})) or max by (cell, status) (rate(cell_deliveries_total${ONLY}${RATE})))`,
+      legend: '{{status}}',
+    }),
     course('Backlog', 'Grows while events come faster than POSTs end. The autoscaler reads this figure.', {
       unit: 'short',
       queries: [shared('webhook_out_backlog', 'backlog')],
@@ -280,7 +279,10 @@ const PROCESSES: Row = {
     }),
     course('Time until the disk is full', 'At the growth of the last days. Never, where retention keeps up.', {
       unit: 's',
-      queries: [{ expr: `min(database_disk_full_seconds${ONLY})`, legend: 'full in' }],
+      queries: [
+        { expr: `min(database_disk_full_seconds${ONLY})`, legend: 'full in' },
+        { expr: `min by (cell) (cell_database_disk_full_seconds${ONLY})`, legend: '{{cell}} full in' },
+      ],
     }),
     course('Uptime', 'Since the start of each process.', {
       unit: 's',

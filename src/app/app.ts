@@ -96,7 +96,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const caches = { ...own, invalidate }
   const embedded = prepareEmbeddedRealtime(config, { keyring, baseUrl, findPort: () => readPort(server) })
   const readCellFacts: ReadCellFacts = config.eventLog
-    ? buildCellFacts({ findCells: () => cells, db, clock, keyIds: keyring.keyIds, readTotals })
+    ? buildCellFacts({
+        ...{ findCells: () => cells, db, clock, keyIds: keyring.keyIds, readTotals },
+        ...{ diskBytes: config.cellDiskBytes, retention: config },
+      })
     : async () => undefined
   const workerParts = {
     ...options,

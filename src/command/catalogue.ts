@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { FatalError } from '../app/log/fatal.ts'
+import type { Resources } from '../app/prepare/resources.ts'
 import { systemClock } from '../base/clock.ts'
 import { buildIdMaker } from '../base/id.ts'
 import { systemRandom } from '../base/random.ts'
@@ -52,12 +53,23 @@ export function addCatalogueCommands(program: Command): void {
   catalogue
     .command('status')
     .description('compare the event table with the code')
-    .action(() =>
-      withFixture({ prepare: false }, async ({ database }) => {
-        const { readCatalogueStatus } = await import('../event/catalogue/sync.ts')
-        printJson(await readCatalogueStatus(database.db, await loadCatalogue()))
-      }),
-    )
+    .action(() => withFixture({ prepare: false }, async (resources) => printJson(await readStatus(resources))))
+}
+
+/** The status by home, with the subscribers in cells. */
+async function readStatus(resources: Resources) {
+  const [{ readCatalogueStatus }, { addSubscribers, countSubscribersOf }, { onEachDatabase }] = await Promise.all([
+    import('../event/catalogue/sync.ts'),
+    import('../event/catalogue/status.store.ts'),
+    import('./each-database.ts'),
+  ])
+  const status = await readCatalogueStatus(resources.database.db, await loadCatalogue())
+  const names = status.stale.map(({ internal }) => internal)
+  const counts: Awaited<ReturnType<typeof countSubscribersOf>>[] = []
+  await onEachDatabase(resources, async (db, cell) => {
+    if (cell !== null) counts.push(await countSubscribersOf(db, names))
+  })
+  return { ...status, stale: addSubscribers(status.stale, counts) }
 }
 
 /** Loads the catalogue of the route tree, which imports the whole service, only for commands that need it. */

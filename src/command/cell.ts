@@ -8,6 +8,7 @@ import { buildIdMaker } from '../base/id.ts'
 import { buildKeyring } from '../base/keyring.ts'
 import { systemRandom } from '../base/random.ts'
 import type { AddCellDeps } from '../carriage/cell/add-cell.ts'
+import { CELL_NAME } from '../postgres/cell/cell-name.ts'
 import type { Database } from '../postgres/statement/database.ts'
 import { print, printJson } from './print/print.ts'
 import { withFixture } from './resources.ts'
@@ -125,7 +126,7 @@ async function recordCellChange(tx: Database, detail: Record<string, unknown>): 
 }
 
 function parseName(value: string): string {
-  if (!/^[a-z][a-z0-9-]{0,30}$/.test(value))
+  if (!CELL_NAME.test(value))
     throw new InvalidArgumentError('It must be a small letter, then small letters, digits and hyphens: at most 31.')
   return value
 }

@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
+import { openCellsService } from '../harness/carriage/cells-service.ts'
 import { addWebhook } from '../harness/delivery/ledger-rows.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 import { listHeadings, slugOf } from '../tidy/markdown.ts'
 
 const FOLDER = join(PROJECT_ROOT, 'deploy', 'prometheus')
@@ -64,7 +67,15 @@ test('every metric and label value of an alert rule is in a scrape of a fresh pr
   }
   const bus = { ...realtime, INTEGRATION_REALTIME_CLUSTER: 'embedded', REALTIME_BUS_SUBJECT: 'test.realtime' }
   await using app = await createTestApp({ env: { EVENT_LOG_URL: 'nats://127.0.0.1:1', ...bus } })
-  const { body } = await app.scrape()
+  await using cells = await openCellsService()
+  const service = await cells.start()
+  const scrapeCells = async () => {
+    const token = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
+    return (await service.call('GET', '/metrics', undefined, token)).body as string
+  }
+  await waitFor('the sizes of cells', async () => /^cell_database_size_bytes\{/m.test(await scrapeCells()))
+  const ofCells = (await scrapeCells()).match(/^cell_.*$/gm) ?? []
+  const body = [(await app.scrape()).body, ...ofCells].join('\n')
   for (const [name, text] of byName) {
     const [, expr = ''] = /expr: ([\s\S]*?)\n {8}(?:for|labels):/.exec(text) ?? []
     const metrics = [...expr.matchAll(/\b(?:[a-z]+_)+[a-z]+\b(?=[{)[])/g)]

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
 import { type CellsService, openCellsService } from '../harness/carriage/cells-service.ts'
+import { runCommand } from '../harness/process/command-line.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
-import { callService } from '../harness/process/service-process.ts'
+import { buildServiceEnvironment, callService } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 const DASHBOARD = '/api/v3/webhook/dashboard'
@@ -23,7 +24,7 @@ beforeAll(async () => {
     accounts.set(place, account)
     await fill(place, account)
   }
-  service = await ground.start()
+  service = await ground.start({ CELL_DISK_BYTES: `c1=1000000000000,c2=${await fillDisk('c2')}` })
 }, 180_000)
 afterAll(() => ground?.[Symbol.asyncDispose]())
 
@@ -83,6 +84,17 @@ async function fill(place: Place, account: string): Promise<void> {
     `insert into activity_sum (kind, width, at, measure, count) values ('realtime', 'hour', date_trunc('hour', now()), 'published', 5)
      on conflict do nothing`,
   )
+}
+
+/** Writes a day of events into a cell. Returns the size of a disk that has little room for more. */
+async function fillDisk(place: Place): Promise<number> {
+  const { pool } = ground.at(place)
+  await pool.query(
+    `insert into event_occurrence (document_id, event, resource, action, created_at, routed_at)
+     select gen_random_uuid(), 'a.b', 'a', 'b', now() - n * interval '72 seconds', now() from generate_series(1200, 1, -1) n`,
+  )
+  const { rows } = await pool.query('select pg_database_size(current_database())::int as bytes')
+  return rows[0].bytes + 100_000
 }
 
 const of = (place: Place) => accounts.get(place) as string
@@ -163,11 +175,32 @@ describe('figures of an operator are those of all databases', () => {
     for (const line of [
       'webhook_out_auto_disabled 3',
       'cell_deliveries_total{cell="c1",status="success"} 1',
+      'cell_deliveries_total{cell="c1",status="failed"} 0',
       'webhook_out_deliveries_total{status="success"} 1',
       'cells_missing 0',
     ])
       expect(text).toContain(line)
   })
+})
+
+test('the disk of each cell has a forecast, in the metrics and in the health', async () => {
+  await waitFor('the sizes of cells', async () => (await scrape()).match(/^cell_database_size_bytes/gm)?.length === 2)
+  const text = await scrape()
+  const read = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
+  const [size, free] = ['size', 'disk_free'].map((name) => read(`cell_database_${name}_bytes{cell="c1"}`))
+  expect(size! + free!).toBe(1e12)
+  expect(text).toContain('cell_database_disk_full_seconds{cell="c1"} +Inf')
+  const full = read('cell_database_disk_full_seconds{cell="c2"}')
+  expect(full).toBeGreaterThanOrEqual(0)
+  expect(full).toBeLessThan(2 * 86_400)
+  const { components } = (await get('/api/v3/health')).data
+  const { status, details } = components.find(({ component }: { component: string }) => component === 'cells')
+  expect(status).toBe('degraded')
+  expect(details.cells).toMatchObject([
+    { name: 'c1', disk_full_s: null },
+    { name: 'c2', disk_full_s: expect.any(Number) },
+  ])
+  expect(details.remedy).toContain('Give the cell a larger disk')
 })
 
 describe('figures of a caller of one account are those of its database', () => {
@@ -190,6 +223,36 @@ describe('figures of a caller of one account are those of its database', () => {
       expect((await call('GET', `${DASHBOARD}/${path}`)).status).toBe(path === 'queue' ? 403 : 404)
   })
 })
+
+test.each(PLACES)(
+  'the search of the console finds a webhook, a delivery and an event in %s, and their screens read them',
+  async (place) => {
+    const { pool } = ground.at(place)
+    const event = randomUUID()
+    await pool.query(
+      `insert into event_occurrence (document_id, event, resource, action, account, created_at, routed_at)
+     values ($1, 'order.create', 'order', 'create', $2, now(), now())`,
+      [event, of(place)],
+    )
+    const { rows } = await pool.query('select document_id as id from webhook_dispatch where webhook = $1', [
+      hookOf(place),
+    ])
+    expect(rows).toHaveLength(3)
+    for (const [kind, id] of [
+      ['webhook', hookOf(place)],
+      ['event-occurrence', event],
+      ...rows.map((row) => ['dispatch', row.id]),
+    ]) {
+      // As `find` of the console asks: a list by the id.
+      const found = await get(`/api/v3/webhook/${kind}?filters=document_id|eq|${id}&page_size=1`)
+      expect(found.data).toMatchObject([{ document_id: id }])
+      expect((await get(`/api/v3/webhook/${kind}/${id}`)).data).toMatchObject({ document_id: id })
+    }
+    const nobody = `filters=document_id|eq|${randomUUID()}&page_size=1`
+    for (const kind of ['webhook', 'event-occurrence', 'dispatch'])
+      expect((await get(`/api/v3/webhook/${kind}?${nobody}`)).data).toEqual([])
+  },
+)
 
 test('an account that has moved is counted where it is, not where it left rows', async () => {
   const account = await ground.addAccount('Moved', null)
@@ -241,4 +304,36 @@ describe.each(['refusing', 'paused'] as const)('while a cell is away (%s)', (sta
     expect(refused.body.detail).toContain('c1')
     expect((await get(`${DASHBOARD}/summary`, others)).missing_cells).toBeUndefined()
   }, 60_000)
+})
+
+test('the command about the catalogue counts the subscribers of all databases, and names a cell that is away', async () => {
+  const stale = randomUUID()
+  for (const place of PLACES) {
+    const { pool } = ground.at(place)
+    await pool.query(
+      `insert into event (document_id, internal, source, account_scope, created_at, updated_at)
+       values ($1, 'former.create', 'route', 'account', now(), now())`,
+      [stale],
+    )
+    await pool.query(
+      `insert into webhook_event (document_id, webhook, event, created_at, updated_at)
+       values (gen_random_uuid(), $1, $2, now(), now())`,
+      [hookOf(place), stale],
+    )
+  }
+  const run = async () => {
+    const env = buildServiceEnvironment(ground.at(null).connectionString)
+    const { code, stdout, stderr } = await runCommand(['catalogue', 'status'], { env })
+    const { subscribers } = JSON.parse(stdout).stale.find(
+      ({ internal }: { internal: string }) => internal === 'former.create',
+    )
+    return { code, stderr, subscribers }
+  }
+  expect(await run()).toEqual({ code: 0, stderr: '', subscribers: 3 })
+  ground.proxies.c1.set('refusing')
+  try {
+    expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('The cell c1 was'), subscribers: 2 })
+  } finally {
+    ground.proxies.c1.set('open')
+  }
 })

@@ -9,7 +9,7 @@ import type { Place } from '../../src/carriage/move/move-plan.ts'
 import { runMove } from '../../src/carriage/move/mover.ts'
 import { loadMailTemplate } from '../../src/identity/mail/mail-template.ts'
 import { buildMailWorker } from '../../src/identity/mail/mail-worker.ts'
-import { findPlace } from '../../src/postgres/cell/cell.store.ts'
+import { findPlaces } from '../../src/postgres/cell/cell.store.ts'
 import { openDatabase } from '../../src/postgres/statement/database.ts'
 import { buildWebhookMailCheck } from '../../src/webhook/mail/mail-check.ts'
 import { changeMailSetting } from '../../src/webhook/mail/mail-setting.store.ts'
@@ -288,7 +288,7 @@ describe('a mail that waits in the outbox', () => {
           clock,
           within: (reading) => reading,
           findPlace: async (of) => {
-            const { cell } = await findPlace(ground.at(null).db, of)
+            const cell = (await findPlaces(ground.at(null).db, [of])).get(of)?.cell ?? null
             return { cell, db: cell === 'c1' ? pools.c1.db : ground.at(places[(cell ?? 'home') as 'home']).db }
           },
         }),

@@ -5,7 +5,7 @@ import { buildReadSubscriptions, type ReadSubscriptions } from '../../event/occu
 import { buildPublicationBatch, type PublicationBatchDeps } from '../../event/recording/publication-batch.ts'
 import { buildCellAway } from '../../http/pipeline/ask-databases.ts'
 import type { Pipeline, Place, Places } from '../../http/pipeline/pipeline-deps.ts'
-import { type CellDatabase, type Cells, CellUnknownError } from '../../postgres/cell/cells.ts'
+import { type CellDatabase, type Cells, CellUnknownError, type FoundAccount } from '../../postgres/cell/cells.ts'
 import { readDirectory } from '../../postgres/cell/directory.store.ts'
 import type { Invalidation } from '../../postgres/connection/invalidated-cache.ts'
 import type { BuiltPipeline } from '../feature/app-pipeline.ts'
@@ -74,21 +74,20 @@ export function buildAppPlaces(deps: {
 
   const home: Place = { cell: null, pipeline: deps.home, parts: undefined }
 
-  async function locate(account: AccountId): Promise<Place | { missing: string }> {
-    try {
-      const { at } = await cells.find(account)
-      if (at.name === null) return home
-      return findCellPlace(at)?.place ?? { missing: at.name }
-    } catch (error) {
-      if (error instanceof CellUnknownError) return { missing: error.cell }
-      throw error
-    }
+  function placeOf(found: FoundAccount | CellUnknownError): Place | { missing: string } {
+    if (found instanceof CellUnknownError) return { missing: found.cell }
+    const { at } = found
+    return at.name === null ? home : (findCellPlace(at)?.place ?? { missing: at.name })
   }
 
-  async function find(account: AccountId): Promise<Place> {
-    const place = await locate(account)
-    if ('missing' in place) throw buildCellAway([place.missing])
-    return place
+  const locateAll: Places['locateAll'] = async (accounts) =>
+    new Map([...(await cells.findAll(accounts))].map(([account, found]) => [account, placeOf(found)]))
+
+  async function findAll(accounts: readonly AccountId[]): Promise<ReadonlyMap<AccountId, Place>> {
+    const located = await locateAll(accounts)
+    const missing = new Set([...located.values()].flatMap((place) => ('missing' in place ? [place.missing] : [])))
+    if (missing.size > 0) throw buildCellAway([...missing])
+    return located as ReadonlyMap<AccountId, Place>
   }
 
   return {
@@ -98,7 +97,8 @@ export function buildAppPlaces(deps: {
       const opened = cells.list().flatMap((at) => findCellPlace(at)?.place ?? [])
       return { places: [...opened, home], missing: watch.missing() }
     },
-    ...{ find, locate },
+    ...{ findAll, locateAll },
+    find: async (account) => (await findAll([account])).get(account) as Place,
     forget: cells.forget,
     readDirectory: (known, withMoving) => readDirectory(deps.home.db, { known, withMoving }),
     invalidate: (change) => {

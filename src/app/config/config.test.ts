@@ -318,6 +318,15 @@ describe('configuration', () => {
     expect(faultsOf({ SESSION_COOKIE_DOMAIN: 'example.test' })).toContain('a domain above it')
   })
 
+  test('reads the disks of cells by name, and refuses others', () => {
+    const read = (CELL_DISK_BYTES: string) => readConfig({ CELL_DISK_BYTES }, '/nowhere').cellDiskBytes
+    expect(read('c1=1000000, eu-2=2000000')).toEqual(new Map(Object.entries({ c1: 1_000_000, 'eu-2': 2_000_000 })))
+    for (const CELL_DISK_BYTES of ['c1', 'c1=', 'C1=1000000', 'c1=1000000,c1=2000000', '=1000000', '5000000'])
+      expect(faultsOf({ CELL_DISK_BYTES })).toContain('CELL_DISK_BYTES must list each cell once')
+    for (const CELL_DISK_BYTES of ['c1=1', 'c1=1e9', 'c1=c2=1000000'])
+      expect(faultsOf({ CELL_DISK_BYTES })).toContain('CELL_DISK_BYTES must be')
+  })
+
   test('refuses one secret for sessions and handshakes', () => {
     expect(faultsOf({ ...PRODUCTION, SSO_HANDSHAKE_SECRET: SECRET })).toContain('must differ from SESSION_JWT_SECRET')
   })

@@ -195,8 +195,8 @@ function readDatabaseBounds(values: Values) {
     ...{ databaseReadUrl: values.DATABASE_READ_URL, databaseReadLagMs: values.DATABASE_READ_LAG_MS ?? 500 },
     databaseWorkerPoolSize: values.DATABASE_WORKER_POOL_SIZE ?? 5,
     databaseWaitSeconds: values.DATABASE_WAIT_SECONDS ?? 60,
-    /** Maximum size of the database on its disk. */
-    databaseDiskBytes: values.DATABASE_DISK_BYTES,
+    // Maximum size of the databases on their disks.
+    ...{ databaseDiskBytes: values.DATABASE_DISK_BYTES, cellDiskBytes: values.CELL_DISK_BYTES },
     shutdownDelaySeconds: values.SHUTDOWN_DELAY_SECONDS ?? 0,
   }
 }

@@ -1,5 +1,20 @@
-import { integer, postgresUrl, replicaUrl } from './config-parsers.ts'
+import { CELL_NAME } from '../../postgres/cell/cell-name.ts'
+import { integer, list, postgresUrl, replicaUrl } from './config-parsers.ts'
 import { secretVariable, variable } from './variable.ts'
+
+const bytes = integer(1_000_000, Number.MAX_SAFE_INTEGER)
+
+/** `c1=500000000000,c2=250000000000`: bytes by the name of a cell. */
+function bytesByCell(value: string): ReadonlyMap<string, number> {
+  const sizes = new Map<string, number>()
+  for (const part of list(value)) {
+    const [, name = '', size = ''] = /^([^=]+)=(.+)$/.exec(part) ?? []
+    if (!CELL_NAME.test(name) || sizes.has(name))
+      throw new Error('must list each cell once with its bytes, such as c1=500000000000,c2=250000000000')
+    sizes.set(name, bytes(size))
+  }
+  return sizes
+}
 
 /** The settings of the database, and of a start and a stop that wait. */
 export const DATABASE_VARIABLES = {
@@ -44,9 +59,14 @@ export const DATABASE_VARIABLES = {
     'How long a start waits for a database that cannot be reached or takes no changes. 0: it tries once.',
   ),
   DATABASE_DISK_BYTES: variable(
-    integer(1_000_000, Number.MAX_SAFE_INTEGER),
+    bytes,
     'what the disk of the embedded PostgreSQL has',
     'What the database may take on its disk, for the forecast of `signalbox doctor` and `/metrics`: of another PostgreSQL the service does not see the disk.',
+  ),
+  CELL_DISK_BYTES: variable(
+    bytesByCell,
+    'not known',
+    'The same of cells, by name: `c1=500000000000,c2=250000000000`. Without that of a cell its disk has no forecast.',
   ),
   SHUTDOWN_DELAY_SECONDS: variable(
     integer(0, 300),

@@ -9,6 +9,7 @@ import {
   findIdentity,
   writeCell,
 } from '../../postgres/cell/cell.store.ts'
+import { CELL_NAME } from '../../postgres/cell/cell-name.ts'
 import { type Database, type DatabasePool, inTransaction } from '../../postgres/statement/database.ts'
 import { openOutbox } from '../relay/outbox.store.ts'
 import { CellError } from './cell-error.ts'
@@ -33,8 +34,6 @@ const OLDEST_VERSION = 150_000
 /** Wait for the first copy of the reference rows, and pause between two looks. */
 const COPY_LIMIT_MS = 600_000
 const COPY_LOOK_MS = 200
-
-const NAME = /^[a-z][a-z0-9-]{0,30}$/
 
 export interface AddCellDeps {
   home: Database
@@ -69,7 +68,7 @@ export interface AddCellInput {
 export async function addCell(deps: AddCellDeps, input: AddCellInput): Promise<void> {
   const { home, now } = deps
   const { name, url } = input
-  if (!NAME.test(name))
+  if (!CELL_NAME.test(name))
     throw new CellError(
       'unknown_cell',
       'A cell is named by a letter, then letters, digits and hyphens: at most 31, small.',

@@ -231,7 +231,7 @@ async function runRoute(
   const handle = async (tx: Database) => {
     const target = route.row?.neededBy === 'handle' ? await route.row.find(deps, { ...facts, db: tx }) : undefined
     const readEach: ReadEach = async (read) => [await read({ cell: null, db: tx, scope: facts.scope })]
-    const outcome = await route.handle(deps, { ...facts, db: tx, target, prepared, readEach })
+    const outcome = await route.handle(deps, { ...facts, db: tx, reach: facts.scope, target, prepared, readEach })
     if (outcome.kind === 'refusal') throw outcome.problem
     if (isChange(route)) await recordOperation(tx, route, outcome)
     return 'data' in outcome ? outcome.data : null

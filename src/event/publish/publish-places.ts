@@ -103,15 +103,11 @@ async function splitByPlace(
   places: Places,
   { accounts, of }: { accounts: readonly (AccountId | null)[]; of: readonly number[] },
 ): Promise<Part[]> {
-  const found = await Promise.all(
-    of.map(async (index) => {
-      const account = accounts[index] ?? null
-      const isPlaced = account !== null && includesAccount(scope, account)
-      return { index, place: isPlaced ? await places.find(account) : places.home }
-    }),
-  )
-  return [...Map.groupBy(found, ({ place }) => place)].map(([place, items]) => ({
-    place,
-    of: items.map(({ index }) => index),
-  }))
+  const placed = of.flatMap((index) => {
+    const account = accounts[index] ?? null
+    return account !== null && includesAccount(scope, account) ? [account] : []
+  })
+  const found = await places.findAll(placed)
+  const placeOf = (index: number) => found.get(accounts[index] as AccountId) ?? places.home
+  return [...Map.groupBy(of, placeOf)].map(([place, items]) => ({ place, of: items }))
 }

@@ -29,7 +29,8 @@ function buildPlaces(looks: DirectoryState[], open = ['one', 'two']) {
     home: all.at(-1) as Place,
     list: async () => ({ places: all, missing: [] }),
     find: async () => all.at(-1) as Place,
-    locate: async () => all.at(-1) as Place,
+    findAll: async (accounts) => new Map(accounts.map((account) => [account, all.at(-1) as Place])),
+    locateAll: async (accounts) => new Map(accounts.map((account) => [account, all.at(-1) as Place])),
     forget: (account) => void asked.push(['forget', account]),
     readDirectory: async (known, withMoving) => {
       asked.push([[...known], withMoving])

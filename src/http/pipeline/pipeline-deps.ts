@@ -94,8 +94,10 @@ export interface Places {
   list(): Promise<{ places: readonly Place[]; missing: readonly string[] }>
   /** The database of an account. Throws 503 for a cell that this process cannot use. */
   find(account: AccountId): Promise<Place>
+  /** The same of several accounts, with one read of the directory. */
+  findAll(accounts: readonly AccountId[]): Promise<ReadonlyMap<AccountId, Place>>
   /** The same, with the name of a cell that this process cannot use in place of the 503. */
-  locate(account: AccountId): Promise<Place | { missing: string }>
+  locateAll(accounts: readonly AccountId[]): Promise<ReadonlyMap<AccountId, Place | { missing: string }>>
   /** Reads the directory again for this account. */
   forget(account: AccountId): void
   /** Where these accounts are now, past every cache, and with `withMoving` those that move. */

@@ -50,10 +50,15 @@ export async function findPlace(places: Places, key: PlacedKey, asked: Asked): P
   }
   if (key.by === 'all') return { ...atHome, merged: buildMergedReads(places, 'all') }
   const only = (await findFilteredPlace(places, key, asked)) ?? (await findOnlyPlace(places, scope))
-  if (only) return only
+  const withHome = key.staysBehind === true && isOfSeveral(scope)
+  if (only && (!withHome || only.place === places.home)) return only
   if (key.several === 'refuse' && scope.length > 0) throw buildSeveralDatabases(Object.keys(key.filters ?? {}))
-  return key.several === 'merge' && scope.length > 0 ? { ...atHome, merged: buildMergedReads(places, scope) } : atHome
+  return key.several === 'merge' && scope.length > 0
+    ? { ...atHome, merged: buildMergedReads(places, scope, withHome) }
+    : atHome
 }
+
+const isOfSeveral = (scope: PermissionScope) => scope !== 'all' && scope.length > 1
 
 /** 422 for a change of rows that may be in several databases. */
 function buildSeveralDatabases(fields: readonly string[]): Problem {
@@ -130,7 +135,7 @@ async function findTarget(
 
 /** The databases of these accounts, each once. */
 async function listPlaces(places: Places, accounts: readonly AccountId[]): Promise<Place[]> {
-  return [...new Set(await Promise.all([...new Set(accounts)].map((account) => places.find(account))))]
+  return [...new Set((await places.findAll(accounts)).values())]
 }
 
 /** The account of a body that names the owner of a new row; undefined for a global one and for what is no id. */
@@ -152,12 +157,13 @@ async function findRowPlace(places: Places, key: RowKey, asked: Asked): Promise<
   if (!isId(id)) return atHome
   const scope: PermissionScope = route.access === 'public' ? 'all' : context.scope
   const wanted = { findOwner: key.findOwner, id, kept: asked.key }
-  const first = await findAmong(places, await listCandidates(places, scope), wanted)
+  const list = () => listCandidates(places, scope, key.staysBehind === true && isOfSeveral(scope))
+  const first = await findAmong(places, await list(), wanted)
   if (first) return first
   if (scope === 'all' || scope.length === 0) return atHome
   // The directory in memory may be from before a move.
   for (const account of scope) places.forget(account)
-  const again = await listCandidates(places, scope)
+  const again = await list()
   const [only] = again.places
   return (await findAmong(places, again, wanted)) ?? (only ? { place: only, owner: undefined } : atHome)
 }
@@ -167,8 +173,10 @@ interface Candidates {
   missing: readonly string[]
 }
 
-async function listCandidates(places: Places, scope: PermissionScope): Promise<Candidates> {
-  return scope === 'all' ? places.list() : { places: await listPlaces(places, scope), missing: [] }
+async function listCandidates(places: Places, scope: PermissionScope, withHome = false): Promise<Candidates> {
+  if (scope === 'all') return places.list()
+  const own = await listPlaces(places, scope)
+  return { places: withHome && !own.includes(places.home) ? [...own, places.home] : own, missing: [] }
 }
 
 /** Asks databases for a row, in parallel. A row that is copied at the moment is where the directory says. */

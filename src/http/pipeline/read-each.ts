@@ -74,12 +74,10 @@ async function listParts(places: Places, scope: PermissionScope, only?: readonly
     return { parts: [home, ...cells], missing }
   }
   const reached = only ? only.filter((account) => scope === 'all' || scope.includes(account)) : (scope as AccountId[])
-  const located = await Promise.all(
-    [...new Set(reached)].map(async (account) => ({ account, at: await places.locate(account) })),
-  )
-  const missing = located.flatMap(({ at }) => ('missing' in at ? [at.missing] : []))
+  const located = [...(await places.locateAll(reached))]
+  const missing = located.flatMap(([, at]) => ('missing' in at ? [at.missing] : []))
   const byPlace = new Map<Place, AccountId[]>()
-  for (const { account, at } of located) if (!('missing' in at)) byPlace.set(at, [...(byPlace.get(at) ?? []), account])
+  for (const [account, at] of located) if (!('missing' in at)) byPlace.set(at, [...(byPlace.get(at) ?? []), account])
   const ofHome = byPlace.get(places.home) ?? []
   byPlace.delete(places.home)
   const cells = [...byPlace].map(([place, accounts]) => ({ place, scope: accounts }))

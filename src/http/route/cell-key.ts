@@ -16,20 +16,21 @@ export type FindOwner = (db: Database, id: string) => Promise<RowOwner | undefin
  *
  * - `scope`: that of the only account that the caller reaches, or that the filter `account|eq|` names, or of the row that
  *   one of `filters` names by its id (`webhook|eq|`). Where it may be several: with `several: 'merge'` all of them are read
- *   (`MergedReads`), with `refuse` the request is a 422; else home.
+ *   (`MergedReads`), with `refuse` the request is a 422; else home. `staysBehind`: home is read too for a caller of several
+ *   accounts, since rows of several accounts stay there when these move.
  * - `all`: every database is read (`MergedReads`): entries stay where they were written.
  * - `account`: of the member `account` of the body; home for a global webhook, and without an account.
  * - `row`: the database that has the row of the id in the path, or in the member `member` of the body. `changesOwner`: the
- *   body may name another owner, which must be in the same database.
+ *   body may name another owner, which must be in the same database. `staysBehind`: home is asked too.
  * - `operation`: the operation itself asks for each account.
  * - `each`: the operation puts together what it reads in each database that the caller reaches (`readEach`); the answer names
  *   the cells that are away (`missing_cells`).
  */
 export type CellKey =
-  | { by: 'scope'; filters?: Readonly<Record<string, FindOwner>>; several?: 'merge' | 'refuse' }
+  | { by: 'scope'; filters?: Readonly<Record<string, FindOwner>>; several?: 'merge' | 'refuse'; staysBehind?: true }
   | { by: 'all' }
   | { by: 'account' }
-  | { by: 'row'; findOwner: FindOwner; member?: string; changesOwner?: true }
+  | { by: 'row'; findOwner: FindOwner; member?: string; changesOwner?: true; staysBehind?: true }
   | { by: 'operation' }
   | { by: 'each' }
 

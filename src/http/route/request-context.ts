@@ -30,6 +30,7 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   readonly body: unknown
   readonly permission: string
   readonly scope: PermissionScope
+  readonly reach: PermissionScope
   readonly now: Date
   readonly requestId: string
   readonly ownRequestId: string
@@ -56,6 +57,7 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
     this.body = body
     this.permission = permissionOf(facts.route)
     this.scope = request.scope ?? []
+    this.reach = this.scope
     this.now = facts.now
     this.requestId = request.id
     this.ownRequestId = findOwnRequestId(request.raw, request.id)

@@ -71,6 +71,8 @@ export interface RouteRequest<Params, Query, Body, Target, Prepared = undefined>
   merged?:
     | (MergedReads & { requestIn(source: MergeSource): RouteRequest<Params, Query, Body, Target, Prepared> })
     | undefined
+  /** `scope` over all databases: in the part of a merged list, `scope` has the accounts of one. */
+  reach: PermissionScope
   /** Of a read with `cell: { by: 'each' }`. */
   readEach: ReadEach
 }

@@ -5,7 +5,7 @@ import { withinAnswerLimit } from '../../postgres/cell/answer-limit.ts'
 import type { Cells } from '../../postgres/cell/cells.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { readRealtimeWork } from '../../realtime/realtime-health.ts'
-import { readDatabaseSize } from '../storage/storage.ts'
+import { readStorageForecast, type StorageForecast, type StorageRetention } from '../storage/storage.ts'
 import { readSecretFacts, type SecretFacts } from '../stored-secret/secret-health.ts'
 import { readWebhookOutFacts } from './health.store.ts'
 import { FACTS_LIFETIME_MS, type WebhookOutFacts } from './webhook-out.ts'
@@ -28,8 +28,8 @@ export interface CellFigures {
   realtime: { backlog: number; oldestPendingS: number }
   /** Deliveries that reached each status. */
   totals: ReadonlyMap<string, number>
-  /** Disk space used by the database; at most some minutes old, undefined while it is not known. */
-  databaseBytes: number | undefined
+  /** The size of the database and where it leads; at most some minutes old, undefined while it is not known. */
+  storage: StorageForecast | undefined
 }
 
 /** The figures of cells, and the names of those that are away: theirs are missing. */
@@ -52,10 +52,13 @@ export function buildCellFacts(deps: {
   keyIds: readonly string[]
   /** Reads how many deliveries of a database reached each status. */
   readTotals: (db: Database) => Promise<ReadonlyMap<string, number>>
+  /** `CELL_DISK_BYTES`: space available to the database of a cell, by its name. */
+  diskBytes: ReadonlyMap<string, number> | undefined
+  retention: StorageRetention
   rest?: typeof systemClock.sleep
 }): ReadCellFacts {
   const { findCells, db, clock, keyIds, rest = systemClock.sleep } = deps
-  const readSize = buildSizeReader(clock)
+  const findStorage = buildStorageReader(deps)
   return cacheFor(clock, FACTS_LIFETIME_MS, async () => {
     const now = new Date(clock.now())
     const figures = new Map<string, CellFigures>()
@@ -68,7 +71,7 @@ export function buildCellFacts(deps: {
         const found = await read(cell)
         figures.set(name, {
           ...{ webhookOut, secrets: await readSecretFacts(cell, keyIds), realtime: await readRealtimeWork(cell, now) },
-          ...{ totals: await deps.readTotals(cell), databaseBytes: readSize(name, cell) },
+          ...{ totals: await deps.readTotals(cell), storage: findStorage(name, cell) },
         })
         return found
       })()
@@ -80,20 +83,25 @@ export function buildCellFacts(deps: {
 }
 
 /** PostgreSQL looks at every file of the database for its size. */
-const SIZE_LIFETIME_MS = 60_000
+const STORAGE_LIFETIME_MS = 60_000
 
-/** The last known size: it is read beside the other figures, which do not wait for it. */
-function buildSizeReader(clock: Pick<Clock, 'now'>): (cell: string, db: Database) => number | undefined {
-  const known = new Map<string, { bytes: number | undefined; untilMs: number }>()
-  return (cell, db) => {
-    const { bytes, untilMs } = known.get(cell) ?? { bytes: undefined, untilMs: 0 }
+/** The last known forecast: it is read beside the other figures, which do not wait for it. */
+function buildStorageReader({
+  clock,
+  diskBytes,
+  retention,
+}: Pick<Parameters<typeof buildCellFacts>[0], 'clock' | 'diskBytes' | 'retention'>) {
+  const known = new Map<string, { storage: StorageForecast | undefined; untilMs: number }>()
+  return (cell: string, db: Database): StorageForecast | undefined => {
+    const { storage, untilMs } = known.get(cell) ?? { storage: undefined, untilMs: 0 }
     if (untilMs <= clock.now()) {
-      known.set(cell, { bytes, untilMs: clock.now() + SIZE_LIFETIME_MS })
-      readDatabaseSize(db).then(
-        (read) => known.set(cell, { bytes: read, untilMs: clock.now() + SIZE_LIFETIME_MS }),
+      known.set(cell, { storage, untilMs: clock.now() + STORAGE_LIFETIME_MS })
+      const disk = { dataDir: undefined, diskBytes: diskBytes?.get(cell) }
+      readStorageForecast(db, { now: new Date(clock.now()), disk, retention }).then(
+        (read) => known.set(cell, { storage: read, untilMs: clock.now() + STORAGE_LIFETIME_MS }),
         () => known.delete(cell),
       )
     }
-    return bytes
+    return storage
   }
 }

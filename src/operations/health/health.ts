@@ -96,9 +96,9 @@ async function checkEventLog(db: Database, now: Date): Promise<ComponentHealth> 
 
 /** Describes the cells, whose status is at most 5 s old. */
 async function checkCells(readCellFacts: ReadCellFacts, now: Date): Promise<ComponentHealth | undefined> {
-  const status = (await readCellFacts())?.status
-  if (!status) return undefined
-  const details = describeCellHealth(status)
+  const facts = await readCellFacts()
+  if (!facts) return undefined
+  const details = describeCellHealth(facts.status, (cell) => facts.figures.get(cell)?.storage?.fullInDays)
   return { component: 'cells', status: decideCellHealth(details), checkedAt: now, details }
 }
 

@@ -1,6 +1,11 @@
 import { type CellFacts, listFigures } from '../health/cell-facts.ts'
 import type { Instruments } from './instruments.ts'
 
+/** Every status is in a metric from the start, so that a rate has no gap at its beginning. */
+export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'] as const
+
+const DAY_SECONDS = 24 * 3_600
+
 /** The metrics of cells, one series for each cell. A service without cells has none. */
 export function buildCellMetrics(metrics: Instruments): (facts: CellFacts | undefined) => void {
   const up = metrics.gauge('cell_up', '1 while the cell answers this process, else 0.', ['cell'])
@@ -23,6 +28,16 @@ export function buildCellMetrics(metrics: Instruments): (facts: CellFacts | unde
     ['cell', 'status'],
   )
   const size = metrics.gauge('cell_database_size_bytes', 'Disk space used by the database of the cell.', ['cell'])
+  const free = metrics.gauge(
+    'cell_database_disk_free_bytes',
+    'Disk space left for the database of the cell, of CELL_DISK_BYTES.',
+    ['cell'],
+  )
+  const full = metrics.gauge(
+    'cell_database_disk_full_seconds',
+    'Seconds until the cell has no disk space left, at the growth of the last days; +Inf without growth or without data.',
+    ['cell'],
+  )
   const missing = metrics.gauge(
     'cells_missing',
     'Cells that do not answer: figures over all databases are without theirs.',
@@ -32,7 +47,7 @@ export function buildCellMetrics(metrics: Instruments): (facts: CellFacts | unde
     'Things that are to be done about cells: signalbox cell status names them.',
   )
   const interrupted = metrics.gauge('account_moves_interrupted', 'Moves of accounts that no process runs.')
-  const byCell = [up, accounts, waiting, lag, backlog, oldest, deliveries, size]
+  const byCell = [up, accounts, waiting, lag, backlog, oldest, deliveries, size, free, full]
   return (facts) => {
     // A cell that was removed, or is away, has no series.
     for (const each of byCell) each.reset()
@@ -50,8 +65,12 @@ export function buildCellMetrics(metrics: Instruments): (facts: CellFacts | unde
       if (!figures) continue
       backlog.set(cell, figures.webhookOut.backlog)
       oldest.set(cell, figures.webhookOut.oldest_pending_s)
-      for (const [status, count] of figures.totals) deliveries.set({ cell: name, status }, count)
-      if (figures.databaseBytes !== undefined) size.set(cell, figures.databaseBytes)
+      for (const status of DELIVERY_STATUSES) deliveries.set({ cell: name, status }, figures.totals.get(status) ?? 0)
+      const { storage } = figures
+      if (!storage) continue
+      size.set(cell, storage.databaseBytes)
+      if (storage.freeBytes !== undefined) free.set(cell, storage.freeBytes)
+      full.set(cell, (storage.fullInDays ?? Number.POSITIVE_INFINITY) * DAY_SECONDS)
     }
   }
 }

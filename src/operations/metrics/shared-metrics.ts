@@ -9,13 +9,10 @@ import { listFigures, type ReadCellFacts } from '../health/cell-facts.ts'
 import { readWebhookOutFacts } from '../health/health.store.ts'
 import { addWebhookOutFacts } from '../health/webhook-out.ts'
 import { addSecretFacts, readSecretFacts } from '../stored-secret/secret-health.ts'
-import { buildCellMetrics } from './cell-metrics.ts'
+import { buildCellMetrics, DELIVERY_STATUSES } from './cell-metrics.ts'
 import { buildEventLogMetrics } from './event-log-metrics.ts'
 import { buildInstruments, type Instruments } from './instruments.ts'
 import { buildStorageMetrics, type StorageMetricsDeps } from './storage-metrics.ts'
-
-/** Every status is in the metric from the start, so that a rate has no gap at its beginning. */
-const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled'] as const
 
 /** The metrics of all processes, read from the database. */
 export function buildSharedMetrics(deps: {
@@ -74,7 +71,7 @@ export function buildSharedMetrics(deps: {
       await readSecretFacts(deps.db, deps.keyIds),
       figures.map((of) => of.secrets),
     )
-    for (const status of STATUSES) deliveries.set({ status }, totals.get(status) ?? 0)
+    for (const status of DELIVERY_STATUSES) deliveries.set({ status }, totals.get(status) ?? 0)
     backlog.set(facts.backlog)
     oldest.set(facts.oldest_pending_s)
     throttled.set(facts.throttled)

@@ -39,13 +39,6 @@ const selectStorage = statement<StorageFacts, { now: Date }>(`
     pg_total_relation_size('audit_log')::float8 as "auditBytes",
     coalesce(extract(epoch from $now - (select min(created_at) from audit_log)), 0)::float8 / 86400 as "auditDays"`)
 
-const selectBytes = statement<{ bytes: number }>('select pg_database_size(current_database())::float8 as bytes')
-
-/** Disk space used by the database. */
-export async function readDatabaseBytes(db: Database): Promise<number> {
-  return (await selectBytes(db))[0]?.bytes ?? 0
-}
-
 /** Reads the size of the database and its first and last rows. */
 export async function readStorageFacts(db: Database, now: Date): Promise<StorageFacts> {
   const [row] = await selectStorage(db, { now })

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import type { Database } from '../../postgres/statement/database.ts'
 import { forecastFullDisk, type KeptRows } from './disk-forecast.ts'
-import { readDatabaseBytes, readStorageFacts, type StorageFacts } from './storage.store.ts'
+import { readStorageFacts, type StorageFacts } from './storage.store.ts'
 
 /** Fewer events, or a shorter time, say nothing of what a day brings. */
 const LEAST_EVENTS = 1_000
@@ -58,9 +58,6 @@ export function buildStorageForecast(
   const fullInDays = freeBytes === undefined ? undefined : forecastFullDisk(freeBytes, kept)
   return { databaseBytes, freeBytes, bytesPerEvent, growthPerDay: ofLedger + ofAudit, fullInDays }
 }
-
-/** Disk space used by the database, in bytes. */
-export const readDatabaseSize = (db: Database): Promise<number> => readDatabaseBytes(db)
 
 /** Reads the size of the database, the room on its disk and how long that lasts. */
 export async function readStorageForecast(

@@ -10,14 +10,18 @@ export interface AccountPlace {
   version: number
 }
 
-const selectPlace = statement<AccountPlace, { account: AccountId }>(`
-  select c.cell, coalesce(c.version, 0)::float8 as version
-  from (values ($account::uuid)) one (account) left join account_cell c on c.account = one.account`)
+const selectPlaces = statement<AccountPlace & { account: AccountId }, { accounts: readonly AccountId[] }>(`
+  select x.account, c.cell, coalesce(c.version, 0)::float8 as version
+  from unnest($accounts::text[]) x (account)
+  left join lateral (select * from account_cell y where y.account = x.account::uuid offset 0) c on true`)
 
-/** The directory's row of an account; home for one without a row. */
-export async function findPlace(db: Database, account: AccountId): Promise<AccountPlace> {
-  const [place] = await selectPlace(db, { account })
-  return place as AccountPlace
+/** The directory's rows of accounts, by their ids as given; home for one without a row. */
+export async function findPlaces(
+  db: Database,
+  accounts: readonly AccountId[],
+): Promise<ReadonlyMap<AccountId, AccountPlace>> {
+  const rows = await selectPlaces(db, { accounts })
+  return new Map(rows.map(({ account, cell, version }) => [account, { cell, version }]))
 }
 
 /** What a database is. */

@@ -1,7 +1,7 @@
 import type { AccountId } from '../../base/id.ts'
 import { buildInvalidatedCache, type Invalidation } from '../connection/invalidated-cache.ts'
 import type { Database, DatabasePool } from '../statement/database.ts'
-import { type AccountPlace, findPlace } from './cell.store.ts'
+import { type AccountPlace, findPlaces } from './cell.store.ts'
 
 /** A database that holds accounts, with the pools of this process on it. */
 export interface CellDatabase {
@@ -40,6 +40,8 @@ export interface Cells {
    * a `CellUnknownError` for a cell that the directory names and that cannot be opened.
    */
   find(account: AccountId): Promise<FoundAccount>
+  /** The same of several accounts, with one read of the directory; the error of an account in place of its database. */
+  findAll(accounts: readonly AccountId[]): Promise<ReadonlyMap<AccountId, FoundAccount | CellUnknownError>>
   /** Forgets what is cached of an account: the fence of a database refused it. */
   forget(account: AccountId): void
   /** Drops what a change made out of date. */
@@ -84,6 +86,7 @@ export function buildHomeAlone(home: CellDatabase): Cells {
     list: () => [],
     get: () => undefined,
     find: async () => found,
+    findAll: async (accounts) => new Map(accounts.map((account) => [account, found])),
     forget: () => {},
     invalidate: () => {},
   }
@@ -97,12 +100,16 @@ export function buildCells({ home, db, isLive, opened, open }: CellsOptions): Ce
     changesOf: (account) => [`a:${account}`],
   })
 
-  async function findDatabase(cell: string | null): Promise<CellDatabase> {
-    if (cell === null) return home
-    if (!opened().has(cell)) await open()
-    const at = opened().get(cell)
-    if (!at) throw new CellUnknownError(cell)
-    return at
+  async function findAll(accounts: readonly AccountId[]): ReturnType<Cells['findAll']> {
+    const found = await places.readAll(accounts, (missing) => findPlaces(db, missing as AccountId[]))
+    const isNew = [...found.values()].some(({ cell }) => cell !== null && !opened().has(cell))
+    if (isNew) await open()
+    return new Map(
+      [...found].map(([account, place]) => {
+        const at = place.cell === null ? home : opened().get(place.cell)
+        return [account as AccountId, at ? { place, at } : new CellUnknownError(place.cell ?? '')]
+      }),
+    )
   }
 
   return {
@@ -110,9 +117,11 @@ export function buildCells({ home, db, isLive, opened, open }: CellsOptions): Ce
     list: () => [...opened().values()],
     get: (name) => opened().get(name),
     find: async (account) => {
-      const place = await places.read(account, () => findPlace(db, account))
-      return { place, at: await findDatabase(place.cell) }
+      const found = (await findAll([account])).get(account)
+      if (!found || found instanceof CellUnknownError) throw found
+      return found
     },
+    findAll,
     forget: (account) => places.invalidate(`a:${account}`),
     invalidate: places.invalidate,
   }

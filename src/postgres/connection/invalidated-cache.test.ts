@@ -111,6 +111,26 @@ describe('a cached value', () => {
   })
 })
 
+test('several values are read at once, without those that are cached, unless a change was reported during the read', async () => {
+  const { cache, connection, read, find } = open()
+  await read('a')
+  const asked: (readonly string[])[] = []
+  const readAll = (keys: readonly string[], change?: Invalidation) =>
+    cache.readAll(keys, async (missing) => {
+      asked.push(missing)
+      if (change) cache.invalidate(change)
+      return new Map(missing.map((key) => [key, { name: key }]))
+    })
+  expect([...(await readAll(['a', 'b', 'c', 'b'])).keys()].sort()).toEqual(['a', 'b', 'c'])
+  expect([...(await readAll(['c', 'a'])).keys()].sort()).toEqual(['a', 'c'])
+  expect(asked).toEqual([['b', 'c']])
+  expect((await readAll(['d'], 's:other')).get('d')).toEqual({ name: 'd' })
+  expect([find('b'), find('d')]).toEqual(['b', undefined])
+  connection.isLive = false
+  expect((await readAll(['a', 'b'])).size).toBe(2)
+  expect(asked.at(-1)).toEqual(['a', 'b'])
+})
+
 test('after any sequence of reads and changes nothing is found that a later change made out of date', async () => {
   const step = fc.oneof(
     fc.record({ key: fc.nat(5), user: fc.nat(2) }),

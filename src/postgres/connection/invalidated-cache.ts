@@ -21,6 +21,11 @@ export interface InvalidatedCache<Value> {
   find(key: string, now?: Date): Value | undefined
   /** The cached value, or else what `read` returns, which is cached unless a change was reported during the read. */
   read<Read extends Value | undefined>(key: string, read: () => Promise<Read>, now?: Date): Promise<Value | Read>
+  /** The cached values, and what `read` returns for all keys without one: a single read, cached as by `read`. */
+  readAll(
+    keys: readonly string[],
+    read: (missing: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+  ): Promise<ReadonlyMap<string, Value>>
   /** Drops the entries that the change made stale. Ignores changes of uncached rows. */
   invalidate(change: Invalidation): void
 }
@@ -82,6 +87,22 @@ export function buildInvalidatedCache<Value extends {}>(
       // The read may have missed a change that was reported during it.
       if (value !== undefined && before === changes) put(key, value)
       return value
+    },
+    readAll: async (keys, read) => {
+      const values = new Map<string, Value>()
+      const missing = new Set<string>()
+      for (const key of keys) {
+        const cached = find(key)
+        if (cached === undefined) missing.add(key)
+        else values.set(key, cached)
+      }
+      if (missing.size === 0) return values
+      const before = changes
+      for (const [key, value] of await read([...missing])) {
+        values.set(key, value)
+        if (before === changes) put(key, value)
+      }
+      return values
     },
     invalidate: (change) => {
       changes += 1

@@ -75,12 +75,12 @@ const selectFacts = statement<ListedFacts, { ids: readonly DispatchId[] }>(
   `${LISTED} from webhook_dispatch d ${OF_WEBHOOKS} where d.document_id = any($ids)`,
 )
 const lockFacts = statement<ListedFacts, { ids: readonly DispatchId[] }>(
-  `${lockedRows('d.document_id = any($ids)', 'skip locked')} ${LISTED} from d ${OF_WEBHOOKS}`,
+  `${lockedRows('d.document_id = any($ids)', 'skip locked')} ${LISTED} from d ${OF_WEBHOOKS} where not is_resting(w.account)`,
 )
 
 /**
- * The facts of these rows. With `lock` they are locked until the transaction ends, and rows locked by another
- * transaction are skipped.
+ * The facts of these rows. With `lock` they are locked until the transaction ends; rows locked by another transaction are
+ * skipped, and rows of accounts that are in another database.
  */
 export async function listReplayFacts(
   db: Database,

@@ -98,8 +98,7 @@ async function takeTurnOfHome(deps: NoticeWorkerDeps, tx: Database, now: Date): 
   const notices = await listDueNotices(tx, { account, limit: NOTICES_LIMIT })
   const told = notices.filter(({ holds, isTold }) => holds && !isTold)
   const mails = await writeNoticeMails(deps, tx, { ...turn, told, now })
-  const dueAt = notices.length === NOTICES_LIMIT ? findNextTurn(now) : null
-  await endMailTurn(tx, { account, notices, now, dueAt })
+  await endMailTurn(tx, { account, notices, now, nextAt: findNextTurn(now) })
   return mails
 }
 

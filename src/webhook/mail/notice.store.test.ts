@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import type { AccountId, DispatchId, UserId, WebhookId } from '../../base/id.ts'
@@ -82,8 +83,9 @@ const dueAt = async (of = account) =>
   (await database.pool.query('select due_at from webhook_mail_turn where account = $1', [of])).rows[0]?.due_at
 const take = (now: Date) => inTransaction(db, (tx) => lockDueTurn(tx, now))
 const list = (of = account, limit = 100) => inTransaction(db, (tx) => listDueNotices(tx, { account: of, limit }))
-const end = async (due: Awaited<ReturnType<typeof list>>, now: Date, next: Date | null = null) =>
-  endMailTurn(db, { account, notices: due, now, dueAt: next })
+const NEXT = at(1_000)
+const end = async (due: Awaited<ReturnType<typeof list>>, now: Date, nextAt = NEXT) =>
+  endMailTurn(db, { account, notices: due, now, nextAt })
 
 describe('the turn of an account', () => {
   test('is due a while after its first notice, once for all of them', async () => {
@@ -113,7 +115,7 @@ describe('the turn of an account', () => {
     await note(third, { now: at(200) })
     await queueTurns(db, PACE)
     expect(await dueAt()).toEqual(at(150))
-    await end(await list(), at(150), at(400))
+    await end(await list(account, 1), at(150), at(400))
     await note(await makeWebhook(), { now: at(300) })
     await queueTurns(db, PACE)
     expect(await dueAt()).toEqual(at(310))
@@ -127,6 +129,30 @@ describe('the turn of an account', () => {
       return take(at(10))
     })
     expect(taken).toBeUndefined()
+  })
+
+  test('comes again for a notice that another transaction had locked, and for those beyond its limit', async () => {
+    const [held, free, beyond] = [await makeWebhook(), await makeWebhook(), await makeWebhook()]
+    await note(held)
+    await note(free, { now: at(1) })
+    await note(beyond, { now: at(2) })
+    await queueTurns(db, PACE)
+    await expect(
+      inTransaction(db, async (holder) => {
+        await sql`delete from webhook_mail_notice where webhook = ${held}`.execute(holder)
+        await inTransaction(db, async (tx) => {
+          expect(await lockDueTurn(tx, at(10))).toBeDefined()
+          const due = await listDueNotices(tx, { account, limit: 1 })
+          expect(due.map(({ webhook }) => webhook)).toEqual([free])
+          await endMailTurn(tx, { account, notices: due, now: at(10), nextAt: NEXT })
+        })
+        throw new Error('the recovery is not committed')
+      }),
+    ).rejects.toThrow('the recovery is not committed')
+    expect(await dueAt()).toEqual(NEXT)
+    expect((await list()).map(({ webhook }) => webhook)).toEqual([held, beyond])
+    await end(await list(), NEXT)
+    expect(await dueAt()).toBeNull()
   })
 
   test('ends alone, and is forgotten when it ended long ago', async () => {

@@ -180,7 +180,7 @@ const endTurn = changeStatement<{
   kinds: readonly MailKind[]
   lasting: readonly boolean[]
   now: Date
-  dueAt: Date | null
+  nextAt: Date
 }>(`
   with ended as (
     select * from unnest($webhooks::uuid[], $kinds::text[], $lasting::boolean[]) x (webhook, kind, is_lasting)
@@ -191,15 +191,18 @@ const endTurn = changeStatement<{
     delete from webhook_mail_notice n using ended e
     where n.webhook = e.webhook and n.kind = e.kind and not e.is_lasting
   )
-  update webhook_mail_turn set due_at = $dueAt, mailed_at = $now where account = $account`)
+  update webhook_mail_turn set mailed_at = $now, due_at = case when exists (
+    select from webhook_mail_notice n where n.account = $account and n.is_queued and n.mailed_at is null
+      and not exists (select from ended e where e.webhook = n.webhook and e.kind = n.kind)) then $nextAt::timestamptz end
+  where account = $account`)
 
 /**
- * Ends a turn and its notices: only that of a failing webhook lasts, until its incident ends. With `dueAt` the account
- * gets another turn.
+ * Ends a turn and its notices: only that of a failing webhook lasts, until its incident ends. With open notices that are
+ * left, such as those that another transaction had locked, the account gets another turn at `nextAt`.
  */
 export async function endMailTurn(
   db: Database,
-  { notices, ...turn }: { account: AccountId; notices: readonly DueNotice[]; now: Date; dueAt: Date | null },
+  { notices, ...turn }: { account: AccountId; notices: readonly DueNotice[]; now: Date; nextAt: Date },
 ): Promise<void> {
   await endTurn(db, {
     ...turn,

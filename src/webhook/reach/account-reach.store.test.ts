@@ -110,13 +110,14 @@ test('a list of bulk replays has those of the account, or all where the caller r
   const both = await make(first)
   await run('update replay_job set accounts = $2 where document_id = $1', both.job, [first, other])
   const jobs = [own, foreign, both].map(({ job }) => job)
-  const list = async (...[account, scope]: [AccountId | undefined, 'all' | AccountId[]]) => {
+  const list = async (account: AccountId | undefined, reach: 'all' | AccountId[], scope = reach) => {
     const query = database.db.selectFrom('replay_job').select('document_id').where('document_id', 'in', jobs)
-    const found = await keepOwnJobs(query, account as OwnAccount | undefined, scope).execute()
+    const found = await keepOwnJobs(query, account as OwnAccount | undefined, { scope, reach }).execute()
     return jobs.filter((job) => found.some(({ document_id }) => document_id === job))
   }
   expect(await list(first, [first])).toEqual([own.job])
   expect(await list(first, [first, other])).toEqual([own.job, both.job])
+  expect(await list(first, [first, other], [other])).toEqual([both.job])
   expect(await list(first, 'all')).toEqual(jobs)
   expect(await list(undefined, [first])).toEqual(jobs)
 })

@@ -94,16 +94,18 @@ export function isOfOwnWebhook(table: 'webhook_dispatch_ended' | 'webhook_dispat
 }
 
 /**
- * Restricts a list of bulk replays to those whose first account is this one and whose accounts are all in `scope`: an
- * index has the first account, and each such job has one.
+ * Restricts a list of bulk replays to those whose first account is this one and whose accounts are all in `reach`: an
+ * index has the first account, and each such job has one. A job of one account is in the database that has the account
+ * (`scope`); one of several stays where it was made, whichever of them moves.
  */
 export function keepOwnJobs<Found>(
   query: SelectQueryBuilder<DB, 'replay_job', Found>,
   own: OwnAccount | undefined,
-  scope: PermissionScope,
+  { scope, reach }: { scope: PermissionScope; reach: PermissionScope },
 ) {
   if (!own || scope === 'all') return query
-  return query.where(sql<boolean>`accounts[1] = ${own} and accounts <@ ${[...scope]}::uuid[]`)
+  return query.where(sql<boolean>`accounts[1] = ${own} and accounts <@ ${[...reach]}::uuid[]
+    and (cardinality(accounts) > 1 or accounts[1] = any(${[...scope]}::uuid[]))`)
 }
 
 const selectHidden = statement<

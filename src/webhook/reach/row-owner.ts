@@ -10,7 +10,7 @@ export const BY_NAMED_WEBHOOK = { ...BY_WEBHOOK, member: 'webhook' } as const
 /** The database of the subscription, the ledger row or the bulk replay in the path. */
 export const BY_SUBSCRIPTION = { by: 'row', findOwner: findSubscriptionOwner } as const
 export const BY_DISPATCH = { by: 'row', findOwner: findDispatchOwner } as const
-export const BY_JOB = { by: 'row', findOwner: findJobOwner } as const
+export const BY_JOB = { by: 'row', findOwner: findJobOwner, staysBehind: true } as const
 
 /** The database of a list of what belongs to webhooks, or of their deliveries. */
 export const BY_FILTERS = { by: 'scope', filters: { webhook: findWebhookOwner, event_id: findEventOwner } } as const

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
@@ -159,6 +160,27 @@ test('a change writes what it names, of that webhook alone', async () => {
   const stateColumns = { is_actived: false, consecutive_failures: 20, disabled_at: now, disabled_reason: 'failures' }
   expect(await t.read(id)).toEqual({ ...before, ...columns, ...stateColumns, secret_encrypted: 'sealed anew' })
   expect(await t.read(other)).toEqual(untouched)
+})
+
+test('a webhook that leaves its owner takes no notice of a mail along; one that stays keeps them', async () => {
+  await using t = await openWebhooks()
+  const [own, next] = [await t.ledger.addAccount(), await t.ledger.addAccount()]
+  const ids = await Promise.all(['moved', 'global', 'kept'].map(() => t.ledger.addWebhook({ account: own })))
+  for (const id of ids)
+    await sql`insert into webhook_mail_notice (webhook, kind, account, dispatch, is_queued, mailed_at, created_at)
+      values (${id}, 'failing', ${own}, ${id}, true, now(), now()), (${id}, 'recovered', ${own}, ${id}, true, null, now())`.execute(
+      t.db,
+    )
+  const by = await t.addUser()
+  const changes = [{ account: next }, { isGlobal: true, account: null }, { name: 'kept' }]
+  for (const [index, change] of changes.entries())
+    await inTransaction(t.db, async (tx) => {
+      const { webhook } = (await lockWebhookForChange(tx, ids[index]!, change))!
+      await changeLockedWebhook(tx, webhook, { ...change, by }, t.ledger.now())
+    })
+  const { rows } = await sql<{ webhook: string }>`
+    select distinct webhook from webhook_mail_notice where webhook = any(${ids}::uuid[])`.execute(t.db)
+  expect(rows).toEqual([{ webhook: ids[2] }])
 })
 
 test('webhooks that another transaction has locked are passed over, and the others locked', async () => {

@@ -6,7 +6,7 @@ import { asPart, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { compileFragment } from '../../postgres/statement/fragment.ts'
 import { defineRecord, type RecordOf, selectRecord } from '../../postgres/statement/record.ts'
-import { statement } from '../../postgres/statement/statement.ts'
+import { closingStatement, statement } from '../../postgres/statement/statement.ts'
 import { type DisabledReason, type WebhookMode, WebhookRow } from './webhook.schema.ts'
 
 /** A webhook: every column that the API shows, so that no read can leak its secret. */
@@ -214,7 +214,14 @@ type LockedChange = Pick<
   | 'maxPerSecond'
 > & { by: UserId }
 
-/** Changes a locked webhook with the last statement of the transaction. Returns the row behind the change. */
+const endNotices = closingStatement<{ id: WebhookId }>(
+  'ended_notices as (delete from webhook_mail_notice where webhook = $id)',
+)
+
+/**
+ * Changes a locked webhook with the last statement of the transaction, and ends the notices of mails to an owner that it
+ * leaves: no turn of that account would end them once one of both is in a cell. Returns the row behind the change.
+ */
 export async function changeLockedWebhook(
   db: Database,
   before: WebhookRecord,
@@ -229,6 +236,7 @@ export async function changeLockedWebhook(
   // The owner is copied to the subscriptions, which is a change of them.
   const isMoved = change.account !== undefined || change.isGlobal !== undefined
   await writeAtEnd(db, { parts, ...(isMoved && { invalidations: 'r' }) })
+  if (isMoved) await endNotices(db, { id: before.id })
   const { by, ...columns } = change
   return { ...before, ...columns, updatedBy: by, updatedAt: now }
 }

@@ -102,12 +102,13 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
     {
       ...OF_REPLAY_JOB,
       path: '/api/v3/webhook/replay-job',
-      cell: { by: 'scope', several: 'merge' },
+      cell: { by: 'scope', several: 'merge', staysBehind: true },
       summary: 'List bulk replays',
       list: REPLAY_JOB_FIELDS,
     },
     {
-      rows: ({ db, scope }) => buildList(scope, (own) => keepOwnJobs(selectReplayJobs(db), own, scope)),
+      rows: ({ db, scope, reach }) =>
+        buildList(reach, (own) => keepOwnJobs(selectReplayJobs(db), own, { scope, reach })),
       isOf: isJobOf,
       toRow: toReplayJobRow,
       message: 'Replay jobs.',

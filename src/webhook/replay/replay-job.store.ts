@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { AccountId, DispatchId, UserId } from '../../base/id.ts'
 import { buildJobTable } from '../../delivery/job/job-table.ts'
 import type { ListFields, ListFilter } from '../../http/listing/listing.ts'
@@ -57,13 +58,14 @@ export function countMatches(db: Database, query: MatchQuery): Promise<ListTotal
   return countListed(db, listOf(db, query, 1))
 }
 
-/** The existing rows among these. */
+/** The existing rows among these, without those that accounts left behind when they moved. */
 export async function findExistingDispatches(db: Database, ids: readonly DispatchId[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db
     .selectFrom('webhook_dispatch')
     .select('document_id')
     .where((eb) => eb('document_id', '=', eb.fn.any(eb.val([...ids]))))
+    .where(sql<boolean>`(select is_resting(w.account) from webhook w where w.document_id = webhook) is not true`)
     .execute()
   return new Set(rows.map((row) => row.document_id))
 }
