@@ -59,6 +59,7 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['ACCOUNT="', /"redirect_path":"\/api\/v3\/auth\/login\/oauth\//],
     ['/domain"', /"record_name":"_signalbox-challenge\.corp\.example"/],
     ['/login/connection', /"connection":null/],
+    ['/auth/session', /"closed_accounts":\[\]/],
   ],
   'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],

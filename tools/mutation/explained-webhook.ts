@@ -137,7 +137,7 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     reason: 'saves a statement that ends nothing',
   },
   {
-    path: 'src/webhook/mail/notice-worker.ts',
+    path: 'src/webhook/mail/notice-mails.ts',
     lineText: 'const texts = findLanguage([language]) ?? ENGLISH',
     change: 'findLanguage([language]) ?? ENGLISH -> (findLanguage([language]))',
     reason: 'only for the types: a user has one of the languages of the service',

@@ -28,6 +28,7 @@ const DOCUMENTS = [
   'operations/account-move',
   'operations/cells',
   'operations/event-log',
+  'operations/ledger',
   'configuration',
   'guides/social-login',
   'guides/tracing',

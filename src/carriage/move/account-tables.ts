@@ -82,6 +82,7 @@ export const OF_HOME: readonly string[] = [
     'connection_domain',
     'connection_group_role',
     'connection_identity',
+    'connection_proof',
     'contract',
     'email_change',
     'engine_grant',

@@ -176,6 +176,7 @@ describe('a flow of a connection', () => {
     const first = await proven({}, identity)
     const coded = await proven({ codeChallenge: CHALLENGE }, identity)
     if (first.kind !== 'signed-in' || coded.kind !== 'code') throw new Error('not signed in')
+    await db.deleteFrom('account_member').where('user', '=', first.signIn.user.id).execute()
     await rows.member(account, first.signIn.user.id)
     await db.updateTable('connection').set({ is_enforced: true }).execute()
     const required = { code: 'connection_required' }

@@ -238,7 +238,8 @@ export async function findReplayedDays(
 
 /** Takes the lock of exports for as long as the connection lives. False: another one has it. */
 export async function takeExportLock(client: pg.PoolClient): Promise<boolean> {
-  const text = 'select pg_try_advisory_lock($1) as is_taken'
-  const { rows } = await client.query<{ is_taken: boolean }>(text, [ADVISORY_LOCKS.ledgerExport.key])
+  const { rows } = await client.query<{ is_taken: boolean }>(
+    `select pg_try_advisory_lock(${ADVISORY_LOCKS.ledgerExport.key}) as is_taken`,
+  )
   return rows[0]?.is_taken ?? false
 }
