@@ -71,7 +71,7 @@ export async function measureCells(load: CellsLoad): Promise<void> {
     const costs = await measureCosts(ground, programs, load)
     console.log(
       `${load.count} deliveries in batches of ${BATCH}; CPU ms a delivery\n\n${formatTable(
-        ['accounts in', 'deliveries/s', 'service', 'PostgreSQL', 'NATS', 'refused', 'late', 'retried'],
+        ['accounts in', 'deliveries/s', 'service', 'PostgreSQL', 'NATS', 'late', 'retried'],
         costs,
       )}\n\n${COLUMNS}\n`,
     )
@@ -113,14 +113,9 @@ async function measureCosts(ground: CellsGround, programs: Programs, { count }: 
     const before = await readUsage(side)
     const outcome = await publish(side, programs, { name, accounts, count })
     const after = await readUsage(side)
-    const { perSecond, delivered, refused, late, retried } = outcome
+    const { perSecond, delivered, late, retried } = outcome
     const each = (['service', 'postgres', 'log'] as const).map((part) => (after[part] - before[part]) / delivered)
-    lines.push([
-      name,
-      perSecond.toFixed(0),
-      ...each.map((ms) => ms.toFixed(3)),
-      ...[refused, late, retried].map(String),
-    ])
+    lines.push([name, perSecond.toFixed(0), ...each.map((ms) => ms.toFixed(3)), ...[late, retried].map(String)])
     console.log(lines.at(-1)?.join('  '))
   }
   return lines
@@ -128,7 +123,7 @@ async function measureCosts(ground: CellsGround, programs: Programs, { count }: 
 
 /**
  * Publishes by the batch, and waits for the arrivals and until the log has everything. Throws with what waits in the
- * databases when a delivery does not arrive, or the side takes too long.
+ * databases when a delivery does not arrive or the side takes too long, and when a request is refused.
  */
 async function publish(side: Side, programs: Programs, given: { name: string; accounts: string[]; count: number }) {
   const { sink, publisher, nextRun } = programs
@@ -137,7 +132,8 @@ async function publish(side: Side, programs: Programs, given: { name: string; ac
   await sink.ask({ do: 'begin', run, numberedBy: 'event' })
   const pace = { batch: BATCH, count: given.count }
   const load = await publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts: given.accounts, run, pace })
-  if (load.refused > 0) console.log(`${given.name}: ${load.refused} requests refused, the first: ${load.firstError}`)
+  if (load.refused > 0)
+    throw new Error(`${given.name}: ${load.refused} requests refused, ${describeLoad()}; the first: ${load.firstError}`)
   const expected = { do: 'wait', arrivals: load.accepted, repeats: 0, limitMs: SIDE_LIMIT_MS } as const
   let arrivals = await sink.ask({ ...expected, stallMs: STALL_MS })
   const late = load.accepted - arrivals.arrivals
@@ -155,7 +151,7 @@ async function publish(side: Side, programs: Programs, given: { name: string; ac
   for (const { pool } of pools)
     await until('an empty outbox', async () => (await pool.query('select from event_outbox limit 1')).rowCount === 0)
   await sleep(REST_MS)
-  return { ...compareArrivals(load, arrivals, () => true), refused: load.refused, late, retried }
+  return { ...compareArrivals(load, arrivals, () => true), late, retried }
 }
 
 /** A way of events: what is asked for one, and its webhook. */
