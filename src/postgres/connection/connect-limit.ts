@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { systemClock } from '../../base/clock.ts'
 
 /** Steps of the limit. A stall of this process lengthens the step in which it occurs, and no other. */
 const STEPS = 20
@@ -20,27 +21,22 @@ interface ClientParts {
  * timer runs before the socket is read. Rejects with the error of the driver.
  */
 export async function connectClient(client: pg.Client): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  let turn: NodeJS.Immediate | undefined
-  const giveUp = () => {
-    const { connection } = client as unknown as ClientParts
-    // As the driver does: a reset of a socket that ends is no error.
-    connection._ending = true
-    connection.stream.destroy(new Error('timeout expired'))
-  }
-  const wait = (steps: number) => {
-    timer = setTimeout(() => {
-      if (steps > 1) wait(steps - 1)
-      // After the next read of the sockets.
-      else turn = setImmediate(giveUp)
-    }, CONNECT_LIMIT_MS / STEPS)
-    timer.unref()
-  }
-  wait(STEPS)
+  const over = new AbortController()
+  void endLate(client, over.signal)
   try {
     await client.connect()
   } finally {
-    clearTimeout(timer)
-    clearImmediate(turn)
+    over.abort('over')
   }
+}
+
+async function endLate(client: pg.Client, over: AbortSignal): Promise<void> {
+  for (let step = 0; step < STEPS && !over.aborted; step += 1) await systemClock.sleep(CONNECT_LIMIT_MS / STEPS, over)
+  // After the next read of the sockets.
+  await new Promise(setImmediate)
+  if (over.aborted) return
+  const { connection } = client as unknown as ClientParts
+  // As the driver does: a reset of a socket that ends is no error.
+  connection._ending = true
+  connection.stream.destroy(new Error('timeout expired'))
 }
