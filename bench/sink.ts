@@ -11,12 +11,13 @@ import { monotonicMs } from './monotonic.ts'
  */
 
 /**
- * Next command of the sink. `begin` forgets all earlier arrivals, `wait` answers when they are there or stop coming.
+ * Next command of the sink. `begin` forgets all earlier arrivals, `wait` answers when they are there, stop
+ * coming for `stallMs`, or after `limitMs` (default: never).
  */
 export type SinkQuestion =
   | { do: 'open' }
   | { do: 'begin'; run: number; numberedBy: ArrivalNumber }
-  | { do: 'wait'; arrivals: number; repeats: number; stallMs: number }
+  | { do: 'wait'; arrivals: number; repeats: number; stallMs: number; limitMs?: number }
 
 /** A delivery is identified by the number of its event (`buildResourceId`), or by the number in its path. */
 export type ArrivalNumber = 'event' | 'path'
@@ -103,15 +104,17 @@ function receive(request: IncomingMessage, response: ServerResponse): void {
   })
 }
 
-async function wait(until: { arrivals: number; repeats: number; stallMs: number }): Promise<void> {
+async function wait(until: { arrivals: number; repeats: number; stallMs: number; limitMs?: number }): Promise<void> {
   let seen = -1
   let movedAt = monotonicMs()
+  const endsAt = movedAt + (until.limitMs ?? Number.POSITIVE_INFINITY)
   while (arrivals < until.arrivals || repeats < until.repeats) {
     await sleep(LOOK_MS)
     if (arrivals + repeats !== seen) {
       seen = arrivals + repeats
       movedAt = monotonicMs()
     } else if (monotonicMs() - movedAt > until.stallMs) return
+    if (monotonicMs() > endsAt) return
   }
 }
 

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findNatsServer } from '../../test/harness/nats/nats-program.ts'
 import { EVENT_TYPE } from '../api-case.ts'
@@ -13,6 +12,7 @@ import { findQuantile } from '../quantile.ts'
 import type { SinkQuestion, SinkState } from '../sink.ts'
 import { compareArrivals } from '../table/delivery-outcome.ts'
 import { formatTable } from '../text-table.ts'
+import { describeBacklog, describeLoad, readBacklog } from './backlog.ts'
 import {
   type CellsGround,
   CONTRACT_TYPE,
@@ -32,6 +32,10 @@ const WARM_UP = 4_000
 const REST_MS = 1_000
 /** Without an arrival for so long, what is missing counts as late. */
 const STALL_MS = 30_000
+/** A failed attempt is retried after a minute. */
+const RETRIED_STALL_MS = 90_000
+/** A side that takes longer is not measured: the machine is too busy for figures. */
+const SIDE_LIMIT_MS = 120_000
 
 /** Messages that an intake passes over. */
 const READ_COUNT = 40_000
@@ -63,23 +67,26 @@ export async function measureCells(load: CellsLoad): Promise<void> {
     const reading = await measureReading(program, READ_COUNT)
     const ground = await openCellsGround(stack, program)
     const programs = await startPrograms(stack)
-    console.log(`${ground.description}; load of the machine ${loadavg()[0]?.toFixed(1)}\n`)
+    console.log(`${ground.description}; ${describeLoad()}\n`)
     const costs = await measureCosts(ground, programs, load)
     console.log(
       `${load.count} deliveries in batches of ${BATCH}; CPU ms a delivery\n\n${formatTable(
-        ['accounts in', 'deliveries/s', 'service', 'PostgreSQL', 'NATS', 'refused', 'late'],
+        ['accounts in', 'deliveries/s', 'service', 'PostgreSQL', 'NATS', 'late', 'retried'],
         costs,
-      )}\n`,
+      )}\n\n${COLUMNS}\n`,
     )
     const ways = await measureWays(ground, stack, load)
     console.log(
       `${load.rate} events/s for ${load.seconds} s, from the request to the arrival, ms\n\n${formatTable(
         ['recorded in', 'delivered from', 'p50', 'p99', 'late'],
         ways,
-      )}\n\nA message that does not concern an intake costs it ${reading.intake.toFixed(3)} ms of CPU, and ${reading.nats.toFixed(3)} in NATS.\nLoad of the machine at the end ${loadavg()[0]?.toFixed(1)}.`,
+      )}\n\nlate: not arrived two minutes after the last request.\n\nA message that does not concern an intake costs it ${reading.intake.toFixed(3)} ms of CPU, and ${reading.nats.toFixed(3)} in NATS.\nAt the end: ${describeLoad()}.`,
     )
   })
 }
+
+const COLUMNS = `late: not arrived when ${STALL_MS / 1_000} s had passed without an arrival, or ${SIDE_LIMIT_MS / 1_000} s in all; all of them arrived later.
+retried: of the deliveries that had not ended then, those with a failed attempt, whose retry is due after a minute; the others waited for the service or its database.`
 
 async function startPrograms(stack: AsyncDisposableStack): Promise<Programs> {
   const sink = startProgram<SinkQuestion, SinkState>('sink.ts')
@@ -101,32 +108,50 @@ async function measureCosts(ground: CellsGround, programs: Programs, { count }: 
     ['two cells', cells, one.flatMap((account, n) => [account, two[n] as string])],
   ]
   const lines: string[][] = []
-  for (const [, side, accounts] of sides) await publish(side, programs, { accounts, count: WARM_UP })
+  for (const [name, side, accounts] of sides) await publish(side, programs, { name, accounts, count: WARM_UP })
   for (const [name, side, accounts] of sides) {
     const before = await readUsage(side)
-    const outcome = await publish(side, programs, { accounts, count })
+    const outcome = await publish(side, programs, { name, accounts, count })
     const after = await readUsage(side)
-    const { perSecond, delivered, refused, lost } = outcome
+    const { perSecond, delivered, late, retried } = outcome
     const each = (['service', 'postgres', 'log'] as const).map((part) => (after[part] - before[part]) / delivered)
-    lines.push([name, perSecond.toFixed(0), ...each.map((ms) => ms.toFixed(3)), String(refused), String(lost)])
+    lines.push([name, perSecond.toFixed(0), ...each.map((ms) => ms.toFixed(3)), ...[late, retried].map(String)])
     console.log(lines.at(-1)?.join('  '))
   }
   return lines
 }
 
-/** Publishes by the batch, and waits for the arrivals and until the log has everything. */
-async function publish(side: Side, programs: Programs, given: { accounts: string[]; count: number }) {
+/**
+ * Publishes by the batch, and waits for the arrivals and until the log has everything. Throws with what waits in the
+ * databases when a delivery does not arrive or the side takes too long, and when a request is refused.
+ */
+async function publish(side: Side, programs: Programs, given: { name: string; accounts: string[]; count: number }) {
   const { sink, publisher, nextRun } = programs
   const { origin, jwt, pools } = side
   const run = nextRun()
   await sink.ask({ do: 'begin', run, numberedBy: 'event' })
   const pace = { batch: BATCH, count: given.count }
   const load = await publisher.ask({ origin, jwt, eventType: EVENT_TYPE, accounts: given.accounts, run, pace })
-  const arrivals = await sink.ask({ do: 'wait', arrivals: load.accepted, repeats: 0, stallMs: STALL_MS })
+  if (load.refused > 0)
+    throw new Error(`${given.name}: ${load.refused} requests refused, ${describeLoad()}; the first: ${load.firstError}`)
+  const expected = { do: 'wait', arrivals: load.accepted, repeats: 0, limitMs: SIDE_LIMIT_MS } as const
+  let arrivals = await sink.ask({ ...expected, stallMs: STALL_MS })
+  const late = load.accepted - arrivals.arrivals
+  let retried = 0
+  if (late > 0) {
+    const backlog = await readBacklog(pools)
+    retried = backlog.retried
+    const say = (missing: number, what: string) =>
+      `${given.name}: ${missing} of ${load.accepted} deliveries ${what}; ${describeLoad()}`
+    console.log(say(late, `are late: ${describeBacklog(backlog)}`))
+    arrivals = await sink.ask({ ...expected, stallMs: RETRIED_STALL_MS })
+    const missing = load.accepted - arrivals.arrivals
+    if (missing > 0) throw new Error(say(missing, `have not arrived: ${describeBacklog(await readBacklog(pools))}`))
+  }
   for (const { pool } of pools)
     await until('an empty outbox', async () => (await pool.query('select from event_outbox limit 1')).rowCount === 0)
   await sleep(REST_MS)
-  return { ...compareArrivals(load, arrivals, () => true), refused: load.refused }
+  return { ...compareArrivals(load, arrivals, () => true), late, retried }
 }
 
 /** A way of events: what is asked for one, and its webhook. */
@@ -155,6 +180,8 @@ async function measureWays({ plain, cells }: CellsGround, stack: AsyncDisposable
     await subscribe(way.side, way.webhook, way.type)
     await measureWay(way, receiver.arrivedAtMs, { ...load, seconds: 2 })
     const { latenciesMs, lost } = await measureWay(way, receiver.arrivedAtMs, load)
+    if (lost > 0)
+      console.log(`${way.names.join(' to ')}: ${lost} late: ${describeBacklog(await readBacklog(way.side.pools))}`)
     const quantiles = [0.5, 0.99].map((share) => findQuantile(latenciesMs, share).toFixed(1))
     lines.push([...way.names, ...quantiles, String(lost)])
     console.log(lines.at(-1)?.join('  '))

@@ -14,6 +14,7 @@ import { EVENT_TYPE } from '../api-case.ts'
 import { call, signIn } from '../api-client.ts'
 import { sumFamily } from '../process-times.ts'
 import { POOL_SIZE, startService } from '../service-process.ts'
+import { describeLoad } from './backlog.ts'
 
 /** Published for a global webhook alone, so that no other event leaves its cell. */
 export const CROSSING_TYPE = 'bench-crossing.create'
@@ -190,7 +191,8 @@ const LIMIT_MS = 120_000
 export async function until(what: string, look: () => Promise<boolean>): Promise<void> {
   const startedMs = readMonotonicMs()
   while (!(await look())) {
-    if (readMonotonicMs() - startedMs > LIMIT_MS) throw new Error(`${what}: not within ${LIMIT_MS} ms`)
+    if (readMonotonicMs() - startedMs > LIMIT_MS)
+      throw new Error(`${what}: not within ${LIMIT_MS / 1_000} s, ${describeLoad()}`)
     await systemClock.sleep(50)
   }
 }

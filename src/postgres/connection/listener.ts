@@ -1,13 +1,11 @@
 import type pg from 'pg'
 import { type Clock, systemClock } from '../../base/clock.ts'
+import { CONNECT_BOUND_MS, connectClient } from './connect-limit.ts'
 import { HostClient } from './host-client.ts'
 import { type ClientInternals, SERVER_KEEP_ALIVE } from './pool-client.ts'
 
 /** Delay before a reconnect. */
 const RECONNECT_MS = 250
-
-/** Timeout for connecting. */
-const CONNECT_LIMIT_MS = 5_000
 
 /** Timeout of a statement on this connection; none reads a table. */
 const QUERY_LIMIT_MS = 5_000
@@ -59,7 +57,7 @@ export function buildListener(options: ListenerOptions): Listener {
   let breakCurrent: (() => void) | undefined
 
   async function connect(opened: pg.Client): Promise<true> {
-    await opened.connect()
+    await connectClient(opened)
     await opened.query(channels.map((channel) => `listen "${channel}"`).join(';'))
     if (options.lock !== undefined)
       await opened.query('select pg_advisory_lock_shared(hashtextextended($1, 0))', [options.lock])
@@ -121,7 +119,7 @@ export function buildListener(options: ListenerOptions): Listener {
 }
 
 /**
- * A connection outside the pool, with settings of the server's command line syntax (`-c name=value`). Its `error` event
+ * A connection outside the pool, to be opened by `connectClient`, with settings of the server's command line syntax (`-c name=value`). Its `error` event
  * is handled, so that a lost connection never ends the process. Statements may overlap: notifications of work and
  * proofs are sent concurrently.
  */
@@ -130,7 +128,7 @@ export function openClient(connectionString: string, applicationName: string, se
     connectionString,
     options: `${SERVER_KEEP_ALIVE} ${settings}`.trim(),
     application_name: applicationName,
-    connectionTimeoutMillis: CONNECT_LIMIT_MS,
+    connectionTimeoutMillis: CONNECT_BOUND_MS,
     query_timeout: QUERY_LIMIT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,

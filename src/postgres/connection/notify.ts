@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
+import { connectClient } from './connect-limit.ts'
 import type { Invalidation } from './invalidated-cache.ts'
 import { buildListener, closeClient, endClient, openClient } from './listener.ts'
 
@@ -186,7 +187,7 @@ function buildSender({ connectionString, clock }: NotifierOptions) {
     }
     client.on('error', forget)
     client.on('end', forget)
-    return client.connect().then(
+    return connectClient(client).then(
       () => client,
       (error: unknown) => {
         forget()

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { systemClock } from '../../base/clock.ts'
+import { connectClient } from '../connection/connect-limit.ts'
 import { HostClient } from '../connection/host-client.ts'
 import { endClient, openClient } from '../connection/listener.ts'
 import { type ClientInternals, endSilent, SERVER_KEEP_ALIVE } from '../connection/pool-client.ts'
@@ -80,7 +81,7 @@ const isSilentStill = (socket: Socket, heard: number) => socket.bytesRead === he
 async function isBackendWorking(client: pg.Client, connectionString: string): Promise<boolean | undefined> {
   const asking = openClient(connectionString, 'signalbox migrate')
   try {
-    await asking.connect()
+    await connectClient(asking)
     const { processID } = client as unknown as { processID: number }
     const { rows } = await asking.query('select state from pg_stat_activity where pid = $1', [processID])
     return rows[0]?.state === 'active'
