@@ -30,7 +30,7 @@ const LEFT_OUT: [pattern: RegExp, reason: string][] = [
 ]
 
 /** Words of PromQL in the queries that are not names of metrics. */
-const WORDS = /^(?:sum|max|min|count|rate|increase|topk|histogram_quantile|time|by|le)$/
+const WORDS = /^(?:sum|max|min|count|rate|increase|topk|histogram_quantile|time|by|le|or)$/
 
 let app: TestApp
 /** The type of each metric, as the service exposes them. */

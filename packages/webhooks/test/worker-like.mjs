@@ -10,13 +10,15 @@ const folder = pathToFileURL(`${distFolder}/`)
 const context = createContext({ crypto: globalThis.crypto, TextEncoder, TextDecoder, atob, btoa, input: inputJson })
 const modules = new Map()
 
+/** Each module once, also where two others import it at the same time. */
 async function loadModule(url) {
   if (!url.startsWith(folder.href)) throw new Error(`imports from outside the package: ${url}`)
-  if (!modules.has(url)) {
-    modules.set(url, new SourceTextModule(await readFile(new URL(url), 'utf8'), { identifier: url, context }))
-  }
+  if (!modules.has(url)) modules.set(url, readModule(url))
   return modules.get(url)
 }
+
+const readModule = async (url) =>
+  new SourceTextModule(await readFile(new URL(url), 'utf8'), { identifier: url, context })
 
 const { names } = JSON.parse(inputJson)
 const probe = new SourceTextModule(
