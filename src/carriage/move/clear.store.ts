@@ -54,8 +54,13 @@ export function listMessageDeletions(account: AccountId, limit: number): Deletio
   return [deleteEndedMessages, deleteOpenMessages].map((remove) => (tx) => remove(tx, { account, limit }))
 }
 
-/** Without those that deliveries of other webhooks need: global ones of home, and ones that were moved to the account. */
-const UNUSED = `not exists (select from webhook_dispatch_ended d where d.event_id = e.document_id)
+/**
+ * Without those that deliveries of other webhooks need: global ones of home, and ones that were moved to the account. Home
+ * takes in what the account records elsewhere, which has none before it is routed.
+ */
+const UNUSED = `exists (
+      select from event_occurrence r where r.document_id = e.document_id and r.routed_at is not null offset 0)
+      and not exists (select from webhook_dispatch_ended d where d.event_id = e.document_id)
       and not exists (select from webhook_dispatch_open d where d.event_id = e.document_id)`
 
 const deleteEvents = statement<

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   addAccount,
@@ -58,6 +59,25 @@ const publish = (place: Place, account: AccountId) =>
       (error: unknown) => (isAccountRefused(error) ? 'refused' : Promise.reject(error)),
     )
 
+/** Takes in an event of an account that another database recorded, or the routing of one. */
+async function takeIn(place: Place, account: AccountId, id = randomUUID()): Promise<string> {
+  const { pool } = ground.at(place)
+  await pool.query(
+    `with taken as (
+       insert into event_occurrence (document_id, event, account, resource, action, origin, ordinal, created_at)
+       values ($1, 'order.create', $2, 'order', 'create', 'one', null, now()) returning document_id)
+     insert into event_queue select document_id from taken`,
+    [id, account],
+  )
+  return id
+}
+
+async function route(place: Place, ids: readonly string[]): Promise<void> {
+  const { pool } = ground.at(place)
+  await pool.query('update event_occurrence set routed_at = now() where document_id = any($1)', [ids])
+  await pool.query('delete from event_queue where event_id = any($1)', [ids])
+}
+
 /** What waits and is not at rest, by what is claimed next. */
 async function listTurns(place: Place, webhooks: readonly string[]): Promise<unknown[]> {
   const { rows } = await ground
@@ -117,6 +137,44 @@ describe('a move of an account', () => {
       (await ground.at(null).pool.query('select from webhook where document_id = $1', [globalWebhook])).rowCount,
     ).toBe(1)
     expect(await findMove(ground.at(null).db, account)).toBeUndefined()
+  })
+
+  test('leaves what home takes in of the account meanwhile, until it is routed to global webhooks', async () => {
+    const account = await addAccount(ground)
+    await fillAccount(ground.at(null), account, 4)
+    const kept: string[] = []
+    const takeInBefore = (kind: MoveEffect['kind']) => async (effect: MoveEffect) => {
+      if (effect.kind === kind) kept.push(await takeIn(null, account))
+    }
+    const find = async () => {
+      const ids = await ground
+        .at(null)
+        .pool.query('select document_id as id from event_occurrence where document_id = any($1) order by 1', [kept])
+      return ids.rows.map(({ id }) => id)
+    }
+    await begin(account, 'c1')
+    expect(await runMove(deps({ beforeEffect: takeInBefore('clear') }), account)).toMatchObject({ kind: 'moved' })
+    expect(kept).toHaveLength(1)
+    expect(await find()).toEqual(kept)
+
+    // On the way back from home, too: what the cell recorded stands in home before it is copied.
+    const recorded = await takeIn('c1', account)
+    await route('c1', [recorded])
+    await ground.at('c1').pool.query('update event_occurrence set origin = null where document_id = $1', [recorded])
+    kept.push(await takeIn(null, account, recorded))
+    await begin(account, null)
+    const stop = (effect: MoveEffect) => {
+      if (effect.kind === 'rest') throw new Error('killed')
+    }
+    await expect(runMove(deps({ beforeEffect: stop }), account)).rejects.toThrow('killed')
+    expect(await askBack(ground.at(null).db, account, 'test')).toBe(true)
+    expect(await runMove(deps(), account)).toMatchObject({ kind: 'back' })
+    expect(await find()).toEqual(kept.toSorted())
+
+    await route(null, kept)
+    await move(account, null)
+    await move(account, 'c1')
+    expect(await find()).toEqual([])
   })
 
   test('lets new events come after the webhooks that it brings, whatever the other database counted', async () => {
