@@ -107,8 +107,9 @@ const toOwn = (own: Appended | undefined): OwnMessage => ({
 })
 
 /**
- * Deletes confirmed events, renews the lease, and reads waiting events, in one statement. `event_log` is looked up by
- * its key, the events each by its own.
+ * Renews the lease, deletes confirmed events, and reads waiting events, in one statement. `event_log` is looked up by
+ * its key, the events each by its own. Without the lease nothing is deleted: an empty outbox tells a move that
+ * `last_sequence` covers all of its events.
  */
 const take = statement<
   WaitingEvent & { id: WaitingEvent['id'] | null },
@@ -126,7 +127,7 @@ const take = statement<
       appended_at = case when cardinality($positions::bigint[]) > 0 then clock_timestamp() else appended_at end
     where name = 'events' and ${MAY_LEASE} returning republish_until
   ), confirmed as (
-    delete from event_outbox where position = any($positions::bigint[])
+    delete from event_outbox where position = any($positions::bigint[]) and exists (select from leased)
   )
   select o.position::text as position, e.*, ${CARRIED}
   from (

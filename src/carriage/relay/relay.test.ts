@@ -62,6 +62,24 @@ test('events wait while the log is away, in order, and are told of once', async 
   expect(under.told.lines[1]).toBe('event log is written again')
 })
 
+test('a process that lost its lease behind an append leaves the outbox as it is: another one appends again', async () => {
+  await using under = await buildRelayUnderTest()
+  await under.settle()
+  const ids = await under.record(2)
+  // Reads and appends; the next round confirms.
+  await under.relay.round()
+  expect(under.stored()).toEqual(ids)
+  await under.pool.query(
+    `update event_log set relay = 'relay-2', lease_until = clock_timestamp() + interval '1 minute'`,
+  )
+  await under.settle()
+  // A move would take an empty outbox for a position that covers them.
+  expect(await under.facts()).toMatchObject({ waiting: 2, sequence: 0, relay: 'relay-2' })
+  await under.settle(under.build('relay-2'))
+  expect(under.stored()).toEqual([...ids, ...ids])
+  expect(await under.facts()).toMatchObject({ waiting: 0, sequence: 4 })
+})
+
 test('a server that answers without the log is left for another one; a lost connection repairs itself', async () => {
   await using under = await buildRelayUnderTest()
   await under.record()
