@@ -60,7 +60,7 @@ const publish = (place: Place, account: AccountId) =>
     )
 
 /** Takes in an event of an account that another database recorded, or the routing of one. */
-async function takeIn(place: Place, account: AccountId, id = randomUUID()): Promise<string> {
+async function takeIn(place: Place, account: AccountId, id: string = randomUUID()): Promise<string> {
   const { pool } = ground.at(place)
   await pool.query(
     `with taken as (
