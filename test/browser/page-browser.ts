@@ -158,15 +158,26 @@ const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 /** Which elements of a page are shown, as one text. */
 const SHOWN = `[...document.querySelectorAll('body *')].map((element) => Number(element.checkVisibility({ visibilityProperty: true }))).join('')`
 
+/** Two frames, and the end of the transitions that they began. */
+const SETTLED = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => Promise.all(
+  document.getAnimations().filter((each) => each.effect?.getComputedTiming().iterations !== Infinity)
+    .map((each) => each.finished.catch(() => undefined)))).then(() => undefined)`
+
+/** Shows a page in the colours of a light or a dark system, once they are drawn. */
+async function showColours(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
+  await page.emulateMedia({ colorScheme })
+  await page.evaluate(SETTLED)
+}
+
 /**
  * The faults of a page in the colours of light and of dark systems. All rules read it in light colours; where dark ones show the
  * same elements, only the rules that read colours can find more, in half of the work.
  */
 export async function findViolationsInBothSchemes(page: Page, looked: Looked = {}): Promise<object> {
-  await page.emulateMedia({ colorScheme: 'light' })
+  await showColours(page, 'light')
   const light = await findViolations(page, looked)
   const shown = await page.evaluate(SHOWN)
-  await page.emulateMedia({ colorScheme: 'dark' })
+  await showColours(page, 'dark')
   const isSame = (await page.evaluate(SHOWN)) === shown
   const isOfColours = isSame && looked.rules === undefined
   const dark = await findViolations(page, isOfColours ? { ...looked, rules: COLOUR_RULES } : looked)

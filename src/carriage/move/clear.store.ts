@@ -41,17 +41,21 @@ export function listLedgerDeletions(webhook: string, limit: number): Deletion[] 
   ]
 }
 
+/** Home publishes what it tells after the account has left: those events are not behind the ordinal of the copy. */
 const deleteMessages = (table: string) =>
-  changeStatement<{ account: AccountId; limit: number }>(`
+  changeStatement<{ account: AccountId; ordinal: number; limit: number }>(`
   delete from ${table} where document_id = any(array(
-    select document_id from ${table} where account = $account limit $limit))`)
+    select m.document_id from ${table} m where m.account = $account and coalesce(
+      (select e.ordinal from event_occurrence e where e.document_id = m.document_id offset 0), 0)
+        <= $ordinal::float8::bigint
+    limit $limit))`)
 
 const deleteEndedMessages = deleteMessages('realtime_message_ended')
 const deleteOpenMessages = deleteMessages('realtime_message_open')
 
-/** The deletions of realtime messages of an account, in pages of `limit` rows. */
-export function listMessageDeletions(account: AccountId, limit: number): Deletion[] {
-  return [deleteEndedMessages, deleteOpenMessages].map((remove) => (tx) => remove(tx, { account, limit }))
+/** The deletions of realtime messages of an account for events up to an ordinal, in pages of `limit` rows. */
+export function listMessageDeletions(given: { account: AccountId; ordinal: number; limit: number }): Deletion[] {
+  return [deleteEndedMessages, deleteOpenMessages].map((remove) => (tx) => remove(tx, given))
 }
 
 /**
@@ -92,6 +96,29 @@ export async function deleteEventPage(
   return last?.at && last.id ? { at: last.at, id: last.id } : undefined
 }
 
+const openIds = statement<{ rows: string }, { account: AccountId }>(`
+  select coalesce(json_agg(json_build_object('document_id', m.document_id)), '[]')::text as rows
+  from realtime_message_open m where m.account = $account`)
+
+/** The open messages of an account in its database, as `deleteListedMessages` takes them. */
+export async function listOpenMessages(db: Database, account: AccountId): Promise<string> {
+  return (await openIds(db, { account }))[0]?.rows ?? '[]'
+}
+
+const deleteListedOf = (table: string) =>
+  changeStatement<{ rows: string }>(`
+  delete from ${table} where document_id = any(array(
+    select e.document_id from json_to_recordset($rows::json) as e (document_id uuid)))`)
+
+const deleteListedEnded = deleteListedOf('realtime_message_ended')
+const deleteListedOpen = deleteListedOf('realtime_message_open')
+
+/** Deletes the listed messages. */
+export async function deleteListedMessages(tx: Database, rows: string): Promise<void> {
+  await deleteListedEnded(tx, { rows })
+  await deleteListedOpen(tx, { rows })
+}
+
 const deleteListed = changeStatement<{ rows: string }>(`
   delete from event_occurrence where document_id = any(array(
     select e.document_id from json_to_recordset($rows::json) as e (document_id uuid, origin text)
@@ -112,7 +139,6 @@ const SMALL = [
   'delete from webhook_breakdown where subject = $account::uuid or subject = any(OWN)',
   'delete from webhook_mail_turn where account = $account',
   'delete from alert_incident where resolved_at is null and subject = any(OWN::text[])',
-  'delete from realtime_queue where account = $account',
   'delete from replay_job where accounts[1] = $account and accounts = array[$account::uuid]',
   // With their links and their notices.
   'delete from webhook where account = $account and not is_global',

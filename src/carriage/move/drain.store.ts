@@ -114,7 +114,15 @@ const wakeRealtime = changeStatement<OfAccount>(`
 export async function wakeQueues(db: Database, account: AccountId): Promise<void> {
   await wakeWebhooks(db, { account })
   await wakeRest(db, { account })
-  await wakeRealtime(db, { account })
+  await wakeRealtimeQueue(db, account)
+}
+
+const lockRealtime = changeStatement<OfAccount>('select from realtime_queue where account = $account for update')
+
+/** Gives the account the turns of the messages that wait, or none. Whoever adds one changes its turn: that is locked first. */
+export async function wakeRealtimeQueue(tx: Database, account: AccountId): Promise<void> {
+  await lockRealtime(tx, { account })
+  await wakeRealtime(tx, { account })
 }
 
 const clock = statement<{ now: string }>('select clock_timestamp()::text as now')

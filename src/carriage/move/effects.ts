@@ -1,14 +1,7 @@
 import { type Database, inTransaction, isLockTimeout } from '../../postgres/statement/database.ts'
 import { LEDGER, type LedgerPart } from './account-tables.ts'
-import {
-  type Deletion,
-  deleteEventPage,
-  deleteLinksOf,
-  deleteListedEvents,
-  listLedgerDeletions,
-  listMessageDeletions,
-  listStateDeletions,
-} from './clear.store.ts'
+import { deleteLinksOf } from './clear.store.ts'
+import { clear } from './clear.ts'
 import {
   insertRows,
   listOwnWebhooks,
@@ -36,7 +29,6 @@ import {
   type CopyProgress,
   enterMove,
   lockPassed,
-  type MoveRecord,
   nameMovedAccount,
   readFenceVersion,
   renewMove,
@@ -45,26 +37,7 @@ import {
   writeFence,
 } from './move.store.ts'
 import type { FenceState, MoveEffect, Place } from './move-plan.ts'
-
-/** Another process has the move. */
-export class MoveSupersededError extends Error {
-  constructor() {
-    super('Another process has taken the move over.')
-    this.name = 'MoveSupersededError'
-  }
-}
-
-/** A move under way in this process. */
-export interface RunningMove {
-  move: MoveRecord
-  /** The database of a place. */
-  at: (place: Place) => Database
-  /** Rows of a page. */
-  pageRows: number
-  /** When this run closed the fence, by the clock of the source; undefined before. */
-  closedAt: string | undefined
-  onCopied: (table: string, rows: number) => void
-}
+import { enter, MoveSupersededError, type RunningMove } from './running-move.ts'
 
 /** Does one effect, which may have been done before. False: it has to wait. */
 export async function perform(running: RunningMove, effect: MoveEffect): Promise<boolean> {
@@ -129,19 +102,6 @@ async function isCopied({ move, at }: RunningMove, place: Place): Promise<boolea
   if (!(await writeCopied(at(null), move, copied))) throw new MoveSupersededError()
   move.copied = copied
   return false
-}
-
-/** Runs `work` in a transaction of the move: its rows pass the fence, and a superseded runner is refused. */
-function enter<Result>(
-  { move, at }: RunningMove,
-  place: Place,
-  work: (tx: Database, state: FenceState) => Promise<Result>,
-): Promise<Result> {
-  return inTransaction(at(place), async (tx) => {
-    const state = await enterMove(tx, move)
-    if (!state) throw new MoveSupersededError()
-    return work(tx, state)
-  })
 }
 
 /** Changes the fence behind the lock of the account. False when a transaction that passed it lasts. */
@@ -259,42 +219,4 @@ async function copyState(running: RunningMove, from: Database, to: Database): Pr
       await writeFence(target, { account: move.account, state, version: move.version })
     })
   })
-}
-
-/** Deletes what a place has of the account, in pages; its webhooks last, since they find the rest. */
-async function clear(running: RunningMove, place: Place): Promise<void> {
-  const { move, pageRows: limit } = running
-  const { account } = move
-  const inPages = async (pages: readonly Deletion[]) => {
-    for (const page of pages) while ((await enter(running, place, page)) > 0) running.onCopied('cleared', 0)
-  }
-  for (const webhook of await listOwnWebhooks(running.at(place), account))
-    await inPages(listLedgerDeletions(webhook, limit))
-  await inPages(listMessageDeletions(account, limit))
-  // On the way back from home only what was copied: home has events of its own about the account.
-  if (move.step === 'back' && place === null) await clearCopiedEvents(running)
-  else await clearEvents(running, place)
-  for (const remove of listStateDeletions(account)) await enter(running, place, remove)
-}
-
-/** Events that home told after the account had left are not behind the ordinal of the copy. */
-async function clearEvents(running: RunningMove, place: Place): Promise<void> {
-  const { account, copied, step } = running.move
-  const ordinal = step === 'back' ? Number.MAX_SAFE_INTEGER : (copied.ordinal ?? 0)
-  let after: CopiedKey | undefined = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
-  while (after) {
-    const given: Parameters<typeof deleteEventPage>[1] = { account, ordinal, after, limit: running.pageRows }
-    after = await enter<CopiedKey | undefined>(running, place, (tx) => deleteEventPage(tx, given))
-  }
-}
-
-async function clearCopiedEvents(running: RunningMove): Promise<void> {
-  const { account, source } = running.move
-  const part = LEDGER[0] as LedgerPart
-  for (let after: CopiedKey | undefined; ; ) {
-    const page = await readLedgerPage(running.at(source), part, { scope: account, after, limit: running.pageRows })
-    await enter(running, null, (tx) => deleteListedEvents(tx, page.rows))
-    if (page.count < running.pageRows || !page.at || !page.id) return
-    after = { at: page.at, id: page.id }
-  }
 }

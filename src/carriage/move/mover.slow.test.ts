@@ -177,6 +177,55 @@ describe('a move of an account', () => {
     expect(await find()).toEqual([])
   })
 
+  test('leaves the realtime messages of what home records about the account meanwhile, and their turn', async () => {
+    const account = await addAccount(ground)
+    await fillAccount(ground.at(null), account, 4)
+    const { pool } = ground.at(null)
+    const told: string[] = []
+    /** What home tells of the account: the message waits in the queue. */
+    const tell = async () => {
+      const id = randomUUID()
+      told.push(id)
+      await pool.query(
+        `with e as (
+           insert into event_occurrence (document_id, event, account, resource, action, created_at, routed_at)
+           values ($1, 'contract.update', $2, 'contract', 'update', now(), now()) returning *
+         ), m as (
+           insert into realtime_message_open (document_id, account, event, attempts, next_attempt_at, created_at, updated_at)
+           select document_id, account, event, 0, now(), now(), now() from e
+         ) insert into realtime_queue as q (account, visit_at) select account, now() from e
+           on conflict (account) do update set visit_at = least(q.visit_at, excluded.visit_at)`,
+        [id, account],
+      )
+    }
+    const find = async () => {
+      const { rows } = await pool.query(
+        `select m.document_id as id, (select q.visit_at <= now() from realtime_queue q where q.account = $1) as is_due
+         from realtime_message_open m where m.account = $1 order by 1`,
+        [account],
+      )
+      return rows
+    }
+    await begin(account, 'c1')
+    const beforeEffect = async (effect: MoveEffect) => {
+      if (effect.kind === 'clear') await tell()
+    }
+    expect(await runMove(deps({ beforeEffect }), account)).toMatchObject({ kind: 'moved' })
+    expect(await find()).toEqual([{ id: told[0], is_due: true }])
+
+    // A move to home that goes back takes what it copied with it, and nothing else.
+    await begin(account, null)
+    const stop = (effect: MoveEffect) => {
+      if (effect.kind === 'verify') throw new Error('killed')
+    }
+    await pool.query('delete from realtime_queue where account = $1', [account])
+    await pool.query('update realtime_message_open set next_attempt_at = now() where account = $1', [account])
+    await expect(runMove(deps({ beforeEffect: stop }), account)).rejects.toThrow('killed')
+    expect(await askBack(ground.at(null).db, account, 'test')).toBe(true)
+    expect(await runMove(deps(), account)).toMatchObject({ kind: 'back' })
+    expect(await find()).toEqual([{ id: told[0], is_due: true }])
+  })
+
   test('lets new events come after the webhooks that it brings, whatever the other database counted', async () => {
     const account = await addAccount(ground)
     await ground.at(null).pool.query(`select setval('recorded_ordinal', 5000000)`)

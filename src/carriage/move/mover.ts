@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { MoveSupersededError, perform, type RunningMove } from './effects.ts'
+import { perform } from './effects.ts'
 import {
   claimFence,
   endMove,
@@ -13,6 +13,7 @@ import {
   writeStep,
 } from './move.store.ts'
 import { canGoBack, findNextStep, type MoveEffect, type MoveStep, type Place, planStep } from './move-plan.ts'
+import { MoveSupersededError, type RunningMove } from './running-move.ts'
 
 /** Pause of a step that waits. */
 const PAUSE_MS = 200
