@@ -744,7 +744,7 @@ create table webhook_mail_recipient (
   webhooks uuid[] not null
 );
 
--- In home: the notices of cells whose mails were written to the outbox, so that none is told twice.
+-- In home: the notices of cells whose mails are in the outbox, so that no notice is mailed twice.
 create table webhook_mail_told (
   webhook uuid not null,
   kind text not null,

@@ -129,7 +129,7 @@ test('home and a cell deliver the events of each other, each once, while one of 
   expect(idsOf(ofAccount).toSorted()).toEqual(idsOf(ofAll).toSorted())
   expect(new Set(idsOf(ofAll)).size).toBe(4)
 
-  // A move without a process is told, and a process without a log refuses its cells.
+  // An interrupted move is reported, and a process without a log refuses its cells.
   await cells.homeDb.pool.query(
     `insert into account_move (account, source, version, step, drain_until, created_at, updated_at)
      values ($1, 'one', 2, 'hold', now() + interval '1 h', now(), now() - interval '1 min')`,

@@ -99,7 +99,7 @@ export function readCarried(text: string): CarriedEvent | undefined {
   }
 }
 
-/** Seals of the header, written and checked: whoever else may write to the log has no key. */
+/** Seals and opens the header. Other writers of the log do not have the key. */
 export interface CarriedSeal {
   seal(text: string): string
   /** The sealed text; undefined for another seal. */

@@ -1,15 +1,9 @@
-import type { FoundRow } from '../../webhook/archive/read-archive.ts'
+import type { ArchiveQuery, FoundRow } from '../../webhook/archive/read-archive.ts'
 import type { Storage } from '../../webhook/archive/storage/storage.ts'
 import { print, printError } from '../print/print.ts'
 
 /** The options of `signalbox ledger read`. */
-export interface ReadOptions {
-  account?: string | null
-  event?: string
-  webhook?: string
-  delivery?: string
-  since?: Date
-  until?: Date
+export interface ReadOptions extends Omit<ArchiveQuery, 'kinds'> {
   limit: number
   json: boolean
 }

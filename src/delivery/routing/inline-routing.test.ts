@@ -6,7 +6,7 @@ import { buildRoutedPolicies } from './routed-policies.ts'
 
 const LATE = new Error('the rows were not accepted')
 
-/** Two dispatchers, of which the first has `slots`; what they are told is noted. */
+/** Two dispatchers, of which the first has `slots`; calls to them are recorded. */
 function openDispatchers(slots = 2) {
   const clock = buildManualClock()
   const state = { slots, told: [] as string[], parts: [] as number[], failsToAccept: false }

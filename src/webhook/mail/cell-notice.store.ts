@@ -66,7 +66,7 @@ const insertTold = statement<{ webhook: WebhookId; kind: MailKind }, { now: Date
   select x.a, x.b, x.c, $now from unnest(${listArrays(TOLD_COLUMNS)}) x (a, b, c) order by 1, 2, 3
   on conflict do nothing returning webhook, kind`)
 
-/** Notes in home, with their mails, which notices of a cell are told. Returns those that no process told before. */
+/** Records in home, together with their mails, the notices of a cell. Returns those that no process had recorded before. */
 export async function noteTold(home: Database, notices: readonly DueNotice[], now: Date): Promise<DueNotice[]> {
   if (notices.length === 0) return []
   const rows = notices.map(({ webhook, kind, noticedAt }) => [webhook, kind, noticedAt])

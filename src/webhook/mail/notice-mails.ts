@@ -40,7 +40,7 @@ export interface NoticeMailDeps {
   serviceName: string
 }
 
-/** An account whose webhooks are told of, or `GLOBAL_WEBHOOKS` without a name. */
+/** The account of the notices, or `GLOBAL_WEBHOOKS` without a name. */
 interface ToldAccount {
   account: AccountId
   accountName: string

@@ -35,7 +35,7 @@ const HOME_AWAY_MS = 15_000
 export interface NoticeWorkerDeps extends NoticeMailDeps {
   /** Home, where the users and the outbox are. */
   db: Database
-  /** The cell whose notices are told; by default those of home. */
+  /** The cell whose notices are mailed. Default: those of home. */
   cell?: {
     db: Database
     /** Age from which on a notice is not told: home forgets then which it has told (`WEBHOOK_LEDGER_RETENTION_DAYS`). */

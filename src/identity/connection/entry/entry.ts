@@ -82,30 +82,27 @@ export async function enterByConnection(deps: EntryDeps, tx: Database, entry: En
   return { kind: 'user', ...entered, connection: place.id, account: place.account, locked, endsAt }
 }
 
-/** The existing user of a person, locked. */
+/** An existing user whom a connection may admit, locked. */
 interface Entrant {
   user: UserRecord
   candidate: Candidate
   facts: EntryUser
-  isLinked: boolean
   isOtherAdmin: boolean
 }
 
-async function findEntrant(tx: Database, place: EntryPlace, person: ProvenPerson): Promise<Entrant | undefined> {
-  // An address that the provider may not assert leads to no user.
-  if (!place.isInside || person.email === null || !person.isEmailVerified) return undefined
-  const isLinked = place.isKnownLiving && place.knownUser !== null
-  const userId = isLinked ? place.knownUser : (await findUserOfAddress(tx, person.email))?.id
-  if (!userId) return undefined
+/** Locks the user with the roles that the connection may give, and reads what decides behind the lock; undefined once deleted. */
+export async function lockEntrant(
+  tx: Database,
+  place: EntryPlace,
+  { userId, subject }: { userId: UserId; subject: string },
+): Promise<Entrant | undefined> {
   const { account, id: connection } = place
   const roles = [...place.groupRoles.map(({ role }) => role), ...(place.defaultRole ? [place.defaultRole] : [])]
   const candidate = await lockCandidate(tx, { account, userId, roles })
   if (!candidate.isLiving) return undefined
-  const asked = { userId, connection, account, subject: person.subject, role: ACCOUNT_ADMIN_ROLE }
+  const asked = { userId, connection, account, subject, role: ACCOUNT_ADMIN_ROLE }
   const { isOtherAdmin, ...known } = await findEntryFacts(tx, asked)
   const user = await loadUser(tx, userId)
-  // The address may have changed between look-up and lock.
-  if (!isLinked && foldEmail(user.email) !== foldEmail(person.email)) return undefined
   const facts: EntryUser = {
     ...known,
     userId,
@@ -114,7 +111,23 @@ async function findEntrant(tx: Database, place: EntryPlace, person: ProvenPerson
     isMember: candidate.member !== undefined,
     accounts: candidate.holdings.accounts,
   }
-  return { user, candidate, facts, isLinked, isOtherAdmin }
+  return { user, candidate, facts, isOtherAdmin }
+}
+
+async function findEntrant(
+  tx: Database,
+  place: EntryPlace,
+  person: ProvenPerson,
+): Promise<(Entrant & { isLinked: boolean }) | undefined> {
+  // An address that the provider may not assert leads to no user.
+  if (!place.isInside || person.email === null || !person.isEmailVerified) return undefined
+  const isLinked = place.isKnownLiving && place.knownUser !== null
+  const userId = isLinked ? place.knownUser : (await findUserOfAddress(tx, person.email))?.id
+  if (!userId) return undefined
+  const locked = await lockEntrant(tx, place, { userId, subject: person.subject })
+  // The address may have changed between look-up and lock.
+  if (!locked || (!isLinked && foldEmail(locked.user.email) !== foldEmail(person.email))) return undefined
+  return { ...locked, isLinked }
 }
 
 export type EnteredUser = Pick<Extract<Entered, { kind: 'user' }>, 'user' | 'isNewUser' | 'roles'>
@@ -127,7 +140,7 @@ export async function follow(
     place,
     entry,
     found,
-  }: { place: EntryPlace; entry: Pick<Entry, 'person' | 'trace' | 'now'>; found: Omit<Entrant, 'facts' | 'isLinked'> },
+  }: { place: EntryPlace; entry: Pick<Entry, 'person' | 'trace' | 'now'>; found: Omit<Entrant, 'facts'> },
 ): Promise<EnteredUser> {
   const { user, candidate } = found
   const member = candidate.member as AccountMemberRecord

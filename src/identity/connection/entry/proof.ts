@@ -1,19 +1,15 @@
 import type { AccountId, ConnectionId, SessionId, UserId } from '../../../base/id.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
-import { ACCOUNT_ADMIN_ROLE } from '../../access/system-roles.ts'
-import { lockCandidate } from '../../account/member.ts'
-import { loadUser } from '../../user/user.ts'
 import { foldEmail } from '../../user-record/email-key.ts'
 import { type EntryRefusal, findProofFault, type ProvenPerson } from './decide-entry.ts'
 import {
-  findEntryFacts,
   findProvenSession,
   findSessionUser,
   lockEntryPlace,
   saveConnectionIdentity,
   saveSessionProof,
 } from './entry.store.ts'
-import { type EntryDeps, follow } from './entry.ts'
+import { type EntryDeps, follow, lockEntrant } from './entry.ts'
 import { findSessionEnd } from './session-rule.ts'
 
 /** A proven session, or the reason for none. */
@@ -39,33 +35,22 @@ export async function proveByConnection(
   const place = await lockEntryPlace(tx, { id: input.connection, subject: person.subject, email: person.email })
   if (!place?.isEnabled || !place.hasAccount) return refuse('connection_ended')
   const { account, id: connection } = place
-  const roles = [...place.groupRoles.map(({ role }) => role), ...(place.defaultRole ? [place.defaultRole] : [])]
-  const candidate = await lockCandidate(tx, { account, userId, roles })
-  if (!candidate.isLiving) return refuse('disabled')
-  const asked = { userId, connection, account, subject: person.subject, role: ACCOUNT_ADMIN_ROLE }
-  const { isOtherAdmin, ...known } = await findEntryFacts(tx, asked)
-  const user = await loadUser(tx, userId)
+  const found = await lockEntrant(tx, place, { userId, subject: person.subject })
+  if (!found) return refuse('disabled')
   const { isOpen, isNarrowed } = await findProvenSession(tx, { session, userId, connection, now })
   const fault = findProofFault(person, {
     isSessionOpen: isOpen,
     isNarrowed,
     isInside: place.isInside,
-    isSameAddress: person.email !== null && foldEmail(user.email) === foldEmail(person.email),
+    isSameAddress: person.email !== null && foldEmail(found.user.email) === foldEmail(person.email),
     knownUser: place.isKnownLiving ? place.knownUser : null,
-    user: {
-      ...known,
-      userId,
-      isActived: user.isActived,
-      isEmailVerified: user.emailVerifiedAt !== null,
-      isMember: candidate.member !== undefined,
-      accounts: candidate.holdings.accounts,
-    },
+    user: found.facts,
   })
   if (fault) return refuse(fault)
   await saveSessionProof(tx, { session, connection, expiresAt: findSessionEnd(place.sessionHours, now), now })
   const id = deps.ids.next<'connection identity'>()
   await saveConnectionIdentity(tx, { id, connection, subject: person.subject, userId, now })
   const entry = { person, trace: input.trace, now }
-  await follow(deps, tx, { place, entry, found: { user, candidate, isOtherAdmin } })
+  await follow(deps, tx, { place, entry, found })
   return { kind: 'proven', userId, sessionId: session, account }
 }
