@@ -154,7 +154,7 @@ export async function startProcess(deps: ProcessDeps, plan: ProcessPlan): Promis
       headers: buildHeaderCache(deps.keyring),
       signingKeys: buildSigningKeyCache(deps.keyring),
       tracer: buildContextTracer(deps.random),
-      version: '0.0.0',
+      userAgent: 'test',
       enableApiEventQueue: true,
       onRecording: () => onDispatcherPoint('during-record'),
     }),

@@ -45,7 +45,7 @@ export async function openProvisioningSimulation(seed: number) {
   const keyring = buildKeyring(['a-secret-key-of-at-least-32-bytes-long'], random)
   const noRequest = () => Promise.reject(new Error('the simulation posts nothing'))
   const { queue } = buildProvisioningPolicy({
-    ...{ db, clock, ids, random, logger, enableApiEventQueue: true, workerId: 'unused', version: '0.0.0' },
+    ...{ db, clock, ids, random, logger, enableApiEventQueue: true, workerId: 'unused', userAgent: 'test' },
     tracer: buildContextTracer(random),
     secrets: buildSecretCache(keyring, targetSecretContextOf),
     sender: { post: noRequest, idleConnectionCount: () => 0, close: async () => {} },

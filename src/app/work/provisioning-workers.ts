@@ -29,7 +29,7 @@ export function buildProvisioningDispatcher(
     ...parts,
     db: database.db,
     secrets: buildSecretCache(parts.keyring, targetSecretContextOf),
-    version: VERSION,
+    userAgent: `Signalbox-Provisioning/${VERSION}`,
     scim: {
       fetch: parts.fetchTarget,
       now: () => clock.now(),

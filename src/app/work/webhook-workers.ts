@@ -14,6 +14,8 @@ import { secretContextOf } from '../../webhook/registry/webhook.ts'
 import { decideMailWay } from '../part/mail-transport.ts'
 import type { WorkerParts } from './worker-parts.ts'
 
+const USER_AGENT = `Signalbox-Webhooks/${VERSION}`
+
 /** The delivery of webhooks: the dispatcher, the waits of pulls, and the end of their leases. */
 export function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: () => void) {
   const { config, clock, time, logger, ids, workerId, keyring } = parts
@@ -30,7 +32,7 @@ export function buildAppDelivery(parts: WorkerParts, metrics: Metrics, notify: (
     pulls: {
       ...{ clock, ids, workerId, onSettled, enableApiEventQueue: config.enableApiEventQueue },
       ...{ secrets, signingKeys },
-      userAgent: `Signalbox-Webhooks/${VERSION}`,
+      userAgent: USER_AGENT,
       waits: buildPullWaits({
         clock,
         logger,
@@ -54,7 +56,7 @@ function buildAppPolicy(
     db: database.db,
     ...sealed,
     headers: buildHeaderCache(parts.keyring),
-    version: VERSION,
+    userAgent: USER_AGENT,
     enableApiEventQueue: config.enableApiEventQueue,
     canSendMail: decideMailWay(config) !== 'none',
     concurrency: config.webhookConcurrency,

@@ -5,6 +5,7 @@ import { buildUrlCheck, type UrlCheck } from '../guard/url-check.ts'
 import { type LoopWatch, startDeadline, watchLoop } from '../own-fault/loop-watch.ts'
 import { OwnFault } from '../own-fault/own-fault.ts'
 import { buildConnectionPool, type ConnectionPool } from './connection-pool.ts'
+import { buildStopSignals, endPost, type PostEnd, startPostEnd, toSignal } from './post-end.ts'
 import type { PostResult } from './post-result.ts'
 import { buildFailure, exchange, type PostRequest, type PostRun } from './send-request.ts'
 
@@ -63,24 +64,25 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
     ca: options.ca,
   })
   const deps: SendDeps = { ...options, watch, pool, checkUrl: buildUrlCheck(options.rules) }
-  const running = new Map<AbortController, Promise<PostResult>>()
+  const stops = buildStopSignals()
+  const running = new Map<PostEnd, Promise<PostResult>>()
   let isClosed = false
 
   function post(request: PostRequest): Promise<PostResult> {
-    const controller = new AbortController()
-    const stop = () => controller.abort('stop')
-    if (isClosed || request.signal?.aborted) stop()
+    const { signal } = request
+    const end = startPostEnd()
+    if (isClosed) endPost(end, 'stop')
+    if (signal) stops.follow(signal, end)
     const limit = startDeadline(watch, totalTimeoutMs, () =>
-      controller.abort(limit.stalledMs() > totalTimeoutMs ? 'stalled' : 'deadline'),
+      endPost(end, limit.stalledMs() > totalTimeoutMs ? 'stalled' : 'deadline'),
     )
-    request.signal?.addEventListener('abort', stop, { once: true })
-    const run: PostRun = { request, startedAt: now(), now, signal: controller.signal, dnsMs: null }
+    const run: PostRun = { request, startedAt: now(), now, end, dnsMs: null }
     const result = sendPost(deps, run).finally(() => {
       limit.cancel()
-      request.signal?.removeEventListener('abort', stop)
-      running.delete(controller)
+      if (signal) stops.unfollow(signal, end)
+      running.delete(end)
     })
-    running.set(controller, result)
+    running.set(end, result)
     return result
   }
 
@@ -89,7 +91,7 @@ export function buildHttpSender(options: HttpSenderOptions): HttpSender {
     idleConnectionCount: () => pool.idleCount(),
     close: async () => {
       isClosed = true
-      for (const controller of running.keys()) controller.abort('stop')
+      for (const end of running.keys()) endPost(end, 'stop')
       await Promise.allSettled(running.values())
       pool.clear()
       watch.stop()
@@ -106,17 +108,18 @@ async function sendPost(deps: SendDeps, run: PostRun): Promise<PostResult> {
   const { url, literal } = checked
   const limitMs = deps.dnsTimeoutMs ?? DNS_TIMEOUT_MS
   const resolution =
-    checked.literalResolution ?? (await resolveTarget(deps, url, { rules: deps.rules, signal: run.signal, limitMs }))
+    checked.literalResolution ??
+    (await resolveTarget(deps, url, { rules: deps.rules, signal: toSignal(run.end), limitMs }))
   if (literal === undefined) run.dnsMs = run.now() - run.startedAt
-  if (run.signal.reason === 'stop') return buildFailure(run, 'interrupted', 'STOPPED')
+  if (run.end.reason === 'stop') return buildFailure(run, 'interrupted', 'STOPPED')
   if (!resolution.ok) return buildFailure(run, resolution.errorClass, resolution.errorCode)
-  if (run.signal.reason === 'stalled') throw new OwnFault('STALLED')
-  if (run.signal.aborted) return buildFailure(run, 'dns', 'DNS_TIMEOUT')
+  if (run.end.reason === 'stalled') throw new OwnFault('STALLED')
+  if (run.end.reason) return buildFailure(run, 'dns', 'DNS_TIMEOUT')
   const target = { origin: url.origin, hostname: literal ?? url.hostname, addresses: resolution.addresses }
   const settling = deps.pool.settle(target)
   if (settling) {
     await settling
-    if (run.signal.reason === 'stop') return buildFailure(run, 'interrupted', 'STOPPED')
+    if (run.end.reason === 'stop') return buildFailure(run, 'interrupted', 'STOPPED')
   }
   const connection = deps.pool.take(target)
   return exchange({ pool: deps.pool, connection, path: url.pathname + url.search }, run)

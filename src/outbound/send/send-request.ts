@@ -4,6 +4,7 @@ import { type Connection, DialError, readErrorCode } from './connection.ts'
 import type { ConnectionPool, PooledConnection } from './connection-pool.ts'
 import { readKeepAlive } from './idle-limit.ts'
 import { AnswerFloodError } from './interim-response.ts'
+import type { PostEnd } from './post-end.ts'
 import {
   buildExcerpt,
   type PostErrorClass,
@@ -33,8 +34,7 @@ export interface PostRun {
   startedAt: number
   /** Monotonic milliseconds. */
   now: () => number
-  /** Aborts with the reason `deadline`, `stalled` (this process was stalled for longer than the limit), or `stop`. */
-  signal: AbortSignal
+  end: PostEnd
   dnsMs: number | null
 }
 
@@ -50,7 +50,7 @@ interface Reception {
 
 /**
  * Writes the request to the connection and reads the answer. Settles once: when the body is read, when it reaches the
- * limit, when the connection fails, or when the signal aborts; in all cases but the first it closes the connection. So a
+ * limit, when the connection fails, or when it is ended; in all cases but the first it closes the connection. So a
  * POST that was reported as timed out is not sent later. Rejects with an `OwnFault` where nothing could be sent.
  */
 export function exchange(
@@ -64,14 +64,14 @@ export function exchange(
 
   const settle = (result: PostResult, isReusable: boolean) => {
     isSettled = true
-    run.signal.removeEventListener('abort', onAbort)
+    run.end.onEnd = undefined
     if (isReusable) pool.giveBack(connection)
     else pool.drop(connection)
     resolve(result)
   }
   const giveUp = (fault: OwnFault) => {
     isSettled = true
-    run.signal.removeEventListener('abort', onAbort)
+    run.end.onEnd = undefined
     pool.drop(connection)
     reject(fault)
   }
@@ -79,13 +79,13 @@ export function exchange(
     settle(buildResponse(run, { connection, got, bodyEnd }), bodyEnd === 'complete')
   const fail = (errorClass: PostErrorClass, errorCode: string) =>
     settle(buildFailure(run, errorClass, errorCode, { connection, got }), false)
-  const onAbort = () => {
+  const onEnd = () => {
     if (isSettled) return
-    if (run.signal.reason === 'stop') return fail('interrupted', 'STOPPED')
+    if (run.end.reason === 'stop') return fail('interrupted', 'STOPPED')
     if (got.statusCode !== undefined) return answer('deadline')
     // After a slow look-up the deadline can expire while dialling.
     if (isDialling(connection, got))
-      return run.signal.reason === 'stalled' ? giveUp(new OwnFault('STALLED')) : fail('connect', 'CONNECT_TIMEOUT')
+      return run.end.reason === 'stalled' ? giveUp(new OwnFault('STALLED')) : fail('connect', 'CONNECT_TIMEOUT')
     return fail('timeout', 'NO_RESPONSE_IN_TIME')
   }
 
@@ -119,7 +119,7 @@ export function exchange(
     },
   }
 
-  run.signal.addEventListener('abort', onAbort, { once: true })
+  run.end.onEnd = onEnd
   const { body, headers } = run.request
   try {
     const sent = { ...headers, 'accept-encoding': 'identity' }

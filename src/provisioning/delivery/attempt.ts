@@ -14,11 +14,9 @@ import { type PushDeps, pushUser } from '../scim/push-user.ts'
 import type { EndedDelivery } from './settle.ts'
 
 /** Dependencies of an attempt. */
-export interface DeliveryAttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
+export interface DeliveryAttemptDeps extends SignedPostDeps {
   clock: Clock
   workerId: string
-  /** The service's version, for the `user-agent`. */
-  version: string
   tracer: Tracer
   /** Dependencies of a change at a SCIM service. */
   scim: PushDeps
@@ -64,22 +62,19 @@ function postChange(
   { id, target, change, attempt }: ClaimedDelivery,
   context: { signal: AbortSignal; span: Span; startedAtMs: number },
 ): Promise<PostOutcome> {
-  return postSigned(
-    { ...deps, userAgent: `Signalbox-Provisioning/${deps.version}` },
-    {
-      receiver: target.id,
-      url: target.url,
-      secretEncrypted: target.secretEncrypted,
-      eventId: change.eventId,
-      eventType: change.type,
-      deliveryId: id,
-      attempt,
-      startedAtMs: context.startedAtMs,
-      body: buildPayload(change, attempt),
-      moreHeaders: buildTraceHeaders(context.span.context),
-      signal: context.signal,
-    },
-  )
+  return postSigned(deps, {
+    receiver: target.id,
+    url: target.url,
+    secretEncrypted: target.secretEncrypted,
+    eventId: change.eventId,
+    eventType: change.type,
+    deliveryId: id,
+    attempt,
+    startedAtMs: context.startedAtMs,
+    body: buildPayload(change, attempt),
+    moreHeaders: buildTraceHeaders(context.span.context),
+    signal: context.signal,
+  })
 }
 
 /** The event's own id is the trace, so that all attempts of it, whenever they are made, are found together. */

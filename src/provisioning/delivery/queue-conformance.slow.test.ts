@@ -99,7 +99,7 @@ function buildQueue(db: Database, clock: ReturnType<typeof buildManualClock>) {
       idleConnectionCount: () => 0,
       close: async () => {},
     },
-    version: '0.0.0',
+    userAgent: 'Signalbox/0.0.0',
     scim: {
       fetch: () => Promise.reject(new Error('the queue requests nothing')),
       now: () => 0,

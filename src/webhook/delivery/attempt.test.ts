@@ -64,7 +64,16 @@ function openAttempt(answer: (request: PostRequest) => PostResult) {
   const secrets = buildSecretCache(keyring, secretContextOf)
   const headers = buildHeaderCache(keyring)
   const signingKeys = buildSigningKeyCache(keyring)
-  const deps = { clock, secrets, headers, signingKeys, sender, tracer, workerId: 'worker-a', version: '1.2.3' }
+  const deps = {
+    clock,
+    secrets,
+    headers,
+    signingKeys,
+    sender,
+    tracer,
+    workerId: 'worker-a',
+    userAgent: 'Signalbox-Webhooks/1.2.3',
+  }
   const seal = (webhook: WebhookId) => keyring.seal(secret, secretContextOf(webhook))
   const attempt = (
     secretEncrypted: string | null,

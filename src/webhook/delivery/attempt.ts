@@ -18,11 +18,9 @@ import type { ClaimedDispatch } from './claimed-work.ts'
 import type { EndedAttempt } from './outcome.ts'
 
 /** Dependencies of an attempt. */
-export interface AttemptDeps extends Omit<SignedPostDeps, 'userAgent'> {
+export interface AttemptDeps extends SignedPostDeps {
   clock: Clock
   workerId: string
-  /** The service's version, for the `user-agent`. */
-  version: string
   tracer: Tracer
   /** The subscribers' own headers. */
   headers: SealedCache<OwnHeaders>
@@ -72,30 +70,26 @@ async function post(
   { id, webhook, event, attempt }: ClaimedDispatch,
   { startedAtMs, span, signal }: { startedAtMs: number; span: Span; signal: AbortSignal },
 ): Promise<PostOutcome> {
-  const own = openSealed(deps.headers, webhook.id, webhook.headersEncrypted) ?? NO_HEADERS
+  const own = openSealed(deps.headers, webhook.id, webhook.headersEncrypted)
   const signingKey = openSealed(deps.signingKeys, webhook.id, webhook.signingKeyEncrypted)
   if (own === 'unreadable' || signingKey === 'unreadable') return withoutPost('secret_unreadable')
-  const outcome = await postSigned(
-    { ...deps, userAgent: `Signalbox-Webhooks/${deps.version}` },
-    {
-      receiver: webhook.id,
-      url: webhook.url,
-      secretEncrypted: webhook.secretEncrypted,
-      signingKey,
-      eventId: event.id,
-      eventType: event.type,
-      deliveryId: id,
-      attempt,
-      startedAtMs,
-      body: buildEnvelope({ event, attempt }),
-      moreHeaders: { ...own, ...buildTraceHeaders(span.context) },
-      signal,
-    },
-  )
-  return hideEchoed(outcome, own)
+  const traceHeaders = buildTraceHeaders(span.context)
+  const outcome = await postSigned(deps, {
+    receiver: webhook.id,
+    url: webhook.url,
+    secretEncrypted: webhook.secretEncrypted,
+    signingKey,
+    eventId: event.id,
+    eventType: event.type,
+    deliveryId: id,
+    attempt,
+    startedAtMs,
+    body: buildEnvelope({ event, attempt }),
+    moreHeaders: own ? { ...own, ...traceHeaders } : traceHeaders,
+    signal,
+  })
+  return own ? hideEchoed(outcome, own) : outcome
 }
-
-const NO_HEADERS: OwnHeaders = {}
 
 /**
  * A child of the request that caused the event. Without a request (a notice of the dispatcher, a test, an event from

@@ -101,7 +101,7 @@ function buildQueue(
       idleConnectionCount: () => 0,
       close: async () => {},
     },
-    version: '0.0.0',
+    userAgent: 'Signalbox/0.0.0',
     concurrency: 100,
     perWebhook: 100,
   })
