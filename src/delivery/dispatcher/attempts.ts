@@ -2,7 +2,7 @@ import { type Claim, nameClaim, type Work } from '../policy.ts'
 import { buildAcknowledger } from './acknowledger.ts'
 import type { DispatcherDeps } from './dispatcher-parts.ts'
 import { buildGivingBack } from './giving-back.ts'
-import type { Lanes } from './lanes.ts'
+import type { Lanes, LaneTicket } from './lanes.ts'
 
 /** Time for attempts in flight after the process is asked to stop. */
 const STOP_GRACE_MS = 6_000
@@ -45,7 +45,7 @@ export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled
 ): Attempts<Claimed> {
   const { policy, clock, lanes } = deps
   const interrupting = new AbortController()
-  const running = new Set<Promise<void>>()
+  const running = new Map<LaneTicket, Promise<void>>()
   const held = new Set<string>()
   const refused = new Set<string>()
   const forget = (done: readonly Claim[]) => {
@@ -71,6 +71,7 @@ export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled
       const isScarce = lanes.isScarce(ticket.group, policy.perGroup)
       lanes.leave(ticket, clock.now())
       record()
+      running.delete(ticket)
       deps.onRoom?.()
       deps.onEnded(isScarce)
     }
@@ -82,8 +83,7 @@ export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled
       (ended) => settle(() => made(ended)),
       (error: unknown) => settle(() => givingBack.add(work, error)),
     )
-    running.add(attempt)
-    void attempt.finally(() => running.delete(attempt))
+    running.set(ticket, attempt)
   }
 
   return {
@@ -96,14 +96,14 @@ export function buildAttempts<Claimed extends Work, Ended extends Claim, Settled
     isPaused: givingBack.isPaused,
     allRecorded: async () => {
       while (running.size > 0 || acknowledger.settled() || givingBack.settled())
-        await Promise.all([...running, acknowledger.settled(), givingBack.settled()])
+        await Promise.all([...running.values(), acknowledger.settled(), givingBack.settled()])
     },
     stop: async () => {
       const grace = new AbortController()
-      await Promise.race([Promise.all([...running]), clock.sleep(STOP_GRACE_MS, grace.signal)])
+      await Promise.race([Promise.all(running.values()), clock.sleep(STOP_GRACE_MS, grace.signal)])
       grace.abort()
       interrupting.abort()
-      await Promise.all([...running])
+      await Promise.all(running.values())
       await Promise.all([acknowledger.settled(), givingBack.settled()])
     },
   }
