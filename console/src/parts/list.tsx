@@ -56,7 +56,7 @@ export function useRows<One extends Row>({ key, load, isNewestFirst = false }: L
   return { ...rows, shown, newer, read }
 }
 
-interface ListProps<One extends Row> {
+export interface ListProps<One extends Row> {
   /** Name under which this browser keeps which columns are left out. Default: none may be. */
   name?: string
   caption: string

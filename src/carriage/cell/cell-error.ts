@@ -1,3 +1,5 @@
+import { CodedError } from '../../base/coded-error.ts'
+
 /** Why a database cannot be a cell, or a step of a cell failed (docs/operations/cells.md#codes). */
 export type CellErrorCode =
   | 'log_off'
@@ -22,12 +24,8 @@ export type CellErrorCode =
   | 'home_busy'
 
 /** A failure with what to do, and without a secret. */
-export class CellError extends Error {
-  readonly code: CellErrorCode
-
+export class CellError extends CodedError<CellErrorCode> {
   constructor(code: CellErrorCode, message: string, options?: ErrorOptions) {
-    super(`${message} (${code}: see docs/operations/cells.md, codes)`, options)
-    this.name = 'CellError'
-    this.code = code
+    super(code, `${message} (${code}: see docs/operations/cells.md, codes)`, options)
   }
 }

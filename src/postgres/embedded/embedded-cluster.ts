@@ -84,7 +84,7 @@ export async function loadPassword(place: ClusterPlace): Promise<string> {
     throw new EmbeddedPostgresError(
       'data_dir_unreadable',
       `${place.passwordFile}, the password of the embedded PostgreSQL, is missing: restore it from a backup of the data directory.`,
-      error,
+      { cause: error },
     )
   }
 }

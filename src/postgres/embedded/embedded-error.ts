@@ -1,3 +1,5 @@
+import { CodedError } from '../../base/coded-error.ts'
+
 /** Codes of a failed start of the embedded PostgreSQL. Stable: tests and callers decide on them. */
 export type EmbeddedPostgresErrorCode =
   | 'platform_unsupported'
@@ -10,15 +12,7 @@ export type EmbeddedPostgresErrorCode =
   | 'postgres_failed_to_start'
 
 /** A failed start of the embedded PostgreSQL that a user can fix. `message` is one sentence. */
-export class EmbeddedPostgresError extends Error {
-  readonly code: EmbeddedPostgresErrorCode
-
-  constructor(code: EmbeddedPostgresErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.name = 'EmbeddedPostgresError'
-    this.code = code
-  }
-}
+export class EmbeddedPostgresError extends CodedError<EmbeddedPostgresErrorCode> {}
 
 /** The remedy on a machine that cannot run the embedded server. */
 export const USE_DATABASE_URL = 'set DATABASE_URL to use a PostgreSQL of your own'
@@ -52,7 +46,7 @@ export function buildDataDirError(dataDir: string, error: unknown): unknown {
         'data_dir_unreadable',
         `The data directory ${dataDir} cannot be read and written (${code}): give it to the user who runs signalbox, ` +
           `choose another with SIGNALBOX_DATA_DIR, or ${USE_DATABASE_URL}.`,
-        error,
+        { cause: error },
       )
     default:
       return error
@@ -63,7 +57,7 @@ function buildDiskFullError(dataDir: string, cause: unknown): EmbeddedPostgresEr
   return new EmbeddedPostgresError(
     'disk_full',
     `The disk that holds the data directory ${dataDir} is full: free some space and start again.`,
-    cause,
+    { cause: cause },
   )
 }
 
@@ -89,7 +83,7 @@ export function buildFailedRunError(run: FailedRun): EmbeddedPostgresError {
       'no_unprivileged_user',
       'PostgreSQL needs a user with a name in /etc/passwd, and the current user has none: ' +
         `run signalbox as a named user, or ${USE_DATABASE_URL}.`,
-      run.output,
+      { cause: run.output },
     )
   }
   const lines = run.output

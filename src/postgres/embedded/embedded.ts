@@ -139,7 +139,7 @@ async function startLocked(
     throw new EmbeddedPostgresError(
       'postgres_failed_to_start',
       `The embedded PostgreSQL started but does not accept connections: ${(error as Error).message}. Its log is ${logFile}.`,
-      error,
+      { cause: error },
     )
   }
   return buildEmbeddedPostgres(server, connectionString, release)

@@ -253,10 +253,8 @@ async function runMigration(client: pg.Client, migration: Migration, now: Date):
     // The server also rolls back a lost connection; the first error is the cause.
     await client.query('rollback').catch(() => {})
     const { message } = error as Error
-    throw new MigrationError(
-      'migration_failed',
-      `Migration ${migration.name} failed and was rolled back: ${message}`,
-      error,
-    )
+    throw new MigrationError('migration_failed', `Migration ${migration.name} failed and was rolled back: ${message}`, {
+      cause: error,
+    })
   }
 }

@@ -1,3 +1,5 @@
+import { CodedError } from '../../base/coded-error.ts'
+
 /** Reason for which a schema cannot be used or migrated. Stable; each has a section in docs/operations.md. */
 export type MigrationErrorCode =
   | 'postgres_too_old'
@@ -7,12 +9,4 @@ export type MigrationErrorCode =
   | 'migration_failed'
 
 /** A migration that cannot run, or a schema that this program cannot run on; the message names it and the remedy. */
-export class MigrationError extends Error {
-  readonly code: MigrationErrorCode
-
-  constructor(code: MigrationErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.name = 'MigrationError'
-    this.code = code
-  }
-}
+export class MigrationError extends CodedError<MigrationErrorCode> {}

@@ -1,12 +1,12 @@
-import { Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { List, useRows } from '../../parts/list.tsx'
+import { useRows } from '../../parts/list.tsx'
 import { UserLink, useUsers } from '../../parts/names.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
+import { TitledList } from '../../parts/titled-list.tsx'
 
 type Decision = Schemas['OauthClientDecision']
 
@@ -30,20 +30,12 @@ export function AppDecisions({ client }: { client: string }) {
     { label: t('consents.decided'), cell: ({ created_at }) => <Time at={created_at} /> },
   ]
   return (
-    <Stack gap="xs">
-      <Title order={2} size="h4">
-        {t('consents.decisions')}
-      </Title>
-      <Text size="sm" c="dimmed">
-        {t('consents.decisions-of-app')}
-      </Text>
-      <List
-        caption={t('consents.decisions')}
-        columns={columns}
-        rows={rows}
-        isFiltered={false}
-        empty={<Text>{t('consents.no-decision-of-app')}</Text>}
-      />
-    </Stack>
+    <TitledList
+      title={t('consents.decisions')}
+      lead={t('consents.decisions-of-app')}
+      none={t('consents.no-decision-of-app')}
+      columns={columns}
+      rows={rows}
+    />
   )
 }

@@ -1,14 +1,14 @@
-import { Stack, Text, Title } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
-import { List, useRows } from '../../parts/list.tsx'
+import { useRows } from '../../parts/list.tsx'
 import { UserLink, useAppNames, useUsers } from '../../parts/names.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
 import { Time } from '../../parts/time.tsx'
+import { TitledList } from '../../parts/titled-list.tsx'
 import { readDecision } from './decision.ts'
 
 type Entry = Schemas['AuditEntry']
@@ -36,21 +36,13 @@ export function DecisionList({ user }: { user?: string }) {
     { label: t('consents.decided'), cell: ({ created_at }) => <Time at={created_at} /> },
   ]
   return (
-    <Stack gap="xs">
-      <Title order={2} size="h4">
-        {t('consents.decisions')}
-      </Title>
-      <Text size="sm" c="dimmed">
-        {t('consents.decisions-lead')}
-      </Text>
-      <List
-        caption={t('consents.decisions')}
-        columns={columns}
-        rows={rows}
-        isFiltered={false}
-        empty={<Text>{t('consents.no-decision')}</Text>}
-      />
-    </Stack>
+    <TitledList
+      title={t('consents.decisions')}
+      lead={t('consents.decisions-lead')}
+      none={t('consents.no-decision')}
+      columns={columns}
+      rows={rows}
+    />
   )
 }
 

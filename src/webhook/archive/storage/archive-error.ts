@@ -1,3 +1,5 @@
+import { CodedError } from '../../../base/coded-error.ts'
+
 /** Why an archive cannot be written or read (docs/operations/ledger.md#codes). */
 export type ArchiveErrorCode =
   | 'before_too_late'
@@ -12,12 +14,8 @@ export type ArchiveErrorCode =
   | 'verification_failed'
 
 /** A failure with what to do, and without a secret. */
-export class ArchiveError extends Error {
-  readonly code: ArchiveErrorCode
-
+export class ArchiveError extends CodedError<ArchiveErrorCode> {
   constructor(code: ArchiveErrorCode, message: string, options?: ErrorOptions) {
-    super(`${message} (${code}: see docs/operations/ledger.md, codes)`, options)
-    this.name = 'ArchiveError'
-    this.code = code
+    super(code, `${message} (${code}: see docs/operations/ledger.md, codes)`, options)
   }
 }
