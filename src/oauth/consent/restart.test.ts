@@ -53,5 +53,8 @@ test('the seconds count in which a question and a sign-in were made', async () =
 })
 
 test('a device begins again with its code', async () => {
-  expect(await restart({ client_id: 'app' }, undefined, 'device/1')).toEqual({ path: '/api/v3/oauth/device', query: [] })
+  expect(await restart({ client_id: 'app' }, undefined, 'device/1')).toEqual({
+    path: '/api/v3/oauth/device',
+    query: [],
+  })
 })

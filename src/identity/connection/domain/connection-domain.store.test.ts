@@ -39,7 +39,13 @@ beforeEach(async () => {
 
 async function connect(owner: AccountId): Promise<ConnectionId> {
   const [id, times] = [newId<ConnectionId>(), { created_at: MADE_AT, updated_at: MADE_AT }]
-  const oidc = { kind: 'oidc', issuer: 'https://a.example', client_id: 'a', scopes: ['openid'], is_email_trusted: false }
+  const oidc = {
+    kind: 'oidc',
+    issuer: 'https://a.example',
+    client_id: 'a',
+    scopes: ['openid'],
+    is_email_trusted: false,
+  }
   const row = { document_id: id, account: owner, name: `of ${owner}`, secret_encrypted: 'sealed', session_hours: 24 }
   await db
     .insertInto('connection')

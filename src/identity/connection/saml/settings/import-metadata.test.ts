@@ -45,7 +45,10 @@ describe('metadata', () => {
   })
 
   test('that is wrong is refused at the field that gave it', async () => {
-    const pasted = importMetadata(openFetch(async () => new Response()), { metadata: '<a/>', now: NOW })
+    const pasted = importMetadata(
+      openFetch(async () => new Response()),
+      { metadata: '<a/>', now: NOW },
+    )
     await expect(pasted).rejects.toMatchObject(refusal('metadata', 'not_metadata'))
     await expect(answering('<a/>')).rejects.toMatchObject(refusal('metadata_url', 'not_metadata'))
   })

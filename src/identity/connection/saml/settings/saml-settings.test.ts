@@ -44,7 +44,10 @@ describe('the settings of a new connection', () => {
     expect(refusalOf(() => readNewSaml(undefined, STRICT))).toEqual(['saml required'])
     for (const name of ['idp_entity_id', 'sso_url', 'certificates'] as const) {
       const { [name]: _left, ...rest } = whole()
-      expect(refusalOf(() => readNewSaml(rest, STRICT)), name).toEqual(['saml required'])
+      expect(
+        refusalOf(() => readNewSaml(rest, STRICT)),
+        name,
+      ).toEqual(['saml required'])
     }
   })
 })
