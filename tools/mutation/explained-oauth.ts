@@ -9,6 +9,12 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'saves an exception: what is no text is no JSON of an object either',
   },
   {
+    path: 'src/oauth/client/imported/imported-client.ts',
+    lineText: 'if (secrets.length > 0)',
+    change: '> -> >=',
+    reason: 'saves a statement that inserts no row',
+  },
+  {
     path: 'src/oauth/consent/sign-in-demand.ts',
     lineText: 'const claims = segment && parseClaims(segment)',
     change: 'segment -> true',

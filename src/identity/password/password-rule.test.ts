@@ -84,6 +84,10 @@ describe('a common password', () => {
     'drowssap',
     'fghtrejkl',
     'fgh7trejkl',
+    'mmm777ppp',
+    'wxcvyxcv',
+    'zq7kzq7k',
+    'password1234password1234',
   ])('is refused: %s', (password) => {
     expect(codeOf(password)).toBe('common')
   })
@@ -104,6 +108,8 @@ describe('a common password', () => {
     '密码学很有意思真的',
     'abcdefg tram',
     'fgh7tre9',
+    'fghqwjkl',
+    'monkey73917',
   ])('is not one: %s', (password) => {
     expect(isCommonPassword(password.normalize('NFKC'))).toBe(false)
     expect(codeOf(password)).toBeUndefined()

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
-import { buildIdentityRows, MADE_AT, newId } from '../../../../test/harness/database/identity-rows.ts'
+import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../../test/harness/database/identity-rows.ts'
 import { buildManualClock } from '../../../../test/harness/run/manual-clock.ts'
 import { buildIdMaker, type UserId } from '../../../base/id.ts'
 import { systemRandom } from '../../../base/random.ts'
@@ -12,7 +12,7 @@ import { checkLocalLogin, logInLocally } from './local-login.ts'
 
 const login = {
   ...{ email: 'nobody@example.test', password: 'a password', address: '10.0.0.1', userAgent: null },
-  now: MADE_AT,
+  now: madeAfter(1),
 }
 const failuresOf = async ({ db }: TestDatabase) =>
   (await db.selectFrom('login_throttle').select('failures').execute()).map((row) => row.failures)
