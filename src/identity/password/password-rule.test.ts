@@ -88,6 +88,14 @@ describe('a common password', () => {
     'wxcvyxcv',
     'zq7kzq7k',
     'password1234password1234',
+    '12wintertim3',
+    '(appuccin0',
+    'monkey7391',
+    'monkey!?;:,#+?',
+    'gizmo7391',
+    'greenlight7391',
+    'chelsea19840229',
+    'dragondragon12',
   ])('is refused: %s', (password) => {
     expect(codeOf(password)).toBe('common')
   })
@@ -110,6 +118,11 @@ describe('a common password', () => {
     'fgh7tre9',
     'fghqwjkl',
     'monkey73917',
+    '73917monkey',
+    'monkey!?;:,#+?;',
+    'moon7391',
+    'dragonqzxkvw',
+    'zqkvwpzqkvwp',
   ])('is not one: %s', (password) => {
     expect(isCommonPassword(password.normalize('NFKC'))).toBe(false)
     expect(codeOf(password)).toBeUndefined()
