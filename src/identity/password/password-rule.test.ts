@@ -121,6 +121,7 @@ describe('a common password', () => {
     '73917monkey',
     'monkey!?;:,#+?;',
     'moon7391',
+    '(3|7!($#',
     'dragonqzxkvw',
     'zqkvwpzqkvwp',
   ])('is not one: %s', (password) => {
