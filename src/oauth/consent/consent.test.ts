@@ -10,7 +10,7 @@ import { type ClientId, insertClient } from '../client/client.store.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
 import { findGrantIdOf, hashStateId } from '../grant/state-id.ts'
 import { upsertState } from '../provider/state/state.store.ts'
-import { decideConsent } from './consent.ts'
+import { decideConsent, decideScopes } from './consent.ts'
 
 const [CALLBACK, ELSEWHERE] = ['https://app.example.com/callback', 'https://app.example.com/elsewhere']
 const deps = {
@@ -101,4 +101,36 @@ test('a refusal is answered as one, and grants nothing', async () => {
   const refused = await decide({}, { isApproved: false })
   expect(refused).toMatchObject({ grant: null, clientId: client, result: { error: 'access_denied' } })
   expect(await db.selectFrom('oauth_grant').select('document_id').where('client', '=', client).execute()).toEqual([])
+})
+
+describe('the scopes of a decision', () => {
+  const asked = ['openid', 'email', 'contract:read']
+  const decideOn = (chosen: string[] | undefined, before?: { scopes: string[]; refusedScopes: string[] }) =>
+    decideScopes(asked, chosen, before)
+
+  test('are all that were asked for, or those that were chosen beside what each approval gives', () => {
+    expect(decideOn(undefined)).toEqual({ scopes: asked, refusedScopes: [] })
+    expect(decideOn(['email'])).toEqual({ scopes: ['openid', 'email'], refusedScopes: ['contract:read'] })
+    expect(decideOn([])).toEqual({ scopes: ['openid'], refusedScopes: ['email', 'contract:read'] })
+  })
+
+  test('are none that was not asked for, wherever it stands', () => {
+    const refusal = (at: number) =>
+      expect.objectContaining({ errors: [expect.objectContaining({ path: `scopes.${at}` })] })
+    expect(() => decideOn(['contract:write', 'email'])).toThrow(refusal(0))
+    expect(() => decideOn(['email', 'contract:write'])).toThrow(refusal(1))
+  })
+
+  test('keep what was decided before about others, and replace what was decided about these', () => {
+    const before = { scopes: ['openid', 'email', 'account:read'], refusedScopes: ['contract:read', 'contract:write'] }
+    expect(decideOn(['contract:read'], before)).toEqual({
+      scopes: ['openid', 'account:read', 'contract:read'],
+      refusedScopes: ['contract:write', 'email'],
+    })
+  })
+
+  test('may be those of claims alone', async () => {
+    const claims = JSON.stringify({ userinfo: { email: null } })
+    expect((await decide({ scope: undefined, claims })).grant?.scopes).toEqual(['email'])
+  })
 })
