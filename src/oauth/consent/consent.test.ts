@@ -38,8 +38,9 @@ beforeEach(async () => {
 /** Asks the user with these parameters, in a browser with this family of tokens, and decides. */
 async function decide(
   params: object,
-  { scopes, isApproved = true, grantId }: { scopes?: string[]; isApproved?: boolean; grantId?: string } = {},
+  more: { scopes?: string[]; isApproved?: boolean; grantId?: string; decider?: UserId } = {},
 ) {
+  const { scopes, isApproved = true, grantId, decider = userId } = more
   const id = randomUUID()
   await upsertState(db, {
     ...{ model: 'Interaction', idHash: hashStateId(id), grantId: null, consent: null, uid: null, userCodeHash: null },
@@ -51,7 +52,7 @@ async function decide(
     },
     expiresAt: madeAfter(1_800_000),
   })
-  const decision = { authorizationId: id, isApproved, scopes, userId, sessionId: null, now: MADE_AT }
+  const decision = { authorizationId: id, isApproved, scopes, userId: decider, sessionId: null, now: MADE_AT }
   const recorded = await inTransaction(db, (tx) => decideConsent(deps, tx, decision))
   return { ...recorded, result: (await payloadOf(id)).result as { consent?: { grantId: string } } }
 }
@@ -100,6 +101,16 @@ describe('an approval', () => {
 test('a refusal is answered as one, and grants nothing', async () => {
   const refused = await decide({}, { isApproved: false })
   expect(refused).toMatchObject({ grant: null, clientId: client, result: { error: 'access_denied' } })
+  expect(await db.selectFrom('oauth_grant').select('document_id').where('client', '=', client).execute()).toEqual([])
+})
+
+test('a decision is of the user who was asked, and of no question that is unknown', async () => {
+  const [asked, notFound] = [userId, { code: 'not_found' }]
+  userId = await buildIdentityRows(db).user()
+  await expect(decide({}, { decider: asked })).rejects.toMatchObject(notFound)
+  const decision = { authorizationId: randomUUID(), isApproved: true, scopes: undefined, userId, sessionId: null }
+  const unknown = inTransaction(db, (tx) => decideConsent(deps, tx, { ...decision, now: MADE_AT }))
+  await expect(unknown).rejects.toMatchObject(notFound)
   expect(await db.selectFrom('oauth_grant').select('document_id').where('client', '=', client).execute()).toEqual([])
 })
 
