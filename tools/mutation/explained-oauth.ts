@@ -15,6 +15,12 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'saves a statement that inserts no row',
   },
   {
+    path: 'src/oauth/client/secret-list.ts',
+    lineText: 'if (nowMs - (notedMs.find(key) ?? Number.NEGATIVE_INFINITY) < USE_PRECISION_MS) return',
+    change: 'notedMs.find(key) ?? Number.NEGATIVE_INFINITY -> (notedMs.find(key))',
+    reason: 'only for the types: no difference to undefined is less than anything',
+  },
+  {
     path: 'src/oauth/consent/consent.ts',
     lineText: 'const foreign = chosen?.findIndex((name) => !asked.includes(name)) ?? -1',
     change:
