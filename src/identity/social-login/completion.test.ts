@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
+import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { type AccountId, buildIdMaker, type ConnectionId, type SessionId, type UserId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
@@ -147,6 +148,16 @@ describe('a flow that is proven', () => {
     const refused = { kind: 'refused', reason: 'disabled', userId: first.signIn.user.id }
     expect(await proven({}, identity)).toMatchObject(refused)
     expect(await proven({ codeChallenge: CHALLENGE }, identity)).toMatchObject(refused)
+  })
+
+  test('opens nothing for a user who is disabled at the same time', async () => {
+    const identity = someone()
+    const first = await proven({}, identity)
+    if (first.kind !== 'signed-in') throw new Error('not signed in')
+    const { id: userId } = first.signIn.user
+    const disable = (tx: Database) => buildIdentityRows(tx).set('user', userId, { is_actived: false })
+    const answer = await whileHeld(db, disable, () => proven({}, identity))
+    expect(answer).toEqual({ kind: 'refused', flow: flowOf(), reason: 'disabled', detail: null, userId })
   })
 })
 
