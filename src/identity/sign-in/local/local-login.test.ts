@@ -27,7 +27,7 @@ test.each([
   expect(await failuresOf(database)).toEqual([failures, failures, failures])
 })
 
-describe('the correct password of a user with a second factor', () => {
+describe('a correct password', () => {
   const deps = {
     ...{ ids: buildIdMaker(buildManualClock(), systemRandom), random: systemRandom },
     keys: { secrets: ['the secret that signs sessions in tests'], issuer: () => 'https://service.test' },
@@ -39,12 +39,14 @@ describe('the correct password of a user with a second factor', () => {
   afterAll(() => database[Symbol.asyncDispose]())
 
   /** The password of a new user, checked; its hash is one of another cost where `freshHash` is given. */
-  async function check(freshHash?: string) {
+  async function check(freshHash?: string, hasFactor = true) {
     const { db, pool } = database
     const userId = await buildIdentityRows(db).user({ password_hash: 'kept' })
     const id = newId<TotpFactorId>()
-    await enrolTotp(db, { id, userId, secretEncrypted: 'sealed', now: MADE_AT })
-    await takeTotpStep(db, { id, step: 1, confirms: true, now: MADE_AT })
+    if (hasFactor) {
+      await enrolTotp(db, { id, userId, secretEncrypted: 'sealed', now: MADE_AT })
+      await takeTotpStep(db, { id, step: 1, confirms: true, now: MADE_AT })
+    }
     await pool.query('delete from login_throttle')
     const passwords = {
       ...{ judgePlace: () => {}, isCorrect: async () => true, isStale: () => freshHash !== undefined },
@@ -58,7 +60,7 @@ describe('the correct password of a user with a second factor', () => {
     database.db.selectFrom('user').selectAll().where('document_id', '=', id).executeTakeFirstOrThrow()
   const isAsked = { problem: { code: 'second_factor_required' }, secondStep: { methods: ['totp'] } }
 
-  test('opens the second step in place of a session, and is no failure', async () => {
+  test('opens the second step of a user with a factor in place of a session, and is no failure', async () => {
     const { userId, logIn } = await check()
     expect(await failuresOf(database)).toEqual([1, 1, 1])
     const before = await readUser(userId)
@@ -69,12 +71,30 @@ describe('the correct password of a user with a second factor', () => {
     expect(rows).toEqual([])
   })
 
-  test('replaces its hash of another cost, unless it was changed since the check', async () => {
+  test('beside a second step replaces its hash of another cost, unless it was changed since the check', async () => {
     const [same, changed] = [await check('fresh'), await check('fresh')]
     expect(await same.logIn()).toMatchObject(isAsked)
     expect((await readUser(same.userId)).password_hash).toBe('fresh')
     await buildIdentityRows(database.db).set('user', changed.userId, { password_hash: 'changed' })
     await changed.logIn()
     expect((await readUser(changed.userId)).password_hash).toBe('changed')
+  })
+
+  test('opens the session of a user without a factor, is no failure, and replaces a hash of another cost alone', async () => {
+    const [same, stale] = [await check(undefined, false), await check('fresh', false)]
+    const before = await readUser(same.userId)
+    for (const { userId, logIn } of [stale, same]) expect(await logIn()).toMatchObject({ user: { id: userId } })
+    expect(await failuresOf(database)).toEqual([0, 0, 0])
+    expect((await readUser(stale.userId)).password_hash).toBe('fresh')
+    expect(await readUser(same.userId)).toEqual({ ...before, last_sign_in_at: login.now })
+  })
+
+  test('of a user who was disabled since the check stays a failure, and changes nothing', async () => {
+    const { userId, logIn } = await check('fresh', false)
+    await buildIdentityRows(database.db).set('user', userId, { is_actived: false })
+    const before = await readUser(userId)
+    expect(await logIn()).toMatchObject({ problem: { code: 'login_failed', reason: 'disabled' }, userId })
+    expect(await failuresOf(database)).toEqual([1, 1, 1])
+    expect(await readUser(userId)).toEqual(before)
   })
 })
