@@ -9,6 +9,25 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     reason: 'saves an exception: what is no text is no JSON of an object either',
   },
   {
+    path: 'src/oauth/client/imported/imported-client.ts',
+    lineText: 'if (secrets.length > 0)',
+    change: '> -> >=',
+    reason: 'saves a statement that inserts no row',
+  },
+  {
+    path: 'src/oauth/client/secret-list.ts',
+    lineText: 'if (nowMs - (notedMs.find(key) ?? Number.NEGATIVE_INFINITY) < USE_PRECISION_MS) return',
+    change: 'notedMs.find(key) ?? Number.NEGATIVE_INFINITY -> (notedMs.find(key))',
+    reason: 'only for the types: no difference to undefined is less than anything',
+  },
+  {
+    path: 'src/oauth/consent/consent.ts',
+    lineText: 'const foreign = chosen?.findIndex((name) => !asked.includes(name)) ?? -1',
+    change:
+      'chosen?.findIndex((name) => !asked.includes(name)) ?? -1 -> (chosen?.findIndex((name) => !asked.includes(name)))',
+    reason: 'only for the types: undefined is not as large as 0',
+  },
+  {
     path: 'src/oauth/consent/sign-in-demand.ts',
     lineText: 'const claims = segment && parseClaims(segment)',
     change: 'segment -> true',
@@ -110,6 +129,12 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
     lineText: 'const network = strictPerMinute * (SHARES[model] ?? 1)',
     change: 'SHARES[model] ?? 1 -> (SHARES[model])',
     reason: 'only for the types: a row of a model without a share is not counted',
+  },
+  {
+    path: 'src/oauth/provider/overrides.ts',
+    lineText: 'return userinfo && { userinfo }',
+    change: 'userinfo -> true',
+    reason: 'the library reads only the claims of userinfo from what is kept, and finds none there either',
   },
   {
     path: 'src/oauth/provider/overrides.ts',

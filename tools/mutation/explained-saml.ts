@@ -1,6 +1,7 @@
 import type { Explained } from './explained.ts'
 
 const FOLDER = 'src/identity/connection/saml/response'
+const SETTINGS = 'src/identity/connection/saml/settings'
 const XML = 'src/identity/connection/saml/xml'
 
 /** A signature of the accepted form has all of these children, or none is taken. */
@@ -101,6 +102,24 @@ export const EXPLAINED_OF_SAML: readonly Explained[] = [
     change: 'signed === undefined -> false',
     reason: 'only for the types: the library throws where it has verified no assertion',
   },
+  {
+    path: `${SETTINGS}/idp-certificate.ts`,
+    lineText: 'exponent !== undefined && exponent >= 65_537n && exponent < 2n ** 32n',
+    change: 'exponent !== undefined -> true',
+    reason: 'only for the types: every key of RSA has an exponent, and undefined is not as large as anything',
+  },
+  {
+    path: `${SETTINGS}/idp-metadata.ts`,
+    lineText: "const certificates = read.flatMap((found) => ('pem' in found ? [found.pem] : []))",
+    change: "'pem' in found -> true",
+    reason: 'only for the types: metadata with a fault was refused before',
+  },
+  ...['certificates === undefined -> false', '!certificatesEndAt -> false'].map((change) => ({
+    path: `${SETTINGS}/saml-settings.ts`,
+    lineText: 'if (issuer === undefined || ssoUrl === undefined || certificates === undefined || !certificatesEndAt)',
+    change,
+    reason: 'only for the types: certificates come with their end, or both are missing',
+  })),
   {
     path: `${XML}/read-markup.ts`,
     lineText: "if (end === -1 || reader.text[end + 2] !== '>') failXml('not_xml')",

@@ -20,6 +20,24 @@ export const EXPLAINED: readonly Explained[] = [
   ...EXPLAINED_OF_SAML,
   ...EXPLAINED_OF_WEBHOOK,
   {
+    path: 'src/identity/sign-in/local/local-login.ts',
+    lineText: 'if (passwordHash === null) return undefined',
+    change: 'passwordHash === null -> false',
+    reason: 'only for the types: no password is correct for a user without one',
+  },
+  {
+    path: 'src/identity/password/common-password.ts',
+    lineText: 'const lengths = [1, 2, 3, 4, ...(text.length % 2 === 0 ? [text.length / 2] : [])]',
+    change: 'text.length % 2 === 0 -> true',
+    reason: 'at half of an odd length there is no character, so that none is repeated',
+  },
+  {
+    path: 'src/identity/social-login/completion.ts',
+    lineText: 'if (connection !== null && proves !== null) {',
+    change: 'connection !== null -> true',
+    reason: 'only for the types: a flow that proves a session is of a connection',
+  },
+  {
     path: 'src/identity/social-login/completion.ts',
     lineText: 'const byConnection = connection && (await findSessionRule(tx, { connection, now }))',
     change: 'connection -> true',

@@ -13,6 +13,7 @@ import {
   holdsGrant,
   listGivenGrants,
   listGrants,
+  listHeldPatterns,
   listMemberRoleGrants,
   listMembershipGrants,
   listRoleGrants,
@@ -131,6 +132,24 @@ describe('what a caller holds', () => {
     ['nothing without roles', caller(), { pattern: 'user:create', place: A }, false],
   ])('is %s', (_name, held, grant, expected) => {
     expect(holdsGrant(held, grant)).toBe(expected)
+  })
+
+  test('is listed for one account: what reaches there, each once, and with a key no more than the key', () => {
+    const holdings = {
+      patterns: ['user:find-all'],
+      accountPatterns: ['webhook:*', 'user:find-all'],
+      membershipPatterns: [
+        { account: A, patterns: ['webhook-event:create'] },
+        { account: B, patterns: ['*:*'] },
+      ],
+      accounts: [A],
+    }
+    expect(listHeldPatterns(caller(holdings), A)).toEqual(['user:find-all', 'webhook:*', 'webhook-event:create'])
+    expect(listHeldPatterns(caller(holdings), B)).toEqual(['user:find-all', '*:*'])
+    expect(listHeldPatterns(caller(holdings, ['webhook:create', 'user:*']), A)).toEqual([
+      'webhook:create',
+      'user:find-all',
+    ])
   })
 })
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { buildCommitGate } from '../../../test/harness/database/commit-gate.ts'
+import { buildIdentityRows } from '../../../test/harness/database/identity-rows.ts'
 import { followCall } from '../../../test/harness/run/trail.ts'
 import type { AccountId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
@@ -105,6 +106,19 @@ describe('deleting an account', () => {
       member.userId,
     ])
     expect(rows).toEqual([{ account: null, revoked_at: null }])
+  })
+
+  test('ends the keys that are bound to it, and no others', async () => {
+    const [account, other] = [await makeAccount(), await makeAccount()]
+    const rows = buildIdentityRows(app.database.db)
+    const user = await rows.user()
+    const bound = [await rows.apiKey(user, { account }), await rows.apiKey(await rows.user(), { account })]
+    const others = [await rows.apiKey(user, { account: other }), await rows.apiKey(user)]
+    expect((await deleteAccount(account)).status).toBe(200)
+    const keys = await app.database.db.selectFrom('api_key').select(['document_id', 'revoked_at']).execute()
+    const endOf = ({ id }: { id: string }) => keys.find((key) => key.document_id === id)?.revoked_at
+    const now = new Date(app.clock.now())
+    expect([...bound, ...others].map(endOf)).toEqual([now, now, null, null])
   })
 
   test('refuses to activate a webhook of the account until the webhook is global or has another account', async () => {

@@ -111,13 +111,22 @@ describe('connections of an account', () => {
     await using app = await createTestApp()
     const account = await makeAccount(app)
     const { call } = await signInAdmin(app, account)
-    const strong = { name: 'biller', is_account_scoped: true, permissions: ['webhook:*', 'api-key:*'] }
-    const biller = (await app.admin('POST', '/api/v3/identity/role', strong)).body.data?.document_id
+    const publisher = await findRole(app, 'account-publisher')
+    const viewer = await findRole(app, 'account-viewer')
     const administrator = await findRole(app, 'administrator')
-    const make = (role: string) =>
-      call('POST', pathOf(account), { kind: 'oidc', name: 'x', oidc: OIDC, group_roles: [{ group: 'g', role }] })
+    const body = { kind: 'oidc', name: 'x', oidc: OIDC }
+    const make = (role: string) => call('POST', pathOf(account), { ...body, group_roles: [{ group: 'g', role }] })
     expect((await make(administrator)).status).toBe(422)
-    if (biller !== undefined) expect((await make(biller)).status).toBe(403)
+    expect((await make(publisher)).status).toBe(403)
+    // Beside a role that may be given, and as the role of everyone who arrives.
+    const given = { group_roles: [{ group: 'g', role: viewer }], default_role: publisher }
+    expect((await call('POST', pathOf(account), { ...body, ...given })).status).toBe(403)
+    const { document_id: id } = (await call('POST', pathOf(account), { ...body, default_role: viewer })).body.data
+    const change = (role: string | null) => call('PATCH', `${pathOf(account)}/${id}`, { default_role: role })
+    expect([(await change(publisher)).status, (await change(administrator)).status]).toEqual([403, 422])
+    // What a stronger administrator has set is not taken by a weaker one either.
+    await app.admin('PATCH', `${pathOf(account)}/${id}`, { default_role: publisher })
+    expect((await change(null)).status).toBe(403)
     const unknown = '01990000-0000-7000-8000-000000000001'
     expect((await make(unknown)).status).toBe(422)
   })

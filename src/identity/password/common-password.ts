@@ -86,7 +86,7 @@ function isRowWalk(text: string): boolean {
     if (single > 1) return false
     at += length < 3 ? 1 : length
   }
-  return text.length > 0
+  return true
 }
 
 /** The length of the longest run along a row, or of one key, from `start` on. */

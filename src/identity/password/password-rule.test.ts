@@ -84,6 +84,18 @@ describe('a common password', () => {
     'drowssap',
     'fghtrejkl',
     'fgh7trejkl',
+    'mmm777ppp',
+    'wxcvyxcv',
+    'zq7kzq7k',
+    'password1234password1234',
+    '12wintertim3',
+    '(appuccin0',
+    'monkey7391',
+    'monkey!?;:,#+?',
+    'gizmo7391',
+    'greenlight7391',
+    'chelsea19840229',
+    'dragondragon12',
   ])('is refused: %s', (password) => {
     expect(codeOf(password)).toBe('common')
   })
@@ -104,6 +116,14 @@ describe('a common password', () => {
     '密码学很有意思真的',
     'abcdefg tram',
     'fgh7tre9',
+    'fghqwjkl',
+    'monkey73917',
+    '73917monkey',
+    'monkey!?;:,#+?;',
+    'moon7391',
+    '(3|7!($#',
+    'dragonqzxkvw',
+    'zqkvwpzqkvwp',
   ])('is not one: %s', (password) => {
     expect(isCommonPassword(password.normalize('NFKC'))).toBe(false)
     expect(codeOf(password)).toBeUndefined()

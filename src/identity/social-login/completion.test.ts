@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
+import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { type AccountId, buildIdMaker, type ConnectionId, type UserId } from '../../base/id.ts'
+import { type AccountId, buildIdMaker, type ConnectionId, type SessionId, type UserId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
@@ -148,6 +149,16 @@ describe('a flow that is proven', () => {
     expect(await proven({}, identity)).toMatchObject(refused)
     expect(await proven({ codeChallenge: CHALLENGE }, identity)).toMatchObject(refused)
   })
+
+  test('opens nothing for a user who is disabled at the same time', async () => {
+    const identity = someone()
+    const first = await proven({}, identity)
+    if (first.kind !== 'signed-in') throw new Error('not signed in')
+    const { id: userId } = first.signIn.user
+    const disable = (tx: Database) => buildIdentityRows(tx).set('user', userId, { is_actived: false })
+    const answer = await whileHeld(db, disable, () => proven({}, identity))
+    expect(answer).toEqual({ kind: 'refused', flow: flowOf(), reason: 'disabled', detail: null, userId })
+  })
 })
 
 describe('a flow that is refused', () => {
@@ -185,6 +196,24 @@ describe('a flow of a connection', () => {
     await expect(inTransaction(db, (tx) => exchangeLoginCode(deps, tx, exchange))).rejects.toMatchObject(required)
     await db.updateTable('connection').set({ is_enforced: false }).execute()
     expect(await proven({}, identity)).toMatchObject({ kind: 'signed-in' })
+  })
+
+  test('proves a session of a member of another account too, and opens none', async () => {
+    const identity = someone(DOMAIN)
+    const user = await rows.user({ email: identity.email, email_verified_at: MADE_AT })
+    await rows.member(account, user)
+    await rows.member(await rows.account(), user)
+    const proves = await rows.session(user)
+    await db.updateTable('connection').set({ is_enforced: true }).execute()
+    const flow = flowOf({ connection, provider: connection, proves })
+    const answer = await byCompany({ proves }, identity)
+    expect(answer).toEqual({ kind: 'proven', flow, userId: user, sessionId: proves, account })
+    const sessions = await db.selectFrom('session').select('document_id').where('user', '=', user).execute()
+    expect(sessions).toEqual([{ document_id: proves }])
+    const gone = { proves: newId<SessionId>() }
+    const refused = { kind: 'refused', reason: 'session_ended', detail: null, userId: null }
+    expect(await byCompany(gone, identity)).toEqual({ ...refused, flow: { ...flow, ...gone } })
+    await db.updateTable('connection').set({ is_enforced: false }).execute()
   })
 
   test('is counted by its end, once, for the account and for operators', async () => {

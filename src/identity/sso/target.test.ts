@@ -65,6 +65,8 @@ describe('the site of the service', () => {
     expect(isSame('http://id.example.com/')).toBe(false)
     expect(isSame('https://app.example.com/')).toBe(false)
     expect(isSame('https://id.example.com/', 'no url')).toBe(false)
+    // No domain is set.
+    expect(isSame('https://app.undefined/')).toBe(false)
   })
 
   test('is the domain of its cookie with all below it', () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { watchInvalidations } from '../../../test/harness/database/watched-invalidations.ts'
+import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { hashClientSecret } from './client-secret.ts'
 import { buildSecretUses } from './secret-list.ts'
@@ -79,6 +80,21 @@ test('a use is written once a minute by each process, and never before a later o
   await rotate(id, 0)
   await other({ client: id, hash, nowMs: nowMs + 300_000 })
   expect(await list(id)).toMatchObject([{ last_used_at: null }])
+})
+
+test('a process asks the database about a use once a minute, for each secret', async () => {
+  const { document_id: id, client_secret: secret } = await make('confidential')
+  const [hash, other] = [hashClientSecret(secret), hashClientSecret(`${secret}x`)]
+  const [note, nowMs] = [buildSecretUses(app.database.db), Date.now()]
+  const isAsked = async (noted: Buffer, atMs: number) => {
+    const counting = countTraffic(app.database.pool)
+    await note({ client: id, hash: noted, nowMs: atMs })
+    return counting.stop().roundTrips > 0
+  }
+  expect([await isAsked(hash, nowMs), await isAsked(other, nowMs), await isAsked(hash, nowMs + 59_999)]).toEqual([
+    ...[true, true, false],
+  ])
+  expect([await isAsked(hash, nowMs + 60_000), await isAsked(hash, nowMs + 60_001)]).toEqual([true, false])
 })
 
 test('a use is no change that drops the client from the caches of the processes', async () => {

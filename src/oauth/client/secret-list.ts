@@ -1,3 +1,4 @@
+import { buildCache } from '../../base/cache.ts'
 import { notFound } from '../../http/problem/problem.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { findSecrets, type ListedSecret, removeSecret, touchSecret } from './secret-list.store.ts'
@@ -16,12 +17,11 @@ export type NoteSecretUse = (use: { client: string; hash: Buffer; nowMs: number 
  * it write nothing.
  */
 export function buildSecretUses(db: Database): NoteSecretUse {
-  const notedMs = new Map<string, number>()
+  const notedMs = buildCache<string, number>({ limit: REMEMBERED_LIMIT })
   return async ({ client, hash, nowMs }) => {
     const key = hash.toString('base64url')
-    if (nowMs - (notedMs.get(key) ?? Number.NEGATIVE_INFINITY) < USE_PRECISION_MS) return
-    if (notedMs.size >= REMEMBERED_LIMIT) notedMs.clear()
-    notedMs.set(key, nowMs)
+    if (nowMs - (notedMs.find(key) ?? Number.NEGATIVE_INFINITY) < USE_PRECISION_MS) return
+    notedMs.put(key, nowMs)
     await touchSecret(db, { client, hash, before: new Date(nowMs - USE_PRECISION_MS), now: new Date(nowMs) })
   }
 }

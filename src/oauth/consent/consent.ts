@@ -93,7 +93,8 @@ export async function decideConsent(deps: ConsentDeps, db: Database, decision: D
     return { grant: null, clientId, authorizeUrl: interaction.returnTo }
   }
   const scopes = decideScopes(readAskedScopes(interaction), decision.scopes, interaction.grant)
-  const id = interaction.grant?.id ?? deps.ids.next<'oauth grant'>()
+  // An earlier grant keeps its id.
+  const id = deps.ids.next<'oauth grant'>()
   const redirectUris = listRedirectUris(interaction)
   const grant = await upsertGrant(db, { id, userId, clientId, ...scopes, redirectUris, now })
   if (isNarrowed(interaction.grant, grant)) await narrowGrant(deps, db, { interaction, grant, now })

@@ -113,6 +113,10 @@ describe('a grant at a managed engine', () => {
 
   test('that is live is not noted as ended at the engine', async () => {
     await noteEndedThere(db, user, app)
+    const { rows } = await database.pool.query('select distinct is_ended_there from engine_grant where "user" = $1', [
+      user,
+    ])
+    expect(rows).toEqual([{ is_ended_there: false }])
     await end(at(1))
     expect(await listOpenRevocations(db, user)).toEqual([app])
   })

@@ -119,6 +119,39 @@ describe('the decision about a token', () => {
       claims: {},
     })
   })
+
+  test('names the account for an app that may see accounts by a grant here, and the scopes of that grant', () => {
+    const given = { client: { ...client, scope: 'openid' }, apiScope: 'contract:read account:read' }
+    const { apiScope: api_scope } = given
+    expect(decideTokenClaims({ subject, ...given })).toEqual({
+      kind: 'issue',
+      claims: { account: 'account', api_scope },
+    })
+    const homeless = { ...subject, accountId: null }
+    expect(decideTokenClaims({ subject: homeless, ...given })).toEqual({ kind: 'issue', claims: { api_scope } })
+    for (const apiScope of ['', null])
+      expect(decideTokenClaims({ subject, ...given, apiScope })).toEqual({ kind: 'issue', claims: {} })
+  })
+
+  test('gives an app nothing by a grant that was revoked, nor where the account admits by its connection alone', () => {
+    for (const [more, reason] of [
+      [{ isRevoked: true }, 'grant_revoked'],
+      [{ isClosed: true }, 'connection_required'],
+    ] as const) {
+      expect(decideTokenClaims({ subject, client, ...more })).toEqual({ kind: 'refuse', reason })
+      expect(decideTokenClaims({ subject, client: null, ...more })).toEqual({ kind: 'issue', claims: {} })
+    }
+  })
+
+  test('gives an app nothing for a session of the second in which the access of apps ended, or before', () => {
+    const appsEndedAt = new Date('2026-09-11T12:00:00.999Z')
+    const decide = (beganAtSeconds: number | undefined) =>
+      decideTokenClaims({ subject, client, appsEndedAt, beganAtSeconds })
+    const ended = { kind: 'refuse', reason: 'access_ended' }
+    const second = Date.parse('2026-09-11T12:00:00Z') / 1000
+    expect([decide(second - 1), decide(second)]).toEqual([ended, ended])
+    for (const began of [second + 1, undefined]) expect(decide(began)).toMatchObject({ kind: 'issue' })
+  })
 })
 
 describe('the hook', () => {

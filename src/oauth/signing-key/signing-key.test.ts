@@ -100,3 +100,18 @@ test('keys under an older secret are encrypted under the first one', async () =>
   expect(await reencryptSigningKeys(rotated, database.db)).toBe(0)
   expect(await loadSigningKeys(buildKeyring(['b'.repeat(32)], systemRandom), database.db, NOW)).toHaveLength(2)
 })
+
+test('keys that no secret opens are passed over, and an error of the program is none of them', async () => {
+  await using database = await createTestDatabase()
+  await keepSigningKeys(keyring, database.db, NOW)
+  const foreign = buildKeyring(['c'.repeat(32)], systemRandom)
+  expect(await reencryptSigningKeys(foreign, database.db)).toBe(0)
+  const bug = new TypeError('a fault')
+  const broken = {
+    ...foreign,
+    open: () => {
+      throw bug
+    },
+  }
+  await expect(reencryptSigningKeys(broken, database.db)).rejects.toBe(bug)
+})

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createTestDatabase } from '../../../../test/harness/database/database.ts'
@@ -36,4 +37,27 @@ test('a refresh token is spent by its client, which may repeat that; a code by n
   await adapter('RefreshToken').upsert('two', {}, 60)
   await adapter('RefreshToken').consume('two')
   await expect(adapter('RefreshToken').consume('two')).rejects.toThrow(errors.InvalidGrant)
+})
+
+test('a client that a stranger registers counts for its network for a day', async () => {
+  await using database = await createTestDatabase()
+  const clock = buildManualClock()
+  const adapter = buildAdapter({ db: database.db, machineClock: clock, strictPerMinute: 1 } as unknown as StateDeps)
+  const register = async (id = randomUUID()) => {
+    const ctx = { ip: '10.0.0.1', oidc: { route: 'registration' } } as unknown as KoaContextWithOIDC
+    const context = vi.spyOn(Provider, 'ctx', 'get').mockReturnValue(ctx)
+    onTestFinished(() => context.mockRestore())
+    const metadata = { redirect_uris: ['https://app.example.com/callback'], scope: 'openid' }
+    const more = { id_token_signed_response_alg: 'ES256', token_endpoint_auth_method: 'none' } as const
+    await adapter('Client')
+      .upsert(id, { ...metadata, ...more }, 0)
+      .finally(() => context.mockRestore())
+  }
+  await register()
+  await expect(register()).rejects.toThrow(errors.TemporarilyUnavailable)
+  clock.advance(24 * 3_600_000 - 1)
+  await expect(register()).rejects.toThrow(errors.TemporarilyUnavailable)
+  clock.advance(1)
+  await register()
+  expect((await database.pool.query('select from oauth_client')).rowCount).toBe(2)
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../../test/harness/database/identity-rows.ts'
-import { untilWaiting } from '../../../../test/harness/plan/lock-waits.ts'
+import { untilWaiting, whileHeld } from '../../../../test/harness/plan/lock-waits.ts'
 import { inTransaction } from '../../../postgres/statement/database.ts'
 import { hashStateId } from '../../grant/state-id.ts'
 import { deleteTokenFamily, deleteTokenFamilyModel, findState, upsertState } from './state.store.ts'
@@ -40,6 +40,20 @@ test('a redemption waits for the end of its family before it holds the code, so 
   expect(await redeemed).toBe(false)
   const key = { model: 'AccessToken', idHash: hashStateId('token'), now: new Date() }
   expect(await findState(db, key)).toBeUndefined()
+})
+
+test('a token that spends nothing waits for the end of its family too, and is not written behind it', async () => {
+  await using database = await createTestDatabase()
+  const { db } = database
+  await upsertState(db, buildRow('Grant', FAMILY))
+  const rows = [{ ...buildRow('AccessToken', 'token'), tokenFamilyHash: hashStateId(FAMILY) }]
+  const write = () => writeStateBatch(db, { spent: undefined, rows, browser: null, now: new Date() })
+  await whileHeld(db, (tx) => deleteTokenFamily(tx, FAMILY), write)
+  const key = { model: 'AccessToken', idHash: hashStateId('token'), now: new Date() }
+  expect(await findState(db, key)).toBeUndefined()
+  await upsertState(db, buildRow('Grant', FAMILY))
+  await write()
+  expect(await findState(db, key)).toBeDefined()
 })
 
 test('what was spent before, or never was, writes no row', async () => {

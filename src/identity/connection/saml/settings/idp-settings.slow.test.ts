@@ -1,6 +1,6 @@
 import { inflateRawSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { createSamlKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
+import { certifyKey, createSamlKey, inventRsaKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
 import { measureThread } from '../../../../../test/harness/run/linear.ts'
 import { parseXml } from '../xml/parse-xml.ts'
 import { childrenOf, textOf } from '../xml/xml-document.ts'
@@ -127,11 +127,21 @@ describe('the metadata of an identity provider', () => {
     expect(until('never')).toMatchObject({ code: 'not_metadata' })
   })
 
+  test('may have an entity id of 1,024 characters and four certificates', async () => {
+    const made = await Promise.all(Array.from({ length: 4 }, () => certifyKey(inventRsaKey())))
+    const keys = made.map((der) => keyOf(der.toString('base64'))).join('')
+    const text = metadataOf(keys).replace('https://idp.example"', `${'x'.repeat(1_024)}"`)
+    expect(read(text)).toMatchObject({ entityId: 'x'.repeat(1_024), certificates: { length: 4 } })
+  })
+
   test('is refused with what is wrong with it', async () => {
     const { certificate } = await createSamlKey()
     const small = await createSamlKey({ bits: 1024 })
     const post = '<SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST" Location="https://x"/>'
     const many = await Promise.all(Array.from({ length: 5 }, () => createSamlKey()))
+    expect(read('https://idp.example/metadata')).toMatchObject({ message: expect.stringContaining('well-formed') })
+    expect(read('<!DOCTYPE a><a/>')).toMatchObject({ message: expect.stringContaining('without a document type') })
+    expect(read(' '.repeat(131_073))).toMatchObject({ message: 'must have 128 KiB at most' })
     for (const [code, text] of [
       ['not_xml', 'https://idp.example/metadata'],
       ['declaration_not_allowed', `<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]><a>&a;</a>`],
