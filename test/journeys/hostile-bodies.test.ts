@@ -1,0 +1,114 @@
+import type { TSchema } from 'typebox'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findFastifySchema } from '../../src/http/route/schema.ts'
+import type { ContractFixture } from '../contract/contract-fixture.ts'
+import { findRouteOf, REQUESTS, startRequestFixture } from './route-requests.ts'
+
+/**
+ * What is hostile in a member of a body is refused in linear time, also by the rules behind its schema: an otherwise
+ * successful request with that member as large as the body may be, and a body of 1 MiB.
+ */
+
+const MIB = 1_048_576
+const LIMIT_BYTES = 65_536
+
+/** Processor time of this thread, so that other programs do not count. */
+const LIMIT_MS = 1_000
+const TRIES = 3
+
+/** Routes with rules of their own behind the schema of their body. */
+const ROUTES = [
+  ...['webhook.create', 'webhook.update', 'webhook.pull', 'webhook.ack', 'webhook.nack', 'webhook.extend'],
+  ...['mail-login.request', 'login.mail', 'sign-up.request', 'login.sign-up', 'login.find-connection'],
+  ...[
+    'user.update-own',
+    'user.set-picture',
+    'user.delete-own',
+    'user.request-email-change',
+    'user.confirm-email-change',
+  ],
+  ...['connection.create', 'connection.update', 'connection-domain.create', 'connection.read-metadata'],
+  ...['realtime.resume', 'realtime.presence-auth'],
+]
+
+/** Settled refusals; 202 and the like where the value is one that is taken. */
+const SETTLED = [200, 201, 202, 400, 401, 403, 404, 409, 410, 413, 422]
+
+const fill = (text: string, size: number) => text.repeat(Math.floor(size / text.length))
+const nest = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`
+
+/** Values as JSON, by what is hostile in them. */
+function listValues(size: number): [string, string][] {
+  const keys = Array.from({ length: size / 16 }, (_, at) => `"key-${at}":"a"`).join(',')
+  return [
+    ['a long word', `"${fill('a', size)}"`],
+    ['blanks between two words', `"a${fill(' ', size)}b"`],
+    ['characters of several bytes', `"${fill('\u{1f600}', size / 4)}"`],
+    ['signs of addresses', `"${fill('a@a.', size)}"`],
+    ['markup', `"${fill('<a b=c>', size)}"`],
+    ['base64', `"whsec_${fill('AAAA', size)}"`],
+    ['a list of texts', `[${fill('"a",', size)}"a"]`],
+    ['an object of many members', `{${keys}}`],
+    ['nested lists', nest('[', ']', size / 3)],
+    ['nested objects', nest('{"a":', '}', size / 7)],
+    ['members of a prototype', '{"__proto__":{"constructor":{"prototype":"a"}}}'],
+    ['a large number', '1e308'],
+    ['a character that cannot be kept', '"\\u0000\\ud800"'],
+  ]
+}
+
+let fixture: ContractFixture
+beforeAll(async () => {
+  fixture = (await startRequestFixture()).fixture
+}, 60_000)
+afterAll(() => fixture?.[Symbol.asyncDispose]())
+
+/** The members of a body, those of its inner objects as `outer.inner`. */
+function listMembers(name: string): string[] {
+  const { body } = findFastifySchema(findRouteOf(name)) as { body?: TSchema }
+  const properties = (schema: TSchema | undefined) =>
+    Object.entries((schema?.properties ?? {}) as Record<string, TSchema>)
+  return properties(body).flatMap(([outer, schema]) => [
+    outer,
+    ...properties(schema).map(([inner]) => `${outer}.${inner}`),
+  ])
+}
+
+/** A body as JSON, with a value in one of its members. */
+function place(body: Record<string, unknown>, member: string, value: string): string {
+  const [outer = '', inner] = member.split('.')
+  const mark = '@@'
+  const changed = inner ? { ...(body[outer] as object | undefined), [inner]: mark } : mark
+  return JSON.stringify({ ...body, [outer]: changed }).replace(`"${mark}"`, () => value)
+}
+
+test.each(ROUTES)('%s', { timeout: 120_000 }, async (name) => {
+  // The limits of a minute count for each route anew.
+  fixture.app.clock.advance(60_000)
+  const route = findRouteOf(name)
+  const admin = fixture.app.callAs(fixture.app.adminToken)
+  const { params = {}, body = {}, call = admin } = (await REQUESTS[name]?.()) ?? {}
+  const path = route.path.replace(/\{(\w+)\}/g, (_, param: string) => params[param] as string)
+  const send = async (text: string) => {
+    const before = process.threadCpuUsage()
+    const answer = await call(route.method, path, text, { 'content-type': 'application/json' })
+    const { user, system } = process.threadCpuUsage(before)
+    return { status: answer.status, length: JSON.stringify(answer.body).length, ms: (user + system) / 1_000 }
+  }
+  const size = (route.bodyLimitBytes ?? LIMIT_BYTES) - JSON.stringify(body).length - 1_024
+  const members = listMembers(name)
+  expect(members).not.toEqual([])
+  const faults: string[] = []
+  for (const member of members)
+    for (const [what, value] of listValues(size)) {
+      const text = place(body as Record<string, unknown>, member, value)
+      let sent = await send(text)
+      // A collection of garbage may fall into one.
+      for (let at = 1; at < TRIES && sent.ms > LIMIT_MS; at += 1) sent = await send(text)
+      const isFine = SETTLED.includes(sent.status) && sent.length < LIMIT_BYTES && sent.ms < LIMIT_MS
+      if (!isFine) faults.push(`${member}, ${what}: ${JSON.stringify(sent)}`)
+    }
+  const whole = await send(place(body as Record<string, unknown>, members[0] ?? '', `"${fill('a', MIB)}"`))
+  expect(whole.status).toBe(413)
+  expect(faults).toEqual([])
+})
