@@ -8,6 +8,7 @@ import { createTestDatabase, type TestDatabase } from '../harness/database/datab
 import { holdUser, race } from '../harness/plan/race.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 /** Proofs of users who are disabled, deleted or imported (docs/contract/connections.md#members-of-several-accounts). */
 
@@ -56,8 +57,11 @@ async function countProofs(user: string): Promise<number> {
 }
 /** The states of a user that targets were told, the last one first. */
 async function listTold(user: string): Promise<string[]> {
-  const { body } = await t.app.admin('GET', `/api/v3/provisioning/delivery?filters=user|eq|${user}`)
-  return body.data.map(({ type }: { type: string }) => type)
+  const { rows } = await database.pool.query(
+    'select type from provisioning_delivery where user_id = $1 order by position desc',
+    [user],
+  )
+  return rows.map(({ type }) => type)
 }
 
 /** A proven session, with all that it opened. */
@@ -75,25 +79,37 @@ describe('a user whose session is proven', () => {
   const setActive = (user: string, isActived: boolean) =>
     t.app.admin('POST', `${USERS}/${user}/${isActived ? 'enable' : 'disable'}`)
 
-  test('loses session, proof and bound key when it is disabled, which SCIM is told, and enabling brings none back', async () => {
-    const world = await t.narrow()
-    const { browser, key } = await openProven(world)
-    expect((await setActive(world.user, false)).status).toBe(200)
-    expect((await listTold(world.user))[0]).toBe('user.disabled')
-    expect(await t.statuses(browser.jwt, world)).toEqual([401, 401])
-    expect((await t.reach(key, world.closed)).status).toBe(401)
-    expect(await countProofs(world.user)).toBe(0)
-    expect((await local(world.email)).status).toBe(401)
+  const command = async (...args: string[]) => {
+    const ended = await runCommand(args, { env: { ...buildServiceEnvironment(database.connectionString), BASE_URL } })
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+  }
 
-    expect((await setActive(world.user, true)).status).toBe(200)
-    expect((await listTold(world.user))[0]).toBe('user.enabled')
-    expect(await t.statuses(browser.jwt, world)).toEqual([401, 401])
-    const again = await t.enterPassword(world)
-    expect(await t.statuses(again.jwt, world)).toEqual([403, 200])
-    expect((await t.reach(key, world.closed)).status).not.toBe(200)
-    await t.proveSession(world, again)
-    expect(await t.statuses(again.jwt, world)).toEqual([200, 200])
-  })
+  test.each<[string, (world: TwoAccounts) => Promise<unknown>]>([
+    ['by the API', async ({ user }) => expect((await setActive(user, false)).status).toBe(200)],
+    ['by the command line', ({ email }) => command('user', 'disable', email)],
+  ])(
+    'loses session, proof and bound key when it is disabled %s, SCIM is told, and enabling brings none back',
+    async (_, disable) => {
+      const world = await t.narrow()
+      const { browser, key } = await openProven(world)
+      await disable(world)
+      await waitFor('the end of the session in the cache of callers', async () => !(await isSession(browser.jwt)))
+      expect((await listTold(world.user))[0]).toBe('user.disabled')
+      expect(await t.statuses(browser.jwt, world)).toEqual([401, 401])
+      expect((await t.reach(key, world.closed)).status).toBe(401)
+      expect(await countProofs(world.user)).toBe(0)
+      expect((await local(world.email)).status).toBe(401)
+
+      expect((await setActive(world.user, true)).status).toBe(200)
+      expect((await listTold(world.user))[0]).toBe('user.enabled')
+      expect(await t.statuses(browser.jwt, world)).toEqual([401, 401])
+      const again = await t.enterPassword(world)
+      expect(await t.statuses(again.jwt, world)).toEqual([403, 200])
+      expect((await t.reach(key, world.closed)).status).not.toBe(200)
+      await t.proveSession(world, again)
+      expect(await t.statuses(again.jwt, world)).toEqual([200, 200])
+    },
+  )
 
   test('loses them when it is deleted, and a new user of the address inherits no proof and no person', async () => {
     const world = await t.narrow()
