@@ -245,6 +245,32 @@ describe('an imported user', () => {
     expect(rows).toEqual([{ password_hash: null }])
   })
 
+  test('and a person of the connection with the same address at once make one user, whoever is first', async () => {
+    for (const isImportFirst of [true, false]) {
+      const world = await t.narrow()
+      const email = `once@${world.domain}`
+      t.fixture.fakes.company.user = { sub: 'once', email, isEmailVerified: true }
+      const barrier = {
+        text: `select pg_advisory_xact_lock(hashtextextended('address ' || email_key($1), 0))`,
+        values: [email],
+      }
+      const requests: (() => Promise<unknown>)[] = [
+        () => importPeople(supabaseUser({ email })),
+        () => enterBy(world.connection),
+      ]
+      await race<unknown>(database, barrier, isImportFirst ? requests : requests.toReversed())
+      const { body } = await t.app.admin('GET', `${USERS}?filters=email|eq|${email}`)
+      expect(body.data).toHaveLength(1)
+      // The user of the import is no member, so the connection does not let it in; that of the connection has no password.
+      expect(body.data[0].has_password).toBe(isImportFirst)
+      expect((await local(email)).status).toBe(isImportFirst ? 200 : 401)
+      const { rows } = await database.pool.query('select from connection_identity where "user" = $1', [
+        body.data[0].document_id,
+      ])
+      expect(rows).toHaveLength(isImportFirst ? 0 : 1)
+    }
+  })
+
   test('is offered the way to the account on the page', async () => {
     const world = await t.narrow()
     const person = supabaseUser({ email: `offered@${world.domain}` })
