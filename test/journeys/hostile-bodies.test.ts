@@ -1,4 +1,3 @@
-import type { TSchema } from 'typebox'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findFastifySchema } from '../../src/http/route/schema.ts'
 import type { ContractFixture } from '../contract/contract-fixture.ts'
@@ -63,11 +62,15 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => fixture?.[Symbol.asyncDispose]())
 
+/** A schema of an object, as far as its members go. */
+interface Shape {
+  properties?: Record<string, Shape>
+}
+
 /** The members of a body, those of its inner objects as `outer.inner`. */
 function listMembers(name: string): string[] {
-  const { body } = findFastifySchema(findRouteOf(name)) as { body?: TSchema }
-  const properties = (schema: TSchema | undefined) =>
-    Object.entries((schema?.properties ?? {}) as Record<string, TSchema>)
+  const { body } = findFastifySchema(findRouteOf(name)) as { body?: Shape }
+  const properties = (schema: Shape | undefined) => Object.entries(schema?.properties ?? {})
   return properties(body).flatMap(([outer, schema]) => [
     outer,
     ...properties(schema).map(([inner]) => `${outer}.${inner}`),
