@@ -3,7 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { listHeadings, slugOf } from './tidy/markdown.ts'
 import { readRepository } from './tidy/source-file.ts'
 
-/** Every claim of docs/comparison.md has its source: of a peer a file or address, of this service a rule and a test. */
+/**
+ * Every claim of docs/comparison.md has its source: of a peer a file or address, of this service a page for users and a test.
+ * What this service does not do has its reason.
+ */
 
 /** A source as the table of its area lists it. */
 interface Source {
@@ -23,6 +26,8 @@ interface Area {
   /** The cells of each row: the feature, this service, then one for each peer. */
   rows: string[][]
   sources: Source[]
+  /** The features that this service lacks, each with the reason. */
+  reasons: string[][]
 }
 
 /** A cell of this service that claims nothing. */
@@ -61,6 +66,7 @@ function readAreas(text: string): Area[] {
       const tables = readTables(section)
       const features = tables.find(([head]) => head?.[0] === 'Feature')
       const sources = tables.find(([head]) => head?.[0] === 'Key')
+      const reasons = tables.find(([head]) => head?.[1]?.startsWith('Why not'))
       if (!features) return []
       const [head = [], ...rows] = features
       return [
@@ -69,6 +75,7 @@ function readAreas(text: string): Area[] {
           text: section,
           peers: head.slice(2),
           rows,
+          reasons: (reasons ?? []).slice(1),
           sources: (sources ?? []).slice(1).map(([key = '', product = '', file = '', ...rest]) => ({
             key: listKeys(key)[0] ?? '',
             product,
@@ -87,16 +94,28 @@ function listKeys(text: string): string[] {
   return [...text.matchAll(/\[(\w+)\](?!\()/g)].map(([, key = '']) => key)
 }
 
-/** What a cell of this service lacks: a link to a heading that exists, or one to a test that exists. */
+/**
+ * What a cell of this service lacks: a link to a heading of a page for users (the contract is for those who build on its rules),
+ * one to a test, and none that leads nowhere.
+ */
 function listLacks(cell: string): string[] {
   if (NO_CLAIM.test(cell)) return []
-  const links = [...cell.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link.split('#'))
-  const rules = links.filter(([target = '', anchor]) => {
-    const text = byPath.get(placeOf(target))?.text ?? ''
-    return anchor !== undefined && listHeadings(text).some(({ title }) => slugOf(title) === anchor)
-  })
-  const tests = links.filter(([target = '']) => target.endsWith('.test.ts') && byPath.has(placeOf(target)))
-  return [...(rules.length > 0 ? [] : ['a rule']), ...(tests.length > 0 ? [] : ['a test'])]
+  const links = [...cell.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
+  const isThere = (link: string) => {
+    const [target = '', anchor] = link.split('#')
+    const text = byPath.get(placeOf(target))?.text
+    return (
+      text !== undefined && (anchor === undefined || listHeadings(text).some(({ title }) => slugOf(title) === anchor))
+    )
+  }
+  const isGuide = (link: string) => /\.md#/.test(link) && !link.startsWith('contract/')
+  const isTest = (link: string) => link.endsWith('.test.ts')
+  const found = links.filter(isThere)
+  return [
+    ...(found.some(isGuide) ? [] : ['a guide']),
+    ...(found.some(isTest) ? [] : ['a test']),
+    ...links.filter((link) => /\.(?:md|ts)\b/.test(link) && !isThere(link)),
+  ]
 }
 
 function placeOf(target: string): string {
@@ -114,7 +133,7 @@ test('docs/comparison.md compares webhooks, identity and realtime, with the peer
   ])
 })
 
-describe.each(areas)('the area $title', ({ text, peers, rows, sources }) => {
+describe.each(areas)('the area $title', ({ text, peers, rows, sources, reasons }) => {
   test('says of each peer in each row what a source of this peer says', () => {
     const products = new Map(sources.map(({ key, product }) => [key, product]))
     const unsourced = rows.flatMap(([feature = '', , ...cells]) =>
@@ -131,7 +150,13 @@ describe.each(areas)('the area $title', ({ text, peers, rows, sources }) => {
     expect(unsourced).toEqual([])
   })
 
-  test('leads from each claim about this service to a rule and a test', () => {
+  test('says of each feature that this service lacks why, and of no other', () => {
+    const lacking = rows.filter(([, own = '']) => NO_CLAIM.test(own)).map(([feature]) => feature)
+    expect(reasons.map(([feature]) => feature)).toEqual(lacking)
+    expect(reasons.filter(([, reason = '']) => reason.length < 20)).toEqual([])
+  })
+
+  test('leads from each claim about this service to a guide and a test', () => {
     const lacking = rows.flatMap(([feature = '', own = '']) =>
       (own === '' ? ['a cell'] : listLacks(own)).map((lack) => `${feature}: ${lack}`),
     )
@@ -171,19 +196,29 @@ describe.each(areas)('the area $title', ({ text, peers, rows, sources }) => {
 })
 
 describe('a claim about this service', () => {
+  const guide = '[guide](guides/webhooks.md#mails)'
   const rule = '[contract](contract/webhooks.md#signature)'
   const proof = '[test](../test/comparison.test.ts)'
 
-  test('is complete with a rule and a test, and none with a no', () => {
-    expect([`yes: ${rule}, ${proof}`, 'no', 'no: ids only'].flatMap(listLacks)).toEqual([])
+  test('is complete with a guide and a test, and none with a no', () => {
+    expect(
+      [`yes: ${guide}, ${rule}, ${proof}`, `yes: ${guide}, ${proof}`, 'no', 'no: ids only'].flatMap(listLacks),
+    ).toEqual([])
   })
 
   test('lacks what is missing, or leads nowhere', () => {
-    expect(listLacks('yes')).toEqual(['a rule', 'a test'])
-    expect(listLacks('not yet')).toEqual(['a rule', 'a test'])
-    expect(listLacks(`yes: ${rule}`)).toEqual(['a test'])
-    expect(listLacks(`yes: [contract](contract/webhooks.md), ${proof}`)).toEqual(['a rule'])
-    expect(listLacks(`yes: [contract](contract/webhooks.md#nothing), ${proof}`)).toEqual(['a rule'])
-    expect(listLacks(`yes: ${rule}, [test](../test/nothing.test.ts)`)).toEqual(['a test'])
+    expect(listLacks('yes')).toEqual(['a guide', 'a test'])
+    expect(listLacks('not yet')).toEqual(['a guide', 'a test'])
+    expect(listLacks(`yes: ${rule}, ${proof}`)).toEqual(['a guide'])
+    expect(listLacks(`yes: ${guide}`)).toEqual(['a test'])
+    expect(listLacks(`yes: [guide](guides/webhooks.md), ${proof}`)).toEqual(['a guide'])
+    expect(listLacks(`yes: [guide](guides/webhooks.md#nothing), ${proof}`)).toEqual([
+      'a guide',
+      'guides/webhooks.md#nothing',
+    ])
+    expect(listLacks(`yes: ${guide}, ${proof}, [contract](contract/webhooks.md#nothing)`)).toEqual([
+      'contract/webhooks.md#nothing',
+    ])
+    expect(listLacks(`yes: ${guide}, [test](../test/nothing.test.ts)`)).toEqual(['a test', '../test/nothing.test.ts'])
   })
 })

@@ -67,6 +67,28 @@ describe('an event', () => {
     expect([fixture.provider.messages, await fixture.listRows()]).toEqual([[], []])
   })
 
+  test('that another service repeats under its key is one message, also in parallel', async () => {
+    const type = { internal: 'parcel.arrive', account_scope: 'account' }
+    expect((await fixture.call('POST', '/api/v3/webhook/event', type)).status).toBe(201)
+    await fixture.t.settle()
+    fixture.provider.messages.length = 0
+    const publish = () =>
+      fixture.call('POST', '/api/v3/webhook/publish', {
+        event: type.internal,
+        account,
+        id: 'P-1',
+        idempotency_key: 'p-1',
+      })
+    const answers = await Promise.all([publish(), publish(), publish()])
+    await fixture.t.settle()
+    answers.push(await publish())
+    await fixture.t.settle()
+    expect(answers.map(({ status }) => status)).toEqual([202, 202, 202, 202])
+    expect(fixture.provider.messages.map(({ channel, name }) => [channel, name])).toEqual([
+      [`private-account-${account}`, 'parcel.arrive'],
+    ])
+  })
+
   test('is published in a call with up to nine others, in the order of their commits', async () => {
     const ids = await fixture.emit(account, 25)
     await fixture.t.settle()

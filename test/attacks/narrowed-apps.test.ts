@@ -24,8 +24,12 @@ async function succeed(answer: Promise<TestAnswer>): Promise<any> {
 const create = async (path: string, body?: object): Promise<string> =>
   (await succeed(fixture.app.admin('POST', path, body))).document_id
 
+/** The provider of OAuth stamps its tokens by the clock of the machine; one that is ahead of the service is refused. */
+const followMachine = () => fixture.app.clock.set(Math.max(fixture.app.clock.now(), Date.now()))
+
 /** Whether an app sees the contract of each of these accounts. */
 async function reach(token: string, accounts: string[]): Promise<boolean[]> {
+  followMachine()
   const { jwt } = (await fixture.app.anonymous('POST', '/api/v3/oauth/exchange', { token })).body
   const contracts: { account: string }[] = await succeed(fixture.app.callAs(jwt)('GET', CONTRACT))
   return accounts.map((one) => contracts.some(({ account }) => account === one))
@@ -36,8 +40,7 @@ test.each([
   ['with offline_access has none', 'openid contract:read offline_access', false],
 ])('an app %s', async (_, scope, isProven) => {
   const { app } = fixture
-  // The provider of OAuth stamps its tokens by the clock of the machine.
-  app.clock.set(Math.max(app.clock.now(), Date.now()))
+  followMachine()
   const user = await fixture.user()
   await app.database.pool.query('update "user" set email_verified_at = now() where document_id = $1', [user.userId])
   const accounts = [await create(ACCOUNTS, { name: 'Closed' }), await create(ACCOUNTS, { name: 'Open' })]

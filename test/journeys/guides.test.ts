@@ -13,6 +13,7 @@ import {
   supabaseClient,
   supabaseUser,
 } from '../command/people-exports.ts'
+import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
 import { openFlow } from '../harness/browser/oauth-flow.ts'
 import { type OauthFixture, walk } from '../harness/browser/oauth-service.ts'
 import { buildVisitor } from '../harness/browser/visitor.ts'
@@ -60,6 +61,9 @@ const RUN: Readonly<Record<string, readonly (readonly [block: string, printed: R
     ['/domain"', /"record_name":"_signalbox-challenge\.corp\.example"/],
     ['/login/connection', /"connection":null/],
     ['/auth/session', /"closed_accounts":\[\]/],
+  ],
+  'sign-up.md': [
+    ['picture.json', /"name":"Ada King"[\s\S]*\/auth\/picture\/[\s\S]*A mail with a link is on its way to each/],
   ],
   'tenants.md': [['$OPERATOR', /"internal":"shipment\.arrive"/]],
   'doctor.md': [['npx signalbox doctor', /^settings +ok$/m]],
@@ -137,7 +141,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'saml.md': { '/verify"': 'it needs a record of DNS; src/identity/connection/entry/entry.test.ts' },
   'sign-up.md': {
-    'npm start': 'the command of the README, with settings; pasted below',
+    'npm start': 'a start with settings; src/identity/sign-up/sign-up.test.ts',
     '/sign-up/confirm': 'it needs the token of a mail; src/identity/sign-up/sign-up.test.ts',
     '/login/mail/confirm': 'it needs the code of a mail; src/identity/sign-in/by-mail/mail-login.test.ts',
   },
@@ -171,6 +175,18 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
     const idp = await buildFakeIdp({ origin: 'https://hr.example.com', now: () => new Date() })
     receiver.behaveNext({ kind: 'status', status: 200, headers: {}, body: idp.metadata })
     await shell.run(`export ACCOUNT=${await makeRow('account', { name: 'Acme' })}`)
+  },
+  'sign-up.md': async () => {
+    const [email, password] = ['ada@people.example', 'correct horse battery']
+    await makeRow('user', { email, password })
+    const answer = await fetch(`http://localhost:${port}/api/v3/auth/login/local`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password }),
+    })
+    const { data } = (await answer.json()) as { data: { jwt: string } }
+    await writeFile(join(shell.checkout, 'me.png'), Buffer.from(TINY_IMAGE, 'base64'))
+    await shell.run(`export BASE=http://localhost:${port} AUTH="Authorization: Bearer ${data.jwt}"`)
   },
   'second-factors.md': async () => {
     const role = await makeRow('role', { name: 'careful', permissions: ['contract:find-all'] })

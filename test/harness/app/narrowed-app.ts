@@ -34,7 +34,8 @@ export interface NarrowedApp extends ConnectionApp {
   enforce(world: TwoAccounts): Promise<void>
   /** Changes the connection. */
   change(world: TwoAccounts, body: object): Promise<TestAnswer>
-  enterPassword(world: Pick<TwoAccounts, 'email'>): Promise<SignedInBrowser>
+  /** Without a password it is the one of the users that `prepare` makes. */
+  enterPassword(user: { email: string; password?: string }): Promise<SignedInBrowser>
   /** The JWT of a sign-in by the password without a browser. */
   login(world: Pick<TwoAccounts, 'email'>): Promise<string>
   /** Begins the proof in a browser, and proves a person at the provider: the path of callback-redirect. */
@@ -95,10 +96,10 @@ export async function createNarrowedApp(options: TestAppOptions = {}): Promise<N
       await enforce(world)
       return world
     },
-    enterPassword: async ({ email }) => {
+    enterPassword: async ({ email, password = PASSWORD }) => {
       const visitor = buildPageVisitor(app)
       await visitor.get('/auth/sign-in')
-      await visitor.post('/auth/sign-in', { email, password: PASSWORD })
+      await visitor.post('/auth/sign-in', { email, password })
       const [, cookie] = [...visitor.cookies].find(([name]) => name.endsWith('signalbox_session')) ?? []
       if (!cookie) throw new Error('not signed in')
       return { visitor, jwt: cookie.value }

@@ -46,7 +46,6 @@ export async function openEverything(
   flows: { offline: Flow; online: Flow },
 ): Promise<OpenedAccess> {
   const { app, baseUrl } = fixture
-  // The provider stamps its tokens by the clock of the machine.
   app.clock.set(Date.now())
   const user = await fixture.user()
   const { email, password, userId } = user
@@ -56,6 +55,8 @@ export async function openEverything(
   const offline = (await flows.offline.signIn(browser, { user, parameters: OFFLINE })).tokens
   const online = (await flows.online.signIn(browser, { user, scope: ONLINE })).tokens
   const browserToken = [...browser.cookiesOf(baseUrl)].find(([name]) => name.endsWith('signalbox_session'))?.[1] ?? ''
+  // The provider stamps its tokens by the clock of the machine; one that is ahead of the service is refused.
+  app.clock.set(Math.max(app.clock.now(), Date.now()))
   const exchange = async (token: string): Promise<string> =>
     (await app.anonymous('POST', '/api/v3/oauth/exchange', { token })).body.jwt
   const [offlineApp, onlineApp] = [await exchange(offline.access_token), await exchange(online.access_token)]
