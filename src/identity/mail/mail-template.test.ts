@@ -136,6 +136,11 @@ describe('a template of an operator', () => {
     expect(() => loadMailTemplate(folder, LOOK)).toThrow(message)
   })
 
+  test('may have 64 KiB', async () => {
+    await writeFile(join(folder, 'mail.html'), '{{before}}{{link}}{{after}}'.padEnd(65_536))
+    expect(loadMailTemplate(folder, LOOK).html).toHaveLength(65_536)
+  })
+
   test('is refused where there is no folder', () => {
     expect(() => loadMailTemplate(join(folder, 'none'), LOOK)).toThrow('MAIL_TEMPLATE_DIR names no folder.')
   })

@@ -135,6 +135,24 @@ describe('the semaphore of hashing', () => {
     expect(() => visit('10.9.0.1')).not.toThrow()
   })
 
+  test('runs the work of a network first that has come less often, and that of one network in order', async () => {
+    const { semaphore, enter, started, settle } = open(1)
+    const visit = (address: string, name: string) =>
+      new AsyncResource('request').runInAsyncScope(() => {
+        semaphore.admit({ address, knownBrowser: undefined })
+        return enter(name)
+      })
+    const often = ['first', 'second', 'third'].map((name) => visit('10.1.0.1', name))
+    const guest = visit('10.2.0.1', 'guest')
+    await settle()
+    for (const work of [often[0]!, guest, often[1]!, often[2]!]) {
+      work.finish()
+      await work.done
+      await settle()
+    }
+    expect(started).toEqual(['first', 'guest', 'second', 'third'])
+  })
+
   test('refuses work at once when its queue is full', async () => {
     const { enter, started, settle } = open(1, 2)
     const [first, second, third] = ['first', 'second', 'third'].map(enter)

@@ -81,6 +81,11 @@ describe('an approval', () => {
     const family = first.result.consent!.grantId
     expect(first.result).toEqual({ login: 'kept', consent: { grantId: expect.any(String) } })
     expect(findGrantIdOf(family)).toBe(first.grant?.id)
+    const iat = MADE_AT.getTime() / 1000
+    const exp = iat + 90 * 24 * 3_600
+    expect(await payloadOf(family)).toMatchObject({ kind: 'Grant', accountId: userId, clientId: client, iat, exp })
+    const kept = db.selectFrom('oauth_state').select('expires_at').where('id_hash', '=', hashStateId(family))
+    expect(await kept.executeTakeFirst()).toEqual({ expires_at: new Date(exp * 1000) })
     expect((await decide({}, { grantId: family })).result.consent?.grantId).toBe(family)
     const fresh = await decide({}, { grantId: `${randomUUID()}.part` })
     expect(fresh.result.consent?.grantId).not.toBe(family)
@@ -91,10 +96,23 @@ describe('an approval', () => {
     const asked = { scope: 'openid email contract:read' }
     const family = (await decide(asked)).result.consent!.grantId
     const scopeOf = async () => ((await payloadOf(family)).openid as { scope: string }).scope.split(' ').toSorted()
-    await decide({ scope: 'openid profile' })
+    const { grant } = await decide({ scope: 'openid profile' })
     expect(await scopeOf()).toEqual(['contract:read', 'email', 'openid'])
+    const rows = buildIdentityRows(db)
+    const [ofApp, other] = [
+      await rows.session(userId, { grant_id: grant?.id, client_id: client, scope: 'openid' }),
+      await rows.session(userId),
+    ]
+    const readEnds = async () => {
+      const found = await db.selectFrom('session').select(['document_id', 'revoked_at']).execute()
+      return [ofApp, other].map((id) => found.find((row) => row.document_id === id)?.revoked_at)
+    }
+    await decide({ scope: 'openid' })
+    expect(await readEnds()).toEqual([null, null])
     await decide(asked, { scopes: ['openid', 'email'] })
     expect(await scopeOf()).toEqual(['email', 'openid', 'profile'])
+    // They would have the scopes of before.
+    expect(await readEnds()).toEqual([MADE_AT, null])
   })
 })
 

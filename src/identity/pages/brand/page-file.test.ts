@@ -76,5 +76,7 @@ describe('the logo', () => {
     await writeFile(large, '')
     await truncate(large, 262_145)
     expect(() => loadBrand({ name: 'Acme', logoPath: large })).toThrow('over 256 KiB')
+    await truncate(large, 262_144)
+    expect(loadBrand({ name: 'Acme', logoPath: large }).logo?.body).toHaveLength(262_144)
   })
 })

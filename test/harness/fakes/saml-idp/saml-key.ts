@@ -56,7 +56,7 @@ export async function certifyKey(publicKey: Buffer, notAfter = new Date('2030-01
   const keys = (await crypto.subtle.generateKey(signingAlgorithm, true, ['sign', 'verify'])) as CryptoKeyPair
   const name = 'CN=Test identity provider'
   const made = await x509.X509CertificateGenerator.create({
-    ...{ subject: name, issuer: name, publicKey: new x509.PublicKey(publicKey), signingAlgorithm },
+    ...{ subject: name, issuer: name, publicKey: new x509.PublicKey(new Uint8Array(publicKey)), signingAlgorithm },
     ...{ signingKey: keys.privateKey, notBefore: new Date('2026-01-01T00:00:00Z'), notAfter },
   })
   return Buffer.from(made.rawData)
