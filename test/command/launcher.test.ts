@@ -45,7 +45,7 @@ async function findChild(parent: number): Promise<number> {
   return child
 }
 
-test(
+test.concurrent(
   'kill -9 of the launcher stops the service in order, frees its port, and leaves its database closed',
   LIMITS,
   async () => {
@@ -66,7 +66,7 @@ test(
   },
 )
 
-test(
+test.concurrent(
   'kill -9 of the launcher leaves no embedded PostgreSQL, and the next start finds a clean data directory',
   LIMITS,
   async () => {
@@ -91,7 +91,7 @@ test(
   },
 )
 
-test('kill -9 of the launcher under a start ends the start as well', LIMITS, async () => {
+test.concurrent('kill -9 of the launcher under a start ends the start as well', LIMITS, async () => {
   await using database = await createTestDatabase()
   const holder = await database.pool.connect()
   // The lock under which one process migrates and the others wait.
@@ -109,42 +109,50 @@ test('kill -9 of the launcher under a start ends the start as well', LIMITS, asy
 })
 
 // test/bin/bootstrap.test.ts has the passing on of each signal, and the tests here the stop after SIGTERM and SIGINT.
-test('SIGHUP to the pid of the launcher alone stops the service in order, with its exit code', LIMITS, async () => {
-  await using database = await createTestDatabase()
-  await using launched = await launch(buildServiceEnvironment(database.connectionString))
-  launched.signal('SIGHUP')
-  expect(await launched.ended).toEqual({ code: 0, signal: null })
-  expect(launched.stdout()).toContain('Stopping (SIGHUP).\nStopped.\n')
-})
+test.concurrent(
+  'SIGHUP to the pid of the launcher alone stops the service in order, with its exit code',
+  LIMITS,
+  async () => {
+    await using database = await createTestDatabase()
+    await using launched = await launch(buildServiceEnvironment(database.connectionString))
+    launched.signal('SIGHUP')
+    expect(await launched.ended).toEqual({ code: 0, signal: null })
+    expect(launched.stdout()).toContain('Stopping (SIGHUP).\nStopped.\n')
+  },
+)
 
-test('a Ctrl-C that the launcher passes on over a second late is not taken for a second one', LIMITS, async () => {
-  await using database = await createTestDatabase()
-  await using launched = await launch(buildServiceEnvironment(database.connectionString))
-  const holder = await database.pool.connect()
-  // A request that waits for this lock makes the stop last.
-  await holder.query('begin; lock table "user" in access exclusive mode')
-  const body = { email: 'nobody@example.com', password: 'correct horse battery' }
-  const answer = callService(launched, { method: 'POST', path: '/api/v3/auth/login/local', body })
-  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  await waitFor('the request', async () => (await database.pool.query(waiting)).rows.length === 1)
+test.concurrent(
+  'a Ctrl-C that the launcher passes on over a second late is not taken for a second one',
+  LIMITS,
+  async () => {
+    await using database = await createTestDatabase()
+    await using launched = await launch(buildServiceEnvironment(database.connectionString))
+    const holder = await database.pool.connect()
+    // A request that waits for this lock makes the stop last.
+    await holder.query('begin; lock table "user" in access exclusive mode')
+    const body = { email: 'nobody@example.com', password: 'correct horse battery' }
+    const answer = callService(launched, { method: 'POST', path: '/api/v3/auth/login/local', body })
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await waitFor('the request', async () => (await database.pool.query(waiting)).rows.length === 1)
 
-  launched.signal('SIGSTOP')
-  process.kill(launched.servicePid, 'SIGINT')
-  launched.signal('SIGINT')
-  await launched.waitForOutput(/Stopping \(SIGINT\)/)
-  const stoppedAt = performance.now()
-  await waitFor('a late signal', () => performance.now() - stoppedAt > 1_200)
-  launched.signal('SIGCONT')
-  const passedAt = performance.now()
-  await waitFor('the late signal at the service', () => performance.now() - passedAt > 500)
-  await holder.query('rollback')
-  holder.release()
-  expect((await answer).status).toBe(401)
-  expect(await launched.ended).toEqual({ code: 0, signal: null })
-  expect(launched.stdout()).toContain('Stopping (SIGINT).\nStopped.\n')
-})
+    launched.signal('SIGSTOP')
+    process.kill(launched.servicePid, 'SIGINT')
+    launched.signal('SIGINT')
+    await launched.waitForOutput(/Stopping \(SIGINT\)/)
+    const stoppedAt = performance.now()
+    await waitFor('a late signal', () => performance.now() - stoppedAt > 1_200)
+    launched.signal('SIGCONT')
+    const passedAt = performance.now()
+    await waitFor('the late signal at the service', () => performance.now() - passedAt > 500)
+    await holder.query('rollback')
+    holder.release()
+    expect((await answer).status).toBe(401)
+    expect(await launched.ended).toEqual({ code: 0, signal: null })
+    expect(launched.stdout()).toContain('Stopping (SIGINT).\nStopped.\n')
+  },
+)
 
-test(
+test.concurrent(
   'npx signalbox prints its answer and no warning about engines on a Node that runs the launcher alone',
   LIMITS,
   async () => {
@@ -160,7 +168,7 @@ test(
   },
 )
 
-test(
+test.concurrent(
   'the direct start of the documentation has no launcher: it serves, stops by its pid, and outlives its parent',
   LIMITS,
   async () => {

@@ -54,8 +54,11 @@ async function readPostmaster(dataDir: string): Promise<number> {
 
 const readUrl = (started: TestProcess) => /listens on (\S+)/.exec(started.stdout())?.[1]
 
+/** Tests that go on where the one before ended, beside those of other data directories. */
+const IN_ORDER = { concurrent: false }
+
 /** One data directory and its service: each start of a test is the next one on what the tests before left. */
-describe('npm start on one data directory', { timeout: 120_000 }, () => {
+describe.concurrent('npm start on one data directory', { timeout: 120_000 }, () => {
   let parent: string | undefined
   let running: TestProcess | undefined
   let starts = 0
@@ -78,7 +81,7 @@ describe('npm start on one data directory', { timeout: 120_000 }, () => {
     if (parent) await rm(parent, { recursive: true, force: true })
   })
 
-  test('twice: the demonstration, its commands, Ctrl-C, and the same rows again', async () => {
+  test('twice: the demonstration, its commands, Ctrl-C, and the same rows again', IN_ORDER, async () => {
     const { service: first, dataDir } = await start()
     const story = first.stdout()
     expect(story).toMatch(/event +contract\.update +[0-9a-f-]{36}\n/)
@@ -114,7 +117,7 @@ describe('npm start on one data directory', { timeout: 120_000 }, () => {
     expect(port(second)).not.toBe(port(first))
   })
 
-  test('after kill -9 of all processes, also of PostgreSQL: nothing is lost', async () => {
+  test('after kill -9 of all processes, also of PostgreSQL: nothing is lost', IN_ORDER, async () => {
     const { service: first, dataDir } = await findRunning()
     const postmaster = await readPostmaster(dataDir)
     expect(postmaster).toBeGreaterThan(1)
@@ -133,16 +136,20 @@ describe('npm start on one data directory', { timeout: 120_000 }, () => {
     expect(after.map((row) => row.document_id)).toEqual(expect.arrayContaining(before.map((row) => row.document_id)))
   })
 
-  test('after kill -9 of the service alone, a concurrent start waits for the end of its PostgreSQL', async () => {
-    const { service: first, dataDir } = await findRunning()
-    const postmaster = await readPostmaster(dataDir)
-    await first.kill()
-    const { service: second } = await start()
-    expect(isProcessAlive(postmaster)).toBe(false)
-    expect(readContractId(second)).toBe(readContractId(first))
-  })
+  test(
+    'after kill -9 of the service alone, a concurrent start waits for the end of its PostgreSQL',
+    IN_ORDER,
+    async () => {
+      const { service: first, dataDir } = await findRunning()
+      const postmaster = await readPostmaster(dataDir)
+      await first.kill()
+      const { service: second } = await start()
+      expect(isProcessAlive(postmaster)).toBe(false)
+      expect(readContractId(second)).toBe(readContractId(first))
+    },
+  )
 
-  test('when its PostgreSQL exits, the service reports it with the log file, and exits 1', async () => {
+  test('when its PostgreSQL exits, the service reports it with the log file, and exits 1', IN_ORDER, async () => {
     const { service, dataDir } = await findRunning()
     process.kill(await readPostmaster(dataDir), 'SIGINT')
     expect((await service.ended).code).toBe(1)
@@ -163,7 +170,7 @@ async function listUpdates(started: TestProcess, dataDir: string): Promise<{ doc
 
 const listNames = (directory: string): Promise<string[]> => readdir(directory).catch(() => [])
 
-test('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing behind, and the next start works until kill -9, after which its PostgreSQL stops', {
+test.concurrent('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing behind, and the next start works until kill -9, after which its PostgreSQL stops', {
   timeout: 180_000,
 }, async () => {
   await withDataDir(async (dataDir) => {
@@ -188,7 +195,7 @@ test('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing 
   })
 })
 
-test('Ctrl-C before the service handles signals ends the start by the signal, without a service left', {
+test.concurrent('Ctrl-C before the service handles signals ends the start by the signal, without a service left', {
   timeout: 120_000,
 }, async () => {
   await withDataDir(async (dataDir) => {

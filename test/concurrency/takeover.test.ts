@@ -13,7 +13,7 @@ async function waitForWorkers({ database }: DeliveryFixture, count: number): Pro
   await waitFor(`${count} workers`, async () => (await database.pool.query(text)).rows[0].n === count)
 }
 
-test('kill -9 of one of two processes: the other repeats its POST while the lease of the killed one still runs', async () => {
+test.concurrent('kill -9 of one of two processes: the other repeats its POST while the lease of the killed one still runs', async () => {
   await using fixture = await openDeliveryFixture()
   const receiver = await fixture.receive()
   const api = await fixture.startLocal({ roles: 'api' })
@@ -39,7 +39,7 @@ test('kill -9 of one of two processes: the other repeats its POST while the leas
   expect(countSeen(receiver).get(row!.id)).toEqual([1, 2])
 })
 
-test('a process that loses its listening connection alone keeps its work: no second POST', async () => {
+test.concurrent('a process that loses its listening connection alone keeps its work: no second POST', async () => {
   await using fixture = await openDeliveryFixture()
   const receiver = await fixture.receive()
   const api = await fixture.startLocal({ roles: 'api' })

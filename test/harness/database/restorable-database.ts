@@ -17,29 +17,40 @@ export interface RestorableDatabase {
 const ENDING_CHECKS = 100
 const ENDING_PAUSE_MS = 10
 
-/** Keeps a copy of the rows, and a function that puts them back without any trigger or check of references. */
+/** The latest transaction that wrote one of the selected rows. Text of each number would take most of the time. */
+const LATEST = `age('3'::xid) - min(age(xmin))`
+
+/**
+ * Keeps a copy of the rows, and a function that puts them back without any trigger or check of references. It passes over
+ * tables whose files are empty, and over those with as many rows as they had that nobody has written since: a hundred
+ * statements less in most tests.
+ */
 const KEEP_ROWS = `
 create schema kept_rows;
+create type kept_rows.state as (count bigint, latest bigint);
+create table kept_rows.kept (name text primary key, state kept_rows.state);
 do $$
 declare
   name text;
   has_rows boolean;
+  found oid;
+  seen text;
   body text := '';
 begin
-  for name in select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' loop
+  for name, found in select relname, oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' loop
     execute format('select exists (select from public.%I)', name) into has_rows;
     if has_rows then
       execute format('create table kept_rows.%1$I as table public.%1$I', name);
+      seen := format('(select (count(*), ${LATEST.replaceAll("'", "''")})::kept_rows.state from public.%I)', name);
+      execute format('insert into kept_rows.kept values (%L, %s)', name, seen);
       body := body || format(
-        'if exists (
-           (select t::text from public.%1$I t except all select t::text from kept_rows.%1$I t)
-           union all (select t::text from kept_rows.%1$I t except all select t::text from public.%1$I t)
-         ) then
+        'if %2$s is distinct from (select state from kept_rows.kept where name = %1$L) then
            delete from public.%1$I;
            insert into public.%1$I table kept_rows.%1$I;
-         end if;', name);
+           update kept_rows.kept set state = %2$s where name = %1$L;
+         end if;', name, seen);
     else
-      body := body || format('delete from public.%I;', name);
+      body := body || format('if pg_relation_size(%s) > 0 then delete from public.%I; end if;', found, name);
     end if;
   end loop;
   execute format('create function kept_rows.restore() returns void language plpgsql as %L', 'begin ' || body || ' end');
@@ -47,14 +58,18 @@ end $$`
 
 /** Latest transactions that changed the catalogues, which differ after a change of anything but rows. */
 const READ_MARK = `select concat_ws(' ',
-  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_class where oid >= 16384),
-  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_attribute where attrelid >= 16384),
-  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_constraint where oid >= 16384),
-  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_trigger),
-  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_proc where oid >= 16384),
-  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_type where oid >= 16384),
-  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_namespace),
-  (select concat(count(*), ':', max(xmin::text::bigint)) from pg_db_role_setting),
+  ${[
+    'pg_class where oid',
+    'pg_attribute where attrelid',
+    'pg_constraint where oid',
+    'pg_proc where oid',
+    'pg_type where oid',
+  ]
+    .map((rows) => `(select concat(count(*), ':', ${LATEST}) from ${rows} >= 16384)`)
+    .join(', ')},
+  ${['pg_trigger', 'pg_namespace', 'pg_db_role_setting']
+    .map((table) => `(select concat(count(*), ':', ${LATEST}) from ${table})`)
+    .join(', ')},
   (select count(*) from pg_statistic where starelid >= 16384)) as mark`
 
 const COUNT_OTHERS = `select count(*)::int as count from pg_stat_activity

@@ -9,6 +9,8 @@ interface Cost {
   path: string
   seconds: Sums
   started: Sums
+  /** Seconds that passed. Where they are many more than those of processors, the file waits. */
+  passed: number
 }
 
 /**
@@ -19,7 +21,7 @@ export default class CostReporter implements Reporter {
   readonly #tree: ProcessTree = watchProcessTree(process.pid)
   readonly #costs: Cost[] = []
   #timer: NodeJS.Timeout | undefined
-  #before: Omit<Cost, 'path'> = { seconds: buildSums(), started: buildSums() }
+  #before: Omit<Cost, 'path'> = { seconds: buildSums(), started: buildSums(), passed: 0 }
 
   onTestRunStart(): void {
     if (process.platform !== 'linux') throw new Error('The cost of tests is read from /proc, which Linux alone has.')
@@ -28,12 +30,13 @@ export default class CostReporter implements Reporter {
   }
 
   onTestModuleEnd({ relativeModuleId: path }: TestModule): void {
-    const { seconds, started } = this.#before
+    const { seconds, started, passed } = this.#before
     this.#take()
     const cost = {
       path,
       seconds: subtract(this.#before.seconds, seconds),
       started: subtract(this.#before.started, started),
+      passed: this.#before.passed - passed,
     }
     this.#costs.push(cost)
   }
@@ -45,7 +48,7 @@ export default class CostReporter implements Reporter {
 
   #take(): void {
     this.#tree.look()
-    this.#before = { seconds: this.#tree.seconds(), started: this.#tree.count() }
+    this.#before = { seconds: this.#tree.seconds(), started: this.#tree.count(), passed: performance.now() / 1000 }
   }
 }
 
@@ -57,18 +60,20 @@ function subtract(later: Sums, earlier: Sums): Sums {
 
 const totalOf = ({ seconds }: Pick<Cost, 'seconds'>) => PROCESS_KINDS.reduce((sum, kind) => sum + seconds[kind], 0)
 
-/** A line for each file and one for all: total, kinds with the number of their processes where it says something, path. */
+/** A line for each file and one for all: total, what passed, kinds with the number of their processes where it says something, path. */
 function renderCosts(costs: readonly Cost[]): string[] {
-  const all: Cost = { path: 'all files', seconds: buildSums(), started: buildSums() }
-  for (const { seconds, started } of costs)
+  const all: Cost = { path: 'all files', seconds: buildSums(), started: buildSums(), passed: 0 }
+  for (const { seconds, started, passed } of costs) {
+    all.passed += passed
     for (const kind of PROCESS_KINDS) {
       all.seconds[kind] += seconds[kind]
       all.started[kind] += started[kind]
     }
+  }
   const columns = PROCESS_KINDS.map((kind) => kind.padStart(14)).join('')
   const lines = [...costs].sort((a, b) => totalOf(b) - totalOf(a)).map(renderCost)
   return [
-    `\nProcessor seconds, and the processes started:\n${'total'.padStart(8)}${columns}`,
+    `\nProcessor seconds, the seconds that passed, and the processes started:\n${'total'.padStart(8)}${'passed'.padStart(8)}${columns}`,
     ...lines,
     renderCost(all),
   ]
@@ -79,5 +84,5 @@ function renderCost(cost: Cost): string {
     const started = cost.started[kind] > 0 ? ` / ${cost.started[kind]}` : ''
     return `${cost.seconds[kind].toFixed(1)}${started}`.padStart(14)
   })
-  return `${totalOf(cost).toFixed(1).padStart(8)}${cells.join('')}  ${cost.path}`
+  return `${totalOf(cost).toFixed(1).padStart(8)}${cost.passed.toFixed(1).padStart(8)}${cells.join('')}  ${cost.path}`
 }
