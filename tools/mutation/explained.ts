@@ -20,6 +20,13 @@ export const EXPLAINED: readonly Explained[] = [
   ...EXPLAINED_OF_SAML,
   ...EXPLAINED_OF_WEBHOOK,
   {
+    path: 'src/identity/connection/entry/entry.ts',
+    lineText:
+      'const administrator = candidate.asked.find(({ name, isSystem }) => isSystem && name === ACCOUNT_ADMIN_ROLE)?.id',
+    change: 'isSystem -> true',
+    reason: 'no other role has the name of a system role, for names are unique and a system role is never renamed',
+  },
+  {
     path: 'src/identity/sign-in/local/local-login.ts',
     lineText: 'if (passwordHash === null) return undefined',
     change: 'passwordHash === null -> false',

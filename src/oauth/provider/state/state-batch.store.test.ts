@@ -56,6 +56,22 @@ test('a token that spends nothing waits for the end of its family too, and is no
   expect(await findState(db, key)).toBeDefined()
 })
 
+test('a token of a kept family is written while the session of its browser is open', async () => {
+  await using database = await createTestDatabase()
+  const { db } = database
+  const rows = buildIdentityRows(db)
+  const user = await rows.user()
+  await upsertState(db, buildRow('Grant', FAMILY))
+  const write = async (browser: string) => {
+    const row = { ...buildRow('AccessToken', browser), tokenFamilyHash: hashStateId(FAMILY) }
+    await writeStateBatch(db, { spent: undefined, rows: [row], browser, now: new Date() })
+    return (await findState(db, { model: 'AccessToken', idHash: row.idHash, now: new Date() })) !== undefined
+  }
+  expect(await write(await rows.session(user))).toBe(true)
+  expect(await write(await rows.session(user, { revoked_at: MADE_AT }))).toBe(false)
+  expect(await write(newId())).toBe(false)
+})
+
 test('what was spent before, or never was, writes no row', async () => {
   await using database = await createTestDatabase()
   const { db } = database
