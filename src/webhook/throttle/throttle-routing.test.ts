@@ -55,6 +55,28 @@ test('new events bring the visit of a webhook at its limit no nearer, and wake n
   expect(await t.readQueue()).toMatchObject([{ visit_at: freeAt, free_at: freeAt }])
 })
 
+test('new events for one webhook at its limit wake the dispatcher for the others that have room', async () => {
+  await using t = await openLimited()
+  await t.ledger.addEventType('contract.update')
+  await t.ledger.addWebhook({ events: ['contract.update'], maxPerSecond: 2 })
+  await t.ledger.recordMany('contract.create')
+  await t.routeRows(SLOTS)
+  expect(await t.claim()).toHaveLength(1)
+  t.clock.advance(100)
+  await t.ledger.recordMany('contract.update')
+  expect((await t.routeRows(SLOTS)).nextDueAt).toEqual(t.ledger.now())
+})
+
+test('the end of the wait of a webhook at its limit is the time at which new events wake the dispatcher again', async () => {
+  await using t = await openLimited()
+  await t.ledger.recordMany('contract.create')
+  await t.routeRows(SLOTS)
+  expect(await t.claim()).toHaveLength(1)
+  t.clock.advance(500)
+  await t.ledger.recordMany('contract.create')
+  expect((await t.routeRows(SLOTS)).nextDueAt).toEqual(t.ledger.now())
+})
+
 test('a limit that was reached before the clock of the database was set back delays new events for a second at most', async () => {
   await using t = await openLimited()
   await t.ledger.recordMany('contract.create', { count: 3 })
