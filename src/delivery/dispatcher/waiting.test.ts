@@ -58,31 +58,34 @@ test('while no slot is free, room is looked for at short intervals, up to the en
 test.each([
   ['due already', 0, true],
   ['due later', LOOK_MS * 3, false],
-])('the end of an attempt that held the last prompt slot ends a wait for a row that is %s (in %i ms): %s', async (_name, dueInMs, isEnd) => {
-  const clock = buildManualClock()
-  const lanes = buildLanes(1)
-  const slow = { group: 'slow', startedAtMs: clock.now() }
-  lanes.enter(slow)
-  clock.advance(SLOW_AFTER_MS + 1)
-  lanes.leave(slow, clock.now())
-  const ticket = { group: 'one', startedAtMs: clock.now() }
-  lanes.enter(ticket)
-  const waiting = buildWaiting({ clock, lanes, nextDueAt: async () => new Date(clock.now() + dueInMs) })
-  expect(waiting.beginRound()).toBe(true)
-  let isOver = false
-  const wait = waiting.wait({ ...ROOM, fastSlots: 0, workerId: 'worker-a', now: new Date(clock.now()) }).then(() => {
-    isOver = true
-  })
-  const turns = async () => {
-    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
-    return isOver
-  }
-  await turns()
-  waiting.noteEnd(false)
-  expect(await turns()).toBe(false)
-  lanes.leave(ticket, clock.now())
-  waiting.noteEnd(false)
-  expect(await turns()).toBe(isEnd)
-  waiting.notify()
-  await wait
-})
+])(
+  'the end of an attempt that held the last prompt slot ends a wait for a row that is %s (in %i ms): %s',
+  async (_name, dueInMs, isEnd) => {
+    const clock = buildManualClock()
+    const lanes = buildLanes(1)
+    const slow = { group: 'slow', startedAtMs: clock.now() }
+    lanes.enter(slow)
+    clock.advance(SLOW_AFTER_MS + 1)
+    lanes.leave(slow, clock.now())
+    const ticket = { group: 'one', startedAtMs: clock.now() }
+    lanes.enter(ticket)
+    const waiting = buildWaiting({ clock, lanes, nextDueAt: async () => new Date(clock.now() + dueInMs) })
+    expect(waiting.beginRound()).toBe(true)
+    let isOver = false
+    const wait = waiting.wait({ ...ROOM, fastSlots: 0, workerId: 'worker-a', now: new Date(clock.now()) }).then(() => {
+      isOver = true
+    })
+    const turns = async () => {
+      for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
+      return isOver
+    }
+    await turns()
+    waiting.noteEnd(false)
+    expect(await turns()).toBe(false)
+    lanes.leave(ticket, clock.now())
+    waiting.noteEnd(false)
+    expect(await turns()).toBe(isEnd)
+    waiting.notify()
+    await wait
+  },
+)
