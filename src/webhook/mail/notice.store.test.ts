@@ -155,6 +155,21 @@ describe('the turn of an account', () => {
     expect(await dueAt()).toBeNull()
   })
 
+  test('comes again for the notice of another kind of a webhook that it told', async () => {
+    const webhook = await makeWebhook()
+    await note(webhook)
+    await database.pool.query(
+      `insert into webhook_mail_notice (webhook, kind, account, dispatch, is_queued, created_at)
+       values ($1, 'disabled', $2, $1, true, $3)`,
+      [webhook, account, at(1)],
+    )
+    await queueTurns(db, PACE)
+    await end(await list(account, 1), at(10))
+    expect(await dueAt()).toEqual(NEXT)
+    await end(await list(), NEXT)
+    expect(await dueAt()).toBeNull()
+  })
+
   test('ends alone, and is forgotten when it ended long ago', async () => {
     await note(await makeWebhook())
     await note(await makeWebhook(other), { of: other })
