@@ -172,4 +172,46 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: 'ids.length === 0 -> false',
     reason: 'only saves a statement: no id is the id of no row',
   },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: 'where event_id = any(array(select event_id from webhook_reached where not is_last))',
+    change: 'not is_last -> true',
+    reason: 'the same statement deletes that row, and PostgreSQL runs the part behind first: a deleted row is not updated',
+  },
+  {
+    path: 'src/webhook/delivery/routing.store.ts',
+    lineText: 'where not p.is_claimed and not p.is_pull and p.webhook <> all($blocked::uuid[]) and (p.max_per_second is null',
+    change: 'p.max_per_second is null -> false',
+    reason: 'saves a look at the queue, which holds a webhook without a limit for a second at most, behind the removal of one',
+  },
+  ...['pending.length > 0 -> true', '> -> >='].map((change) => ({
+    path: 'src/webhook/archive/parquet.ts',
+    lineText: 'if (pending.length > 0) await writeGroup()',
+    change,
+    reason: 'no rows make no row group',
+  })),
+  {
+    path: 'src/webhook/archive/read-archive.ts',
+    lineText: 'for await (const rows of readArchiveFile({ name, bytes, read }, filter && { filter }))',
+    change: 'filter -> true',
+    reason: 'only for the types: a filter that is undefined counts as absent',
+  },
+  ...['createdAt -> true', 'updatedAt -> true'].map((change) => ({
+    path: 'src/webhook/explanation/routing-explanation.store.ts',
+    lineText: 'link: createdAt && updatedAt && { createdAt, updatedAt, deletedAt },',
+    change,
+    reason: 'only for the types: a subscription has both times, and none has neither',
+  })),
+  {
+    path: 'src/webhook/explanation/routing-forecast.ts',
+    lineText: 'return { ...home, webhooks: [...byId.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) }',
+    change: '< -> <=',
+    reason: 'the id is part of the key: no two keys are equal',
+  },
+  ...['recipients.length > 0 -> true', '> -> >='].map((change) => ({
+    path: 'src/webhook/mail/notice-mails.ts',
+    lineText: 'if (recipients.length > 0) await insertMailRecipients(tx, recipients)',
+    change,
+    reason: 'saves a statement that inserts no row',
+  })),
 ]
