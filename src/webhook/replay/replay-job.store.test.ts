@@ -3,7 +3,7 @@ import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import type { DispatchId } from '../../base/id.ts'
+import type { DispatchId, WebhookId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import {
   claimRunningJob,
@@ -112,6 +112,24 @@ test('rows on their way are those of the job whose webhook lives and is active',
   expect(await countOnTheirWay(t.db, job.id)).toBe(1)
   expect(await findExistingDispatches(t.db, [foreign!, t.dispatch()])).toEqual(new Set([foreign]))
   expect(await findExistingDispatches(t.db, [])).toEqual(new Set())
+})
+
+test('rows of an account that is being moved, or has moved, are none that exist', async () => {
+  await using t = await openJobs()
+  const [mine, other] = [await t.ledger.addAccount(), await t.ledger.addAccount()]
+  const [moved] = await t.ledger.addDispatches(await t.ledger.addWebhook({ account: mine }))
+  const [stays] = await t.ledger.addDispatches(await t.ledger.addWebhook({ account: other }))
+  const [orphan] = await t.ledger.addDispatches(t.ledger.ids.next<'webhook'>() as WebhookId)
+  const find = () => findExistingDispatches(t.db, [moved!, stays!, orphan!])
+  for (const state of ['open', 'held', 'closed', 'gone'] as const) {
+    const rests = state === 'closed' || state === 'gone'
+    await t.db
+      .insertInto('account_fence')
+      .values({ account: mine, version: 1, state })
+      .onConflict((to) => to.column('account').doUpdateSet({ state }))
+      .execute()
+    expect(await find(), state).toEqual(new Set(rests ? [stays, orphan] : [moved, stays, orphan]))
+  }
 })
 
 test('jobs that ended before an instant are deleted, so many at once, and none that another transaction has locked', async () => {
