@@ -214,4 +214,28 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change,
     reason: 'saves a statement that inserts no row',
   })),
+  {
+    path: 'src/webhook/mail/notice-mails.ts',
+    lineText: 'if (readers.length === 0) return new Map()',
+    change: 'readers.length === 0 -> false',
+    reason: 'saves two statements, which find nothing of nobody',
+  },
+  ...['.filter(({ room }) => room > 0) -> (nothing)', '> -> >='].map((change) => ({
+    path: 'src/webhook/mail/notice-mails.ts',
+    lineText: 'const told = rooms.filter(({ room }) => room > 0).map(({ user }) => user)',
+    change,
+    reason: 'saves two writes: what is taken of a user without room is held back again in the same transaction',
+  })),
+  {
+    path: 'src/webhook/mail/notice-mails.ts',
+    lineText: 'const { mails: limit, heldNotices } = room ?? { mails: 0, heldNotices: 0 }',
+    change: 'room ?? { mails: 0, heldNotices: 0 } -> (room)',
+    reason: 'only for the types: each reader has a room',
+  },
+  ...['fresh.length > 0 -> true', '> -> >='].map((change) => ({
+    path: 'src/webhook/mail/notice-worker.ts',
+    lineText: 'return fresh.length > 0',
+    change,
+    reason: 'saves statements: without a notice no mail is written',
+  })),
 ]

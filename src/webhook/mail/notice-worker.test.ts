@@ -220,6 +220,19 @@ describe('the turn of an account in a cell', () => {
     expect((await readTurn(cell)).due_at).toBeNull()
   })
 
+  test('names the account as home does', async () => {
+    await fail(cell)
+    await home.pool.query(`update account set name = 'Acme at home' where document_id = $1`, [account])
+    collect()
+    const texts: string[] = []
+    const worker = build('cell', (text, context) => {
+      texts.push(text)
+      return keyring.seal(text, context)
+    })
+    expect(await worker.drain()).toBe(1)
+    expect(texts[0]).toContain('Acme at home')
+  })
+
   test('tells nobody once the account is deleted in home, and notes nothing there', async () => {
     await fail(cell)
     await home.pool.query('update account set deleted_at = now() where document_id = $1', [account])
