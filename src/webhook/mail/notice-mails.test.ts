@@ -130,6 +130,12 @@ test('a mail of each kind is written to each reader, about its webhooks alone, a
   expect(await readHeld()).toEqual({})
 })
 
+test('a user gets the mail in the language that it chose', async () => {
+  await changeMailSetting(database.db, boss, { language: 'de' }, now)
+  await write([noticeOf('failing')])
+  expect(JSON.parse(texts[0] ?? '{}')).toMatchObject({ parts: { lang: 'de' } })
+})
+
 test('no mail is written of nothing', async () => {
   expect(await write([])).toBe(0)
   expect(await readMails()).toEqual([])
