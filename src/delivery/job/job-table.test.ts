@@ -51,6 +51,7 @@ test('a job moves from one of the named states alone, clears its failures and le
   const [job, other] = ids as [ReplayJobId, ReplayJobId]
   const step = { from: ['paused', 'failed'] as const, to: 'cancelled' as const, endedAt: now, now }
   const read = async () => (await pool.query('select * from replay_job order by document_id <> $1', [job])).rows
+  for (const id of ids) expect(await replayJobs.find(db, id)).toMatchObject({ id, status: 'paused' })
   expect(await replayJobs.move(db, job, { ...step, from: ['running'] })).toBeUndefined()
   expect(await replayJobs.move(db, job, step)).toMatchObject({ id: job, status: 'cancelled' })
   expect(await read()).toMatchObject([
