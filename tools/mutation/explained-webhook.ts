@@ -238,4 +238,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change,
     reason: 'saves statements: without a notice no mail is written',
   })),
+  ...['rows.length > 0 -> true', '> -> >='].map((change) => ({
+    path: 'src/webhook/archive/parquet.ts',
+    lineText: 'if (rows.length > 0) yield rows',
+    change,
+    reason: 'saves a turn of the reader, which does nothing with no rows',
+  })),
 ]

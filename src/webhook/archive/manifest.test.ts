@@ -78,6 +78,13 @@ test('a manifest is taken as it was written, and refused with any member of anot
   const name = manifestName(key)
   expect(name).toBe('manifest/deliveries/home/none.json')
   expect(parseManifest(JSON.stringify(manifest), name)).toEqual(manifest)
+  const named = (length: number) => {
+    const path = 'deliveries/.parquet'.replace('.', `${'x'.repeat(length - 'deliveries/.parquet'.length)}.`)
+    return JSON.stringify({ ...manifest, days: [{ ...DAY, files: [{ ...file, file: path }] }] })
+  }
+  expect(parseManifest(named(256), name).days[0]?.files[0]?.file).toHaveLength(256)
+  expect(() => parseManifest(named(257), name)).toThrow(/manifest_invalid/)
+  expect(() => parseManifest('{', name)).toThrow(/manifest_invalid/)
   const breakers: [path: string[], value: unknown][] = [
     ...['format', 'database', 'kind', 'account', 'days'].map((member): [string[], unknown] => [[member], 7]),
     ...Object.keys(DAY).map((member): [string[], unknown] => [['days', '0', member], 7]),
