@@ -244,4 +244,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change,
     reason: 'saves a turn of the reader, which does nothing with no rows',
   })),
+  {
+    path: 'src/webhook/pull/receipt.ts',
+    lineText: 'return a.id < b.id ? -1 : 1',
+    change: '< -> <=',
+    reason: 'no two rows that are settled have the same id',
+  },
 ]

@@ -37,8 +37,10 @@ type Step = (tx: Database, job: ReplayJobRecord) => Promise<JobStepResult<Replay
 /** A worker of replay jobs whose steps are these, one after the other; behind them there is nothing to do. */
 function build(...steps: Step[]) {
   const queued: number[] = []
+  const errors: string[] = []
+  const logger = pino({ level: 'error' }, { write: (line: string) => void errors.push(line) })
   const worker = buildJobWorker<ReplayJobId, ReplayJobRecord, { job: ReplayJobRecord }, ReplayProgress>(
-    { db: database.db, clock, logger: pino({ enabled: false }), onQueued: () => queued.push(queued.length) },
+    { db: database.db, clock, logger, onQueued: () => queued.push(queued.length) },
     {
       ...{ name: 'probe', failedLine: 'failed', table: replayJobs, describe: () => ({}) },
       claim: async (tx, job) => {
@@ -48,7 +50,7 @@ function build(...steps: Step[]) {
       step: async (tx, { job }) => steps.shift()?.(tx, job),
     },
   )
-  return { worker, queued }
+  return { worker, queued, errors }
 }
 
 const progressOf = (processed: number) => ({ processed, replayed: processed, skipped: 0, skippedReasons: {} })
@@ -77,8 +79,8 @@ test('one that another process has stays as it is', async () => {
   const holder = await database.pool.connect()
   await holder.query('begin')
   await holder.query('select from replay_job where document_id = $1 for update', [id])
-  const { worker } = build(async () => ({ progress: progressOf(1), queued: 0, isDone: true }))
-  expect(await worker.drain()).toBe(false)
+  const { worker, errors } = build(async () => ({ progress: progressOf(1), queued: 0, isDone: true }))
+  expect([await worker.drain(), errors]).toEqual([false, []])
   await holder.query('rollback')
   holder.release()
   expect(await read()).toMatchObject({ status: 'running', processed: 0 })
@@ -89,8 +91,9 @@ test('a step that fails leaves nothing of itself, counts, and is made again by t
     await tx.updateTable('replay_job').set({ processed: 4 }).where('document_id', '=', id).execute()
     throw new Error('a fault')
   }
-  const { worker } = build(fail, async () => ({ progress: progressOf(1), queued: 0, isDone: false }))
+  const { worker, errors } = build(fail, async () => ({ progress: progressOf(1), queued: 0, isDone: false }))
   expect(await worker.drain()).toBe(false)
+  expect(errors).toEqual([expect.stringContaining('a fault')])
   const now = new Date(clock.now())
   expect(await read()).toMatchObject({ status: 'running', processed: 0, failures: 1, endedAt: null, updatedAt: now })
   expect(await worker.drain()).toBe(true)

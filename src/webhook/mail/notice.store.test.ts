@@ -203,6 +203,24 @@ describe('the notices of a turn', () => {
     expect((await list())[0]).toMatchObject({ ...told, contacts: [], holds: true })
   })
 
+  test('are told where this notice of this kind of this webhook was, at its time', async () => {
+    const [first, second] = [await makeWebhook(), await makeWebhook()]
+    await note(first)
+    await note(second, { now: at(1) })
+    await queueTurns(db, PACE)
+    const isTold = async () => Object.fromEntries((await list()).map((due) => [due.webhook, due.isTold]))
+    const tell = (webhook: WebhookId, kind: MailKind, when: Date) =>
+      database.pool.query(
+        'insert into webhook_mail_told (webhook, kind, noticed_at, told_at) values ($1, $2, $3, now())',
+        [webhook, kind, when],
+      )
+    await tell(first, 'failing', at(1))
+    await tell(first, 'disabled', NOW)
+    expect(await isTold()).toEqual({ [first]: false, [second]: false })
+    await tell(first, 'failing', NOW)
+    expect(await isTold()).toEqual({ [first]: true, [second]: false })
+  })
+
   test('end with it: one of a failing webhook lasts, and is not told again; those of others stay', async () => {
     const [failing, gone, beside] = [await makeWebhook(), await makeWebhook(), await makeWebhook(other)]
     await database.pool.query('update webhook set deleted_at = $2 where document_id = $1', [gone, NOW])
