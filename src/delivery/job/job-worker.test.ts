@@ -88,7 +88,7 @@ test('one that another process has stays as it is', async () => {
 
 test('a step that fails leaves nothing of itself, counts, and is made again by the next round', async () => {
   const fail: Step = async (tx) => {
-    await tx.updateTable('replay_job').set({ processed: 4 }).where('document_id', '=', id).execute()
+    await tx.updateTable('replay_job').set({ processed: 4, replayed: 4 }).where('document_id', '=', id).execute()
     throw new Error('a fault')
   }
   const { worker, errors } = build(fail, async () => ({ progress: progressOf(1), queued: 0, isDone: false }))
