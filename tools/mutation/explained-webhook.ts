@@ -176,13 +176,16 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     path: 'src/webhook/delivery/routing.store.ts',
     lineText: 'where event_id = any(array(select event_id from webhook_reached where not is_last))',
     change: 'not is_last -> true',
-    reason: 'the same statement deletes that row, and PostgreSQL runs the part behind first: a deleted row is not updated',
+    reason:
+      'the same statement deletes that row, and PostgreSQL runs the part behind first: a deleted row is not updated',
   },
   {
     path: 'src/webhook/delivery/routing.store.ts',
-    lineText: 'where not p.is_claimed and not p.is_pull and p.webhook <> all($blocked::uuid[]) and (p.max_per_second is null',
+    lineText:
+      'where not p.is_claimed and not p.is_pull and p.webhook <> all($blocked::uuid[]) and (p.max_per_second is null',
     change: 'p.max_per_second is null -> false',
-    reason: 'saves a look at the queue, which holds a webhook without a limit for a second at most, behind the removal of one',
+    reason:
+      'saves a look at the queue, which holds a webhook without a limit for a second at most, behind the removal of one',
   },
   ...['pending.length > 0 -> true', '> -> >='].map((change) => ({
     path: 'src/webhook/archive/parquet.ts',

@@ -3,7 +3,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
-import { claimRunningJob, type ReplayJobRecord, type ReplayProgress, replayJobs } from '../../webhook/replay/replay-job.store.ts'
+import {
+  claimRunningJob,
+  type ReplayJobRecord,
+  type ReplayProgress,
+  replayJobs,
+} from '../../webhook/replay/replay-job.store.ts'
 import type { ReplayJobId } from '../../webhook/replay/replay-job-record.ts'
 import { buildJobWorker, type JobStepResult } from './job-worker.ts'
 

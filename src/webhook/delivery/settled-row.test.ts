@@ -51,10 +51,7 @@ test('a row that waits again has the outcome of its attempt, its next time and n
   const claimed = { leaseUntil: new Date(clock.now() + 1), attempts: 1, trigger: 'replay' } as const
   const [id, other] = (await ledger.addDispatches(webhook, { ...claimed, count: 2 })) as [DispatchId, DispatchId]
   const job = ledger.ids.next<'replay job'>()
-  await db
-    .updateTable('webhook_dispatch_open')
-    .set({ keeps_schedule: true, replay_job: job })
-    .execute()
+  await db.updateTable('webhook_dispatch_open').set({ keeps_schedule: true, replay_job: job }).execute()
   const before = await db
     .selectFrom('webhook_dispatch_open')
     .selectAll()

@@ -128,14 +128,14 @@ describe('notices that are being told', () => {
     const again = { ...one, noticedAt: at(9) }
     const disabled = { ...two, kind: 'disabled' as const }
     expect(await noteTold(db, [two, again, disabled], at(2))).toEqual([again, disabled])
-    expect(await run('select webhook, kind, noticed_at, told_at from webhook_mail_told order by told_at, kind')).toEqual(
-      [
-        { webhook: first, kind: 'failing', noticed_at: NOW, told_at: NOW },
-        { webhook: second, kind: 'failing', noticed_at: at(1), told_at: at(1) },
-        { webhook: second, kind: 'disabled', noticed_at: at(1), told_at: at(2) },
-        { webhook: first, kind: 'failing', noticed_at: at(9), told_at: at(2) },
-      ],
-    )
+    expect(
+      await run('select webhook, kind, noticed_at, told_at from webhook_mail_told order by told_at, kind'),
+    ).toEqual([
+      { webhook: first, kind: 'failing', noticed_at: NOW, told_at: NOW },
+      { webhook: second, kind: 'failing', noticed_at: at(1), told_at: at(1) },
+      { webhook: second, kind: 'disabled', noticed_at: at(1), told_at: at(2) },
+      { webhook: first, kind: 'failing', noticed_at: at(9), told_at: at(2) },
+    ])
   })
 
   test('are forgotten in home when they were told long ago', async () => {
@@ -152,7 +152,12 @@ describe('notices that are being told', () => {
 
 describe('the end of a leased turn', () => {
   test('keeps the notice of a webhook that fails, deletes what holds no more, and leaves all others', async () => {
-    const [failing, gone, changed, ofOther] = [await fail(), await fail(account, 1), await fail(account, 2), await fail(other, 3)]
+    const [failing, gone, changed, ofOther] = [
+      await fail(),
+      await fail(account, 1),
+      await fail(account, 2),
+      await fail(other, 3),
+    ]
     await run('update webhook set is_actived = false where document_id = $1', gone)
     await lease(at(20))
     const notices = await list()

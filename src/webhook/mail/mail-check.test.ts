@@ -58,13 +58,13 @@ const addWebhook = ({ pool }: TestDatabase) =>
 
 /** A check whose account is in this place; `reads` counts what it asked of cells. */
 function build(place: () => Promise<MailPlace>) {
-  const state = { reads: 0, fails: false }
+  const state = { reads: 0, isLate: false }
   const check = buildWebhookMailCheck({
     clock,
     findPlace: place,
     within: (reading) => {
       state.reads += 1
-      return state.fails ? reading.then(() => Promise.reject(new Error('late'))) : reading
+      return state.isLate ? reading.then(() => Promise.reject(new Error('late'))) : reading
     },
   })
   return { state, isWanted: () => check(home.db, { id: mail, to } as Parameters<typeof check>[1]) }
@@ -105,9 +105,9 @@ test('a cell that does not answer is asked again 30 seconds later, alone', async
   await addWebhook(cell)
   let place = inCell
   const { state, isWanted } = build(() => place())
-  state.fails = true
+  state.isLate = true
   expect(await isWanted()).toBe('unknown')
-  state.fails = false
+  state.isLate = false
   clock.advance(29_999)
   expect(await isWanted()).toBe('unknown')
   expect(state.reads).toBe(1)
