@@ -253,4 +253,22 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: '< -> <=',
     reason: 'no two rows that are settled have the same id',
   },
+  ...[
+    ['if (notices.length > 0) await take(cell, keysOf(notices))', 'notices.length > 0 -> true'],
+    ['if (notices.length > 0) await take(cell, keysOf(notices))', '> -> >='],
+    ['if (notices.length === 0) return []', 'notices.length === 0 -> false'],
+    ['if (notices.length > 0) await endNotices(tx, { ...keysOf(notices), lasting, now })', 'notices.length > 0 -> true'],
+    ['if (notices.length > 0) await endNotices(tx, { ...keysOf(notices), lasting, now })', '> -> >='],
+  ].map(([lineText = '', change = '']) => ({
+    path: 'src/webhook/mail/cell-notice.store.ts',
+    lineText,
+    change,
+    reason: 'saves a statement that changes no row',
+  })),
+  {
+    path: 'src/webhook/mail/cell-notice.store.ts',
+    lineText: 'where n.ctid = any(array(select place from ended where is_lasting))',
+    change: 'is_lasting -> true',
+    reason: 'the same statement deletes the other rows before, and a deleted row is not updated',
+  },
 ]

@@ -41,6 +41,8 @@ type Step = (tx: Database, job: ReplayJobRecord) => Promise<JobStepResult<Replay
 
 /** A worker of replay jobs whose steps are these, one after the other; behind them there is nothing to do. */
 function build(...steps: Step[]) {
+  /** Runs before each claim. */
+  const hook = { beforeClaim: async () => {} }
   const queued: number[] = []
   const errors: string[] = []
   const logger = pino({ level: 'error' }, { write: (line: string) => void errors.push(line) })
@@ -49,13 +51,14 @@ function build(...steps: Step[]) {
     {
       ...{ name: 'probe', failedLine: 'failed', table: replayJobs, describe: () => ({}) },
       claim: async (tx, job) => {
+        await hook.beforeClaim()
         const found = await claimRunningJob(tx, job)
         return found && { job: found }
       },
       step: async (tx, { job }) => steps.shift()?.(tx, job),
     },
   )
-  return { worker, queued, errors }
+  return { worker, queued, errors, hook }
 }
 
 const progressOf = (processed: number) => ({ processed, replayed: processed, skipped: 0, skippedReasons: {} })
@@ -117,4 +120,16 @@ test('a job fails with its fifth failure in a row, and is left alone then', asyn
   expect(await read()).toMatchObject({ status: 'failed', failures: 5, endedAt: new Date(clock.now()) })
   expect(await worker.drain()).toBe(false)
   expect(await read()).toMatchObject({ processed: 0 })
+})
+
+test('a job that is paused behind a step that failed is paused, and counts no failure', async () => {
+  const { worker, errors, hook } = build(async () => {
+    hook.beforeClaim = async () => {
+      await replayJobs.move(database.db, id, { from: ['running'], to: 'paused', endedAt: null, now: CREATED })
+    }
+    throw new Error('a fault')
+  })
+  expect(await worker.drain()).toBe(false)
+  expect(errors).toEqual([expect.stringContaining('a fault')])
+  expect(await read()).toMatchObject({ status: 'paused', failures: 0 })
 })

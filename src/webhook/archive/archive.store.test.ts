@@ -43,12 +43,12 @@ async function addOpen(account: string | null, at: Date): Promise<void> {
   )
 }
 
-describe.each([
+describe.each<[name: string, ownerOf: () => string | null, othersOf: () => (string | null)[]]>([
   ['an account', () => mine, () => [other, null]],
   ['none', () => null, () => [mine]],
-] as const)('the deliveries of %s', (_name, ownerOf, othersOf) => {
-  const isOpen = () => hasOpenDelivery(database.db, { account: ownerOf(), start: START, end: END })
-  const ms = (at: Date, by: number) => new Date(at.getTime() + by)
+])('the deliveries of %s', (_name, ownerOf, othersOf) => {
+  const isOpen = (): Promise<boolean> => hasOpenDelivery(database.db, { account: ownerOf(), start: START, end: END })
+  const ms = (at: Date, by: number): Date => new Date(at.getTime() + by)
 
   test.each([
     ['before the day', ms(START, -1), false],

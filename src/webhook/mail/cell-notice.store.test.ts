@@ -187,6 +187,46 @@ describe('the end of a leased turn', () => {
     expect(await readTurn()).toEqual({ due_at: null, mailed_at: at(30) })
   })
 
+  test('ends the notices of these webhooks and kinds alone, of which only that of a failing one lasts', async () => {
+    const [mine, beside] = [await fail(), await fail()]
+    const add = (webhook: WebhookId, kind: string) =>
+      run(
+        `insert into webhook_mail_notice (webhook, kind, account, dispatch, is_queued, created_at)
+         values ($1, $2, $3, $1, true, $4)`,
+        ...[webhook, kind, account, NOW],
+      )
+    const disabled = await fail()
+    await run(`delete from webhook_mail_notice where webhook = $1`, disabled)
+    await run(
+      `update webhook set is_actived = false, disabled_reason = 'consecutive-failures' where document_id = $1`,
+      disabled,
+    )
+    await add(mine, 'recovered')
+    await add(disabled, 'disabled')
+    const notices = await list()
+    expect(notices.every(({ holds }) => holds)).toBe(true)
+    await end(
+      notices.filter(({ webhook, kind }) => (webhook === mine && kind === 'failing') || webhook === disabled),
+      at(20),
+    )
+    const left = (await readNotices()).map((row) => [row.webhook, row.kind, row.mailed_at])
+    expect(left).toHaveLength(3)
+    expect(left).toContainEqual([mine, 'failing', at(20)])
+    expect(left).toContainEqual([mine, 'recovered', null])
+    expect(left).toContainEqual([beside, 'failing', null])
+  })
+
+  test('locks the turn of its account alone', async () => {
+    await fail()
+    await fail(other)
+    const notices = await list()
+    await inTransaction(db, async (tx) => {
+      await endLeasedTurn(tx, { account, notices, now: at(20), nextAt: at(500) })
+      const free = await run('select account from webhook_mail_turn for update skip locked')
+      expect(free).toEqual([{ account: other }])
+    })
+  })
+
   test('waits for a notice that another transaction gives the account a turn for', async () => {
     await fail()
     const notices = await list()
