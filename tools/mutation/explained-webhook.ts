@@ -271,4 +271,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: 'is_lasting -> true',
     reason: 'the same statement deletes the other rows before, and a deleted row is not updated',
   },
+  {
+    path: 'src/webhook/mail/mail-check.ts',
+    lineText: 'awayUntilMs.delete(place.cell)',
+    change: 'awayUntilMs.delete(place.cell) -> ;',
+    reason: 'only frees memory: a time that has passed keeps no mail waiting',
+  },
 ]

@@ -1,10 +1,12 @@
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
-import { inTransaction } from '../../postgres/statement/database.ts'
+import { inTransaction, SHORT_LIMITS } from '../../postgres/statement/database.ts'
+import { createReplayJob } from './replay-job.ts'
 import {
   claimRunningJob,
   countOnTheirWay,
@@ -130,6 +132,19 @@ test('rows of an account that is being moved, or has moved, are none that exist'
       .execute()
     expect(await find(), state).toEqual(new Set(rests ? [stays, orphan] : [moved, stays, orphan]))
   }
+})
+
+test('the rows of a job are selected within the limit of long reads, and written without it', async () => {
+  await using t = await openJobs()
+  await t.ledger.addDispatches(await t.ledger.addWebhook())
+  const selection = { filters: [], fields: {}, scope: 'all', limit: 5, confirmDuplicate: false } as const
+  const deps = { ids: t.ledger.ids, enableApiEventQueue: true, accountLimits: { take: async () => {} } }
+  await inTransaction(t.db, async (tx) => {
+    const job = await createReplayJob(deps, tx, { selection, filterTexts: [], by: null, now: t.ledger.now() })
+    expect(job.total).toBe(1)
+    const { rows } = await sql`select current_setting('statement_timeout') as limit`.execute(tx)
+    expect(rows).toEqual([{ limit: `${SHORT_LIMITS.statementMs / 1_000}s` }])
+  })
 })
 
 test('jobs that ended before an instant are deleted, so many at once, and none that another transaction has locked', async () => {
