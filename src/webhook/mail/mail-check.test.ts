@@ -7,6 +7,7 @@ import type { MailId } from '../../identity/mail/mail.ts'
 import { buildWebhookMailCheck, type MailPlace } from './mail-check.ts'
 import { changeMailSetting } from './mail-setting.store.ts'
 import { insertMailRecipients } from './notice.store.ts'
+import { GLOBAL_WEBHOOKS } from './notice.ts'
 
 const clock = buildManualClock()
 const now = new Date(clock.now())
@@ -93,6 +94,18 @@ test('what home says ends it, and no cell is asked', async () => {
   await home.pool.query('delete from account_member where "user" = $1', [user])
   expect(await isWanted()).toBe(false)
   expect(state.reads).toBe(0)
+})
+
+test('a mail about global webhooks is judged in home, wherever accounts are', async () => {
+  await home.pool.query('update webhook_mail_recipient set account = $2 where mail = $1', [mail, GLOBAL_WEBHOOKS])
+  const { isWanted } = build(() => Promise.reject(new Error('away')))
+  expect(await isWanted()).toBe(false)
+  await home.pool.query(
+    `insert into webhook (document_id, url, account, is_global, secret_encrypted, contacts, created_at, updated_at)
+     values ($1, 'https://hooks.example/', null, true, '', array[$2::uuid], now(), now())`,
+    [webhook, user],
+  )
+  expect(await isWanted()).toBe(true)
 })
 
 test('a mail waits while the database of its account is away', async () => {
