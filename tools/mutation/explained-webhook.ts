@@ -257,7 +257,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     ['if (notices.length > 0) await take(cell, keysOf(notices))', 'notices.length > 0 -> true'],
     ['if (notices.length > 0) await take(cell, keysOf(notices))', '> -> >='],
     ['if (notices.length === 0) return []', 'notices.length === 0 -> false'],
-    ['if (notices.length > 0) await endNotices(tx, { ...keysOf(notices), lasting, now })', 'notices.length > 0 -> true'],
+    [
+      'if (notices.length > 0) await endNotices(tx, { ...keysOf(notices), lasting, now })',
+      'notices.length > 0 -> true',
+    ],
     ['if (notices.length > 0) await endNotices(tx, { ...keysOf(notices), lasting, now })', '> -> >='],
   ].map(([lineText = '', change = '']) => ({
     path: 'src/webhook/mail/cell-notice.store.ts',
@@ -276,5 +279,12 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     lineText: 'awayUntilMs.delete(place.cell)',
     change: 'awayUntilMs.delete(place.cell) -> ;',
     reason: 'only frees memory: a time that has passed keeps no mail waiting',
+  },
+  {
+    path: 'src/webhook/archive/manifest.ts',
+    lineText:
+      'if (row.webhook !== undefined && this.#webhooks.size <= NAMED_WEBHOOKS) this.#webhooks.add(row.webhook as string)',
+    change: 'row.webhook !== undefined -> true',
+    reason: 'only for the types: the entry of events names no webhooks',
   },
 ]

@@ -6,7 +6,6 @@ import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import { inTransaction, SHORT_LIMITS } from '../../postgres/statement/database.ts'
-import { createReplayJob } from './replay-job.ts'
 import {
   claimRunningJob,
   countOnTheirWay,
@@ -16,6 +15,7 @@ import {
   listNextItems,
   replayJobs,
 } from './replay-job.store.ts'
+import { createReplayJob } from './replay-job.ts'
 
 async function openJobs() {
   const database = await createTestDatabase()

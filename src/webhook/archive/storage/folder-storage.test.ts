@@ -87,4 +87,6 @@ test('what an export left unfinished is removed as the folder is opened to write
   expect(await readdir(second.workDir)).toEqual([])
   await second.close()
   expect(await readdir(folder)).toEqual([])
+  const below = await open(true, join(folder, 'a', 'b'))
+  expect(await readdir(below.workDir)).toEqual([])
 })
