@@ -62,7 +62,6 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
     ['src/webhook/delivery/fan-out.test.ts', 'src/webhook/throttle/throttle-routing.test.ts'],
   ],
   ['src/webhook/delivery/webhook-policy.ts', ['src/webhook/throttle/late-claim.test.ts']],
-  ['src/webhook/mail/notice-worker.ts', ['src/webhook/mail/notice.test.ts', 'test/operations/cell-mails.test.ts']],
   ['src/webhook/registry/', ['test/contract/webhook-headers.test.ts', 'test/contract/webhook.test.ts']],
   ['src/oauth/exchange/exchange.ts', ['src/oauth/supabase-oauth.slow.test.ts']],
   ['src/oauth/exchange/access-token.ts', ['src/oauth/token-attacks.slow.test.ts']],

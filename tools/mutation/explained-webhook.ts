@@ -274,4 +274,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     'return a.id < b.id ? -1 : 1',
     '< -> <=',
   ]),
+  ...of(
+    'src/webhook/archive/archive.store.ts',
+    'saves a statement that finds no account; one of both conditions ends the list',
+    ['if (!last || found.length < ACCOUNTS) return', '!last -> false'],
+    ['if (!last || found.length < ACCOUNTS) return', 'found.length < ACCOUNTS -> false'],
+  ),
 ]
