@@ -280,4 +280,8 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     ['if (!last || found.length < ACCOUNTS) return', '!last -> false'],
     ['if (!last || found.length < ACCOUNTS) return', 'found.length < ACCOUNTS -> false'],
   ),
+  ...of('src/webhook/archive/archive.store.ts', 'only for the types: the statement returns one row always', [
+    'return found[0]?.is_open ?? false',
+    'false -> true',
+  ]),
 ]

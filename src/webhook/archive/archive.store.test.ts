@@ -76,6 +76,16 @@ describe.each<[name: string, ownerOf: () => string | null, othersOf: () => (stri
     ])
   })
 
+  test('have no days of others, nor any before all have ended', async () => {
+    await add(ownerOf(), END.toISOString())
+    const daysOf = (kind: ArchiveKind) => listArchivedDays(database.db, kind, { account: ownerOf(), before: END })
+    expect([await daysOf('deliveries'), await daysOf('events')]).toEqual([[], []])
+    for (const account of othersOf()) await add(account, '2026-09-01T10:00:00Z')
+    // Rows of no account are picked from the days of all.
+    const days = ownerOf() === null ? ['2026-09-01'] : []
+    expect([await daysOf('deliveries'), await daysOf('events')]).toEqual([days, days])
+  })
+
   test('are replayed on the days of their creation, by the last end', async () => {
     const owner = ownerOf()
     await add(owner, '2026-09-01T10:00:00Z', { isReplay: true, endedAt: '2026-09-04T01:00:00Z' })
@@ -137,6 +147,27 @@ describe.each<[name: string, ownerOf: () => string | null, othersOf: () => (stri
     expect(page.rows.map((row) => row.document_id).sort()).toEqual(wanted.map(({ id }) => id).sort())
     expect(page.later).toBe(2)
   })
+})
+
+test('a delivery has the time at which it delivered, also one that was replayed without success', async () => {
+  const [delivered, failed, replayed] = [
+    await add(mine, '2026-09-02T10:00:00Z'),
+    await add(mine, '2026-09-02T11:00:00Z'),
+    await add(mine, '2026-09-02T12:00:00Z'),
+  ]
+  const set = 'update webhook_dispatch_ended set status = $2, delivered_at = $3 where document_id = $1'
+  await database.pool.query(set, [failed.id, 'failed', null])
+  await database.pool.query(set, [replayed.id, 'failed', '2026-09-02T09:00:00Z'])
+  const { rows } = await readArchivePage(database.db, 'deliveries', {
+    ...{ account: mine, after: { at: START.toISOString(), id: NIL }, end: END },
+    ...{ since: null, through: '2026-09-10T00:00:00Z', limit: 9 },
+  })
+  const times = rows.map((row) => [row.document_id, row.delivered_at && new Date(row.delivered_at as string)])
+  expect(times).toEqual([
+    [delivered.id, new Date('2026-09-02T10:00:00Z')],
+    [failed.id, null],
+    [replayed.id, new Date('2026-09-02T09:00:00Z')],
+  ])
 })
 
 test('the accounts of each kind are listed once each, by their ids', async () => {
