@@ -48,11 +48,10 @@ test('a renewal tells which other workers have lost their lease, and which their
        ('lost', $2, true), ('without', $2, false)`,
     [now, later],
   )
-  const ends = [
-    await holdLock(database, 'alive'),
-    await holdLock(elsewhere, 'lost'),
-    await holdLock(database, 'something else'),
-  ]
+  using held = new DisposableStack()
+  held.defer(await holdLock(database, 'alive'))
+  held.defer(await holdLock(elsewhere, 'lost'))
+  held.defer(await holdLock(database, 'something else'))
   const renew = async (hasLock = true) => {
     const { others } = await renewLease(database.db, { workerId: 'own', until, hasLock, now })
     return Object.fromEntries(others.map(({ workerId, ...rest }) => [workerId, rest]))
@@ -67,12 +66,11 @@ test('a renewal tells which other workers have lost their lease, and which their
     (await database.pool.query(`select lease_until, has_lock from delivery_worker where worker_id = 'own'`)).rows
   // What the worker says of its lock counts only while the server has it.
   expect(await readOwn()).toEqual([{ lease_until: until, has_lock: false }])
-  ends.push(await holdLock(database, 'own'))
+  held.defer(await holdLock(database, 'own'))
   await renew()
   expect(await readOwn()).toEqual([{ lease_until: until, has_lock: true }])
   await renew(false)
   expect(await readOwn()).toEqual([{ lease_until: until, has_lock: false }])
-  for (const end of ends) end()
 
   await removeWorker(database.db, 'lost')
   const { others } = await renewLease(database.db, { workerId: 'own', until, hasLock: false, now })

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import type { Database } from '../../postgres/statement/database.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
   claimRunningJob,
   type ReplayJobRecord,
@@ -84,13 +84,11 @@ test('one for which there is nothing to do now stays as it is', async () => {
 })
 
 test('one that another process has stays as it is', async () => {
-  const holder = await database.pool.connect()
-  await holder.query('begin')
-  await holder.query('select from replay_job where document_id = $1 for update', [id])
   const { worker, errors } = build(async () => ({ progress: progressOf(1), queued: 0, isDone: true }))
-  expect([await worker.drain(), errors]).toEqual([false, []])
-  await holder.query('rollback')
-  holder.release()
+  await inTransaction(database.db, async (holder) => {
+    expect(await claimRunningJob(holder, id)).toBeDefined()
+    expect([await worker.drain(), errors]).toEqual([false, []])
+  })
   expect(await read()).toMatchObject({ status: 'running', processed: 0 })
 })
 

@@ -197,11 +197,13 @@ test('a thousand accounts and more are listed', async () => {
   expect(found).toHaveLength(2001)
 })
 
-test('one export has the lock at a time, until its connection ends', async () => {
+test('one export has the lock at a time, until it is given back', async () => {
   const [first, second] = [await database.pool.connect(), await database.pool.connect()]
-  expect([await takeExportLock(first), await takeExportLock(second)]).toEqual([true, false])
-  await first.query('select pg_advisory_unlock_all()')
-  first.release()
-  expect(await takeExportLock(second)).toBe(true)
-  second.release(true)
+  try {
+    expect([await takeExportLock(first), await takeExportLock(second)]).toEqual([true, false])
+    await first.query('select pg_advisory_unlock_all()')
+    expect(await takeExportLock(second)).toBe(true)
+  } finally {
+    for (const client of [first, second]) client.release(true)
+  }
 })
