@@ -31,10 +31,14 @@ test('a worker is forgotten an hour after its lease ended, unless one of its cla
   expect(rows.map((row) => row.worker_id)).toEqual(['alive', 'message', 'recent', 'stream', 'webhook'])
 })
 
+/** The key of the lock of a worker, and the same bits as two keys, which are another lock. */
+const KEY = 'hashtextextended($1, 0)'
+const TWO_KEYS = `(${KEY} >> 32)::int, (((${KEY} & 4294967295) # 2147483648) - 2147483648)::int`
+
 /** A connection with the lock of a worker, as its process holds it. Returns what ends both. */
-async function holdLock({ pool }: TestDatabase, worker: string): Promise<() => void> {
+async function holdLock({ pool }: TestDatabase, worker: string, key = KEY): Promise<() => void> {
   const client = await pool.connect()
-  await client.query('select pg_advisory_lock_shared(hashtextextended($1, 0))', [worker])
+  await client.query(`select pg_advisory_lock_shared(${key})`, [worker])
   return () => client.release(true)
 }
 
@@ -51,6 +55,7 @@ test('a renewal tells which other workers have lost their lease, and which their
   using held = new DisposableStack()
   held.defer(await holdLock(database, 'alive'))
   held.defer(await holdLock(elsewhere, 'lost'))
+  held.defer(await holdLock(database, 'lost', TWO_KEYS))
   held.defer(await holdLock(database, 'something else'))
   const renew = async (hasLock = true) => {
     const { others } = await renewLease(database.db, { workerId: 'own', until, hasLock, now })

@@ -201,10 +201,12 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     'for await (const rows of readArchiveFile({ name, bytes, read }, filter && { filter }))',
     'filter -> true',
   ]),
-  ...of('src/webhook/archive/manifest.ts', 'only for the types: the entry of events names no webhooks', [
-    'if (row.webhook !== undefined && this.#webhooks.size <= NAMED_WEBHOOKS) this.#webhooks.add(row.webhook as string)',
-    'row.webhook !== undefined -> true',
-  ]),
+  ...['row.webhook !== undefined -> true', 'this.#webhooks.size <= NAMED_WEBHOOKS -> true'].flatMap((change) =>
+    of('src/webhook/archive/manifest.ts', 'only bounds the memory: an entry names few webhooks, that of events none', [
+      'if (row.webhook !== undefined && this.#webhooks.size <= NAMED_WEBHOOKS) this.#webhooks.add(row.webhook as string)',
+      change,
+    ]),
+  ),
   ...of(
     'src/webhook/archive/storage/folder-storage.ts',
     'counts when the power of the machine fails, which no test does',
@@ -280,8 +282,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     ['if (!last || found.length < ACCOUNTS) return', '!last -> false'],
     ['if (!last || found.length < ACCOUNTS) return', 'found.length < ACCOUNTS -> false'],
   ),
-  ...of('src/webhook/archive/archive.store.ts', 'only for the types: the statement returns one row always', [
-    'return found[0]?.is_open ?? false',
-    'false -> true',
-  ]),
+  ...of(
+    'src/webhook/archive/archive.store.ts',
+    'only for the types: the statement returns one row always',
+    ['return found[0]?.is_open ?? false', 'false -> true'],
+    ['return rows[0]?.is_taken ?? false', 'false -> true'],
+  ),
 ]

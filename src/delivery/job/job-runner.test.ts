@@ -109,6 +109,8 @@ test('a job whose account moves waits, without a failure and a line of the log, 
   t.batches.set('a', [refused]).set('b', [DONE])
   await t.runner.drain()
   expect([t.seen.failed, t.seen.lines]).toEqual([[], ['test job done']])
+  t.batches.set('a', [refused])
+  expect(await t.runner.drain()).toBe(false)
 })
 
 test('a runner looks for jobs behind its latch', async () => {

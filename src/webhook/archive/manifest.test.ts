@@ -98,6 +98,7 @@ test('a manifest is taken as it was written, and refused with any member of anot
       ['days', '0', 'files', '0', 'ids'],
       [ids[0], 'x'],
     ],
+    [['days', '0', 'files', '0', 'ids'], 'ab'],
     [['days', '0', 'files', '0', 'event_ids'], [ids[0]]],
     [
       ['days', '0', 'files', '0', 'webhooks'],
