@@ -3,13 +3,14 @@
  * always do.
  */
 const JUDGES: Readonly<Record<string, readonly string[]>> = {
-  'src/delivery': ['src/webhook/delivery/', 'src/webhook/replay/'],
+  'src/delivery': ['src/webhook/delivery/', 'src/webhook/replay/', 'src/event/recording/publication-batch.test.ts'],
   'src/oauth': ['test/conformance/openid-'],
   'src/webhook': [
     'test/contract/webhook.test.ts',
     'test/contract/webhook-headers.test.ts',
     'test/contract/subscription.test.ts',
     'test/contract/ledger.test.ts',
+    'test/operations/cell-mails.test.ts',
   ],
 }
 
@@ -51,9 +52,16 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
   ['src/delivery/routing/routed-policies.ts', ['src/delivery/routing/inline-routing.test.ts']],
   ['src/delivery/job/job-move.ts', ['src/webhook/replay/replay-job.test.ts']],
   ['src/delivery/job/job-worker.ts', ['src/webhook/replay/replay-job.test.ts']],
-  ['src/delivery/routing/routing.store.ts', ['src/webhook/delivery/fan-out.test.ts']],
+  [
+    'src/delivery/routing/routing.store.ts',
+    ['src/webhook/delivery/fan-out.test.ts', 'src/event/recording/publication-batch.test.ts'],
+  ],
   ['src/webhook/delivery/claimed-work.ts', ['src/webhook/delivery/routing.store.test.ts']],
-  ['src/webhook/delivery/routing.store.ts', ['src/webhook/delivery/fan-out.test.ts']],
+  [
+    'src/webhook/delivery/routing.store.ts',
+    ['src/webhook/delivery/fan-out.test.ts', 'src/webhook/throttle/throttle-routing.test.ts'],
+  ],
+  ['src/webhook/delivery/webhook-policy.ts', ['src/webhook/throttle/late-claim.test.ts']],
   ['src/webhook/registry/', ['test/contract/webhook-headers.test.ts', 'test/contract/webhook.test.ts']],
   ['src/oauth/exchange/exchange.ts', ['src/oauth/supabase-oauth.slow.test.ts']],
   ['src/oauth/exchange/access-token.ts', ['src/oauth/token-attacks.slow.test.ts']],

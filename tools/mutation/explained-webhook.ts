@@ -1,5 +1,9 @@
 import type { Explained } from './explained.ts'
 
+/** Survivors of a file that have one reason. */
+const of = (path: string, reason: string, ...survivors: (readonly [lineText: string, change: string])[]): Explained[] =>
+  survivors.map(([lineText, change]) => ({ path, lineText, change, reason }))
+
 /** The survivors of `src/webhook` that are explained. */
 export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
   {
@@ -172,4 +176,116 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     change: 'ids.length === 0 -> false',
     reason: 'only saves a statement: no id is the id of no row',
   },
+  ...of(
+    'src/webhook/delivery/routing.store.ts',
+    'the same statement deletes that row, and PostgreSQL runs the part behind first: a deleted row is not updated',
+    ['where event_id = any(array(select event_id from webhook_reached where not is_last))', 'not is_last -> true'],
+  ),
+  ...of(
+    'src/webhook/delivery/routing.store.ts',
+    'saves a look at the queue, which holds a webhook without a limit for a second at most, behind the removal of one',
+    [
+      'where not p.is_claimed and not p.is_pull and p.webhook <> all($blocked::uuid[]) and (p.max_per_second is null',
+      'p.max_per_second is null -> false',
+    ],
+  ),
+  ...of(
+    'src/webhook/archive/parquet.ts',
+    'no rows make no row group, and their reader does nothing with them',
+    ['if (pending.length > 0) await writeGroup()', 'pending.length > 0 -> true'],
+    ['if (pending.length > 0) await writeGroup()', '> -> >='],
+    ['if (rows.length > 0) yield rows', 'rows.length > 0 -> true'],
+    ['if (rows.length > 0) yield rows', '> -> >='],
+  ),
+  ...of('src/webhook/archive/read-archive.ts', 'only for the types: a filter that is undefined counts as absent', [
+    'for await (const rows of readArchiveFile({ name, bytes, read }, filter && { filter }))',
+    'filter -> true',
+  ]),
+  ...['row.webhook !== undefined -> true', 'this.#webhooks.size <= NAMED_WEBHOOKS -> true'].flatMap((change) =>
+    of('src/webhook/archive/manifest.ts', 'only bounds the memory: an entry names few webhooks, that of events none', [
+      'if (row.webhook !== undefined && this.#webhooks.size <= NAMED_WEBHOOKS) this.#webhooks.add(row.webhook as string)',
+      change,
+    ]),
+  ),
+  ...of(
+    'src/webhook/archive/storage/folder-storage.ts',
+    'counts when the power of the machine fails, which no test does',
+    ['await syncPath(from)', 'await syncPath(from) -> ;'],
+    ['await syncPath(dirname(to))', 'await syncPath(dirname(to)) -> ;'],
+    ['await handle.sync()', 'await handle.sync() -> ;'],
+  ),
+  ...of('src/webhook/archive/storage/folder-storage.ts', 'only the text of an error of the system without a code', [
+    `new ArchiveError('storage_refused', \`\${what} cannot be read or written (\${code ?? 'failed'}).\`)`,
+    "code ?? 'failed' -> (code)",
+  ]),
+  ...of(
+    'src/webhook/explanation/routing-explanation.store.ts',
+    'only for the types: a subscription has both times, and none has neither',
+    ['link: createdAt && updatedAt && { createdAt, updatedAt, deletedAt },', 'createdAt -> true'],
+    ['link: createdAt && updatedAt && { createdAt, updatedAt, deletedAt },', 'updatedAt -> true'],
+  ),
+  ...of('src/webhook/explanation/routing-forecast.ts', 'the id is part of the key: no two keys are equal', [
+    'return { ...home, webhooks: [...byId.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)) }',
+    '< -> <=',
+  ]),
+  ...of(
+    'src/webhook/mail/notice-mails.ts',
+    'saves statements that write and find no row',
+    ['if (recipients.length > 0) await insertMailRecipients(tx, recipients)', 'recipients.length > 0 -> true'],
+    ['if (recipients.length > 0) await insertMailRecipients(tx, recipients)', '> -> >='],
+    ['if (readers.length === 0) return new Map()', 'readers.length === 0 -> false'],
+  ),
+  ...of(
+    'src/webhook/mail/notice-mails.ts',
+    'saves two writes: what is taken of a user without room is held back again in the same transaction',
+    ...['.filter(({ room }) => room > 0) -> (nothing)', '> -> >='].map(
+      (change) => ['const told = rooms.filter(({ room }) => room > 0).map(({ user }) => user)', change] as const,
+    ),
+  ),
+  ...of('src/webhook/mail/notice-mails.ts', 'only for the types: each reader has a room', [
+    'const { mails: limit, heldNotices } = room ?? { mails: 0, heldNotices: 0 }',
+    'room ?? { mails: 0, heldNotices: 0 } -> (room)',
+  ]),
+  ...of(
+    'src/webhook/mail/notice-worker.ts',
+    'saves statements: without a notice no mail is written',
+    ['return fresh.length > 0', 'fresh.length > 0 -> true'],
+    ['return fresh.length > 0', '> -> >='],
+  ),
+  ...of(
+    'src/webhook/mail/cell-notice.store.ts',
+    'saves a statement that changes no row',
+    ['if (notices.length > 0) await take(cell, keysOf(notices))', 'notices.length > 0 -> true'],
+    ['if (notices.length > 0) await take(cell, keysOf(notices))', '> -> >='],
+    ['if (notices.length === 0) return []', 'notices.length === 0 -> false'],
+    ...['notices.length > 0 -> true', '> -> >='].map(
+      (change) =>
+        ['if (notices.length > 0) await endNotices(tx, { ...keysOf(notices), lasting, now })', change] as const,
+    ),
+  ),
+  ...of(
+    'src/webhook/mail/cell-notice.store.ts',
+    'the same statement deletes the other rows before, and a deleted row is not updated',
+    ['where n.ctid = any(array(select place from ended where is_lasting))', 'is_lasting -> true'],
+  ),
+  ...of('src/webhook/mail/mail-check.ts', 'only frees memory: a time that has passed keeps no mail waiting', [
+    'awayUntilMs.delete(place.cell)',
+    'awayUntilMs.delete(place.cell) -> ;',
+  ]),
+  ...of('src/webhook/pull/receipt.ts', 'no two rows that are settled have the same id', [
+    'return a.id < b.id ? -1 : 1',
+    '< -> <=',
+  ]),
+  ...of(
+    'src/webhook/archive/archive.store.ts',
+    'saves a statement that finds no account; one of both conditions ends the list',
+    ['if (!last || found.length < ACCOUNTS) return', '!last -> false'],
+    ['if (!last || found.length < ACCOUNTS) return', 'found.length < ACCOUNTS -> false'],
+  ),
+  ...of(
+    'src/webhook/archive/archive.store.ts',
+    'only for the types: the statement returns one row always',
+    ['return found[0]?.is_open ?? false', 'false -> true'],
+    ['return rows[0]?.is_taken ?? false', 'false -> true'],
+  ),
 ]

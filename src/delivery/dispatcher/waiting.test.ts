@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { buildLanes, LOOK_MS } from './lanes.ts'
+import { buildLanes, LOOK_MS, SLOW_AFTER_MS } from './lanes.ts'
 import { buildWaiting } from './waiting.ts'
 
 const ROOM = { slowSlots: 1, slowGroups: [], lateGroups: [], inFlight: new Map(), perGroup: 9, hasPeers: false }
@@ -54,3 +54,38 @@ test('while no slot is free, room is looked for at short intervals, up to the en
   expect(slept.length).toBeGreaterThan(1)
   expect(Math.max(...slept)).toBeLessThanOrEqual(LOOK_MS)
 })
+
+test.each([
+  ['due already', 0, true],
+  ['due later', LOOK_MS * 3, false],
+])(
+  'the end of an attempt that held the last prompt slot ends a wait for a row that is %s (in %i ms): %s',
+  async (_name, dueInMs, isEnd) => {
+    const clock = buildManualClock()
+    const lanes = buildLanes(1)
+    const slow = { group: 'slow', startedAtMs: clock.now() }
+    lanes.enter(slow)
+    clock.advance(SLOW_AFTER_MS + 1)
+    lanes.leave(slow, clock.now())
+    const ticket = { group: 'one', startedAtMs: clock.now() }
+    lanes.enter(ticket)
+    const waiting = buildWaiting({ clock, lanes, nextDueAt: async () => new Date(clock.now() + dueInMs) })
+    expect(waiting.beginRound()).toBe(true)
+    let isOver = false
+    const wait = waiting.wait({ ...ROOM, fastSlots: 0, workerId: 'worker-a', now: new Date(clock.now()) }).then(() => {
+      isOver = true
+    })
+    const turns = async () => {
+      for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
+      return isOver
+    }
+    await turns()
+    waiting.noteEnd(false)
+    expect(await turns()).toBe(false)
+    lanes.leave(ticket, clock.now())
+    waiting.noteEnd(false)
+    expect(await turns()).toBe(isEnd)
+    waiting.notify()
+    await wait
+  },
+)

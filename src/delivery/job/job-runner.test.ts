@@ -13,7 +13,7 @@ const MOVED = { job: { status: 'running' }, queued: 1 }
 const DONE = { job: { status: 'done' }, queued: 0 }
 
 /** A runner whose jobs do what the test says, batch by batch; without a word a job waits. */
-async function openRunner(options: { isTrusted?: boolean } = {}) {
+async function openRunner(options: { isTrusted?: boolean; latch?: () => Promise<unknown> } = {}) {
   const database = await createTestDatabase()
   const clock = buildManualClock()
   const sleeps: number[] = []
@@ -32,6 +32,7 @@ async function openRunner(options: { isTrusted?: boolean } = {}) {
       },
     },
     isTrusted: () => options.isTrusted ?? true,
+    latch: options.latch,
     logger: buildListeningLogger((line) => seen.lines.push(line)),
     name: 'test job',
     failedLine: 'test job round failed',
@@ -100,6 +101,36 @@ test.each(['57P01', '55P03'])('what is no fault of a job (%s) is not counted: th
   t.batches.set('a', [Object.assign(new Error('not now'), { code })])
   await expect(t.runner.drain()).rejects.toThrow('not now')
   expect(t.seen.failed).toEqual([])
+})
+
+test('a job whose account moves waits, without a failure and a line of the log, and does not stop the others', async () => {
+  await using t = await openRunner()
+  const refused = Object.assign(new Error('elsewhere'), { code: 'SB001', detail: 'account' })
+  t.batches.set('a', [refused]).set('b', [DONE])
+  await t.runner.drain()
+  expect([t.seen.failed, t.seen.lines]).toEqual([[], ['test job done']])
+  t.batches.set('a', [refused])
+  expect(await t.runner.drain()).toBe(false)
+})
+
+test('a runner looks for jobs behind its latch', async () => {
+  const latch = Promise.withResolvers<void>()
+  let isAsked = false
+  await using t = await openRunner({
+    latch: () => {
+      isAsked = true
+      return latch.promise
+    },
+  })
+  const running = t.runner.run()
+  await waitFor('the latch', () => isAsked)
+  await new Promise(setImmediate)
+  expect(t.seen.rounds).toBe(0)
+  latch.resolve()
+  await waitFor('a rest', () => t.sleeps.length === 1)
+  expect(t.seen.rounds).toBe(1)
+  t.runner.stop()
+  await running
 })
 
 test('nothing is moved while the clock is not trusted', async () => {

@@ -51,10 +51,14 @@ test('a job moves from one of the named states alone, clears its failures and le
   const [job, other] = ids as [ReplayJobId, ReplayJobId]
   const step = { from: ['paused', 'failed'] as const, to: 'cancelled' as const, endedAt: now, now }
   const read = async () => (await pool.query('select * from replay_job order by document_id <> $1', [job])).rows
+  for (const id of ids) expect(await replayJobs.find(db, id)).toMatchObject({ id, status: 'paused' })
   expect(await replayJobs.move(db, job, { ...step, from: ['running'] })).toBeUndefined()
   expect(await replayJobs.move(db, job, step)).toMatchObject({ id: job, status: 'cancelled' })
   expect(await read()).toMatchObject([
     { document_id: job, status: 'cancelled', failures: 0, last_error: null, ended_at: now, updated_at: now },
     { document_id: other, status: 'paused', failures: 3, last_error: 'a fault', ended_at: null, updated_at: created },
   ])
+  const unknown = '01990000-0000-7000-8000-000000000000' as ReplayJobId
+  expect(await replayJobs.find(db, unknown)).toBeUndefined()
+  await expect(replayJobs.change(db, unknown, { failures: 1 }, now)).rejects.toThrow('no row of replay_job has the id')
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ACKNOWLEDGED, classifyResult } from './attempt-result.ts'
+import { ACKNOWLEDGED, type AttemptResult, classifyResult, isOwnAttempt } from './attempt-result.ts'
 
 test.each([
   [199, 'http_unexpected'],
@@ -19,4 +19,15 @@ test.each([
 test('an attempt without a status has its failure class, and an acknowledged one has none', () => {
   expect(classifyResult({ errorClass: 'timeout' })).toBe('timeout')
   expect(classifyResult(ACKNOWLEDGED)).toBeUndefined()
+})
+
+test.each<[AttemptResult, boolean]>([
+  [{ statusCode: 200 }, true],
+  [{ statusCode: 500 }, true],
+  [{ errorClass: 'timeout' }, true],
+  [{ errorClass: 'lease_expired' }, false],
+  [{ errorClass: 'returned' }, false],
+  [ACKNOWLEDGED, false],
+])('an attempt that ended by %j took the time of this service: %s', (result, isOwn) => {
+  expect(isOwnAttempt(result)).toBe(isOwn)
 })

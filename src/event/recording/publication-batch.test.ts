@@ -56,11 +56,15 @@ function build(change: Partial<PublicationBatchDeps> = {}) {
   })
 }
 
-/** A process with room that routes each event to `rows` rows, claims them all, and what it was told. */
-function buildInline(rows: number) {
+/**
+ * A process with room that routes each event to `rows` rows, claims them all, and what it was told. `rowsOfEvent`: those that
+ * its policy writes of one event at most.
+ */
+function buildInline(rows: number, rowsOfEvent?: number) {
   const told = { accepted: [] as unknown[], failed: 0, queued: [] as boolean[] }
   const part = {
     matched: `select document_id, n from routed, generate_series(1, ${rows}) n`,
+    ...(rowsOfEvent !== undefined && { rowsOfEvent }),
     written: {
       name: `probe${rows}`,
       text: `probe_opened as (select document_id as id from probe_matched),
@@ -209,6 +213,19 @@ describe('publications of a process that posts', () => {
     expect(beyond.told).toEqual({ accepted: [], failed: 0, queued: [true] })
     expect(await listRouted(['inline-beyond'])).toEqual([])
     expect((await listKept(['inline-beyond'])).queued).toEqual(['inline-beyond'])
+  })
+
+  test('are routed so to no more rows than a policy writes of one event, where those are fewer', async () => {
+    const beyond = buildInline(3, 2)
+    await beyond.batch.record(publish('inline-parts'))
+    expect(beyond.told).toEqual({ accepted: [], failed: 0, queued: [true] })
+    const most = buildInline(2, 2)
+    await most.batch.record(publish('inline-part'))
+    expect(most.told.accepted).toHaveLength(2)
+    const large = buildInline(INLINE_ROWS + 1, INLINE_ROWS * 2)
+    await large.batch.record(publish('inline-large'))
+    expect(large.told.queued).toEqual([true])
+    expect(await listRouted(['inline-parts', 'inline-part', 'inline-large'])).toEqual(['inline-part'])
   })
 
   test('are left to the router when one request brings more than 16 events', async () => {

@@ -78,6 +78,15 @@ test('a manifest is taken as it was written, and refused with any member of anot
   const name = manifestName(key)
   expect(name).toBe('manifest/deliveries/home/none.json')
   expect(parseManifest(JSON.stringify(manifest), name)).toEqual(manifest)
+  const many = { ...manifest, days: [{ ...DAY, files: [file, { ...file, webhooks: null }] }] }
+  expect(parseManifest(JSON.stringify(many), name)).toEqual(many)
+  const named = (length: number) => {
+    const path = 'deliveries/.parquet'.replace('.', `${'x'.repeat(length - 'deliveries/.parquet'.length)}.`)
+    return JSON.stringify({ ...manifest, days: [{ ...DAY, files: [{ ...file, file: path }] }] })
+  }
+  expect(parseManifest(named(256), name).days[0]?.files[0]?.file).toHaveLength(256)
+  expect(() => parseManifest(named(257), name)).toThrow(/manifest_invalid/)
+  expect(() => parseManifest('{', name)).toThrow(/manifest_invalid/)
   const breakers: [path: string[], value: unknown][] = [
     ...['format', 'database', 'kind', 'account', 'days'].map((member): [string[], unknown] => [[member], 7]),
     ...Object.keys(DAY).map((member): [string[], unknown] => [['days', '0', member], 7]),
@@ -85,6 +94,21 @@ test('a manifest is taken as it was written, and refused with any member of anot
     ...Object.keys(file).map((member): [string[], unknown] => [['days', '0', 'files', '0', member], { x: 1 }]),
     [['days', '0', 'files', '0', 'file'], 'deliveries/../../etc/0.parquet'],
     [['days', '0', 'files', '0', 'rows'], -1],
+    [
+      ['days', '0', 'files', '0', 'ids'],
+      [ids[0], 'x'],
+    ],
+    [['days', '0', 'files', '0', 'ids'], 'ab'],
+    [['days', '0', 'files', '0', 'event_ids'], [ids[0]]],
+    [
+      ['days', '0', 'files', '0', 'webhooks'],
+      [ids[0], 'x'],
+    ],
+    [['days', '0', 'files', '0'], null],
+    [['days', '0', 'files', '1'], {}],
+    [['days', '0', 'position'], undefined],
+    [['days', '0'], null],
+    [['days', '1'], {}],
   ]
   for (const [path, value] of breakers) {
     const broken = structuredClone(manifest)

@@ -109,18 +109,21 @@ const widen = (range: [string, string] | undefined, id: string): [string, string
 
 /** Parses the manifest of `key`. Throws `manifest_invalid` for what the export did not write. */
 export function parseManifest(text: string, name: string): Manifest {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    value = undefined
-  }
+  const value = readJson(text)
   if (!isManifest(value))
     throw new ArchiveError(
       'manifest_invalid',
       `${name} is no manifest of this version. Restore it, or use another place.`,
     )
   return value
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 type Members = Readonly<Record<string, unknown>>

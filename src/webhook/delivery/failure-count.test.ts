@@ -74,6 +74,18 @@ describe('countFailures', () => {
     expect(countFailures(active(before), ['reset'])).toEqual({ consecutiveFailures: 0, disable: false, notices, mails })
   })
 
+  test.each([
+    [12, 0, 0, ['webhook.recovered']],
+    [12, 9, 9, ['webhook.recovered']],
+    [12, 10, 10, []],
+    [12, 13, 12, []],
+    [9, 3, 3, []],
+  ])('after %d failures a success before %d of them leaves %d and tells %j', (before, left, kept, notices) => {
+    const mails = notices.length > 0 ? ['recovered'] : []
+    const decided = { consecutiveFailures: kept, disable: false, notices, mails }
+    expect(countFailures(active(before), [{ left }])).toEqual(decided)
+  })
+
   test('a success of a webhook that stays disabled is no recovery', () => {
     const disabled = { isActived: false, consecutiveFailures: 20 }
     expect(countFailures(disabled, ['reset'])).toEqual({

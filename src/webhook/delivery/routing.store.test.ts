@@ -273,6 +273,26 @@ describe('rows that are claimed as they are written', () => {
   })
 })
 
+describe('rows of a webhook that pulls', () => {
+  test('wait outside of the queue with their expiry, are never claimed, and make nothing due', async () => {
+    await using t = await openRouting()
+    await t.ledger.addEventType('contract.create')
+    const pulling = await t.ledger.addWebhook({ events: ['contract.create'], mode: 'pull' })
+    await t.ledger.recordMany('contract.create')
+    const routed = await t.routeRows({ fastSlots: 5 })
+    expect(routed).toMatchObject({ work: [], opened: 1, nextDueAt: null })
+    expect(await t.ledger.readHeads()).toEqual(new Map())
+    const keptUntil = new Date(t.clock.now() + 7 * 86_400_000)
+    const rows = () => t.db.selectFrom('webhook_dispatch_open').select(['webhook', 'kept_until']).execute()
+    expect(await rows()).toEqual([{ webhook: pulling, kept_until: keptUntil }])
+    await t.ledger.addWebhook({ events: ['contract.create'] })
+    await t.ledger.recordMany('contract.create')
+    expect(await t.routeRows({ fastSlots: 5 })).toMatchObject({ work: [expect.anything()], opened: 2, nextDueAt: null })
+    const pushed = (await rows()).filter(({ webhook }) => webhook !== pulling)
+    expect(pushed.map(({ kept_until: until }) => until)).toEqual([null])
+  })
+})
+
 describe('when the next row is due, behind the rows that a worker claims', () => {
   test('is now while a row was written that it does not claim, and never where it claims them all', async () => {
     await using t = await openRouting()

@@ -90,6 +90,35 @@ describe('a replay', () => {
   })
 })
 
+test('a replay of rows that are pulled renews their expiry, and makes no claim visit their webhook; others are visited', async () => {
+  const [pulled, pushed] = [await ledger.addWebhook({ mode: 'pull' }), await ledger.addWebhook()]
+  const rows: Record<'pulled' | 'pushed', DispatchId[]> = { pulled: [], pushed: [] }
+  for (const [name, webhook] of Object.entries({ pulled, pushed }) as ['pulled' | 'pushed', WebhookId][]) {
+    const waiting = { status: 'retrying', attempts: 1, dueAt: later(90_000) } as const
+    rows[name].push(...(await ledger.addDispatches(webhook, waiting)))
+    rows[name].push(...(await ledger.addDispatches(webhook, { status: 'exhausted', attempts: 9 })))
+  }
+  await db
+    .updateTable('webhook_dispatch_open')
+    .set({ kept_until: later(1_000) })
+    .where('webhook', '=', pulled)
+    .execute()
+  await db.deleteFrom('webhook_queue').where('webhook', 'in', [pulled, pushed]).execute()
+  clock.advance(500)
+  for (const id of [...rows.pulled, ...rows.pushed]) {
+    await replay(id)
+    const isPulled = rows.pulled.includes(id)
+    expect((await ledger.readHeads()).has(isPulled ? pulled : pushed)).toBe(!isPulled)
+    await db.deleteFrom('webhook_queue').where('webhook', 'in', [pulled, pushed]).execute()
+    const { kept_until: until } = await db
+      .selectFrom('webhook_dispatch_open')
+      .select('kept_until')
+      .where('document_id', '=', id)
+      .executeTakeFirstOrThrow()
+    expect(until).toEqual(isPulled ? later(7 * 86_400_000) : null)
+  }
+})
+
 describe('the facts for a replay', () => {
   const factsOf = async (id: DispatchId) => {
     const facts = (await listReplayFacts(db, [id])).get(id)!

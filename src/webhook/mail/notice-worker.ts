@@ -74,8 +74,8 @@ export function buildNoticeWorker(deps: NoticeWorkerDeps): NoticeWorker {
     while ((await queueTurns(cell?.db ?? db, pace)) > 0);
     for (let mails = 0; ; ) {
       const written = await takeTurn(new Date(clock.now()))
+      mails += written ?? 0
       if (written === undefined || stopping.signal.aborted) return mails
-      mails += written
     }
   }
 

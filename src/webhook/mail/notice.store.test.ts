@@ -155,6 +155,21 @@ describe('the turn of an account', () => {
     expect(await dueAt()).toBeNull()
   })
 
+  test('comes again for the notice of another kind of a webhook that it told', async () => {
+    const webhook = await makeWebhook()
+    await note(webhook)
+    await database.pool.query(
+      `insert into webhook_mail_notice (webhook, kind, account, dispatch, is_queued, created_at)
+       values ($1, 'disabled', $2, $1, true, $3)`,
+      [webhook, account, at(1)],
+    )
+    await queueTurns(db, PACE)
+    await end(await list(account, 1), at(10))
+    expect(await dueAt()).toEqual(NEXT)
+    await end(await list(), NEXT)
+    expect(await dueAt()).toBeNull()
+  })
+
   test('ends alone, and is forgotten when it ended long ago', async () => {
     await note(await makeWebhook())
     await note(await makeWebhook(other), { of: other })
@@ -186,6 +201,24 @@ describe('the notices of a turn', () => {
     expect((await list(account, 1)).map(({ webhook }) => webhook)).toEqual([first])
     const told = { kind: 'failing', lastError: 'http_5xx', lastStatusCode: 500, url: 'https://example.test/' }
     expect((await list())[0]).toMatchObject({ ...told, contacts: [], holds: true })
+  })
+
+  test('are told where this notice of this kind of this webhook was, at its time', async () => {
+    const [first, second] = [await makeWebhook(), await makeWebhook()]
+    await note(first)
+    await note(second, { now: at(1) })
+    await queueTurns(db, PACE)
+    const isTold = async () => Object.fromEntries((await list()).map((due) => [due.webhook, due.isTold]))
+    const tell = (webhook: WebhookId, kind: MailKind, when: Date) =>
+      database.pool.query(
+        'insert into webhook_mail_told (webhook, kind, noticed_at, told_at) values ($1, $2, $3, now())',
+        [webhook, kind, when],
+      )
+    await tell(first, 'failing', at(1))
+    await tell(first, 'disabled', NOW)
+    expect(await isTold()).toEqual({ [first]: false, [second]: false })
+    await tell(first, 'failing', NOW)
+    expect(await isTold()).toEqual({ [first]: true, [second]: false })
   })
 
   test('end with it: one of a failing webhook lasts, and is not told again; those of others stay', async () => {

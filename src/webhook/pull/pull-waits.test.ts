@@ -12,12 +12,13 @@ const visitor = (number: number, { caller = 'ann', account = 'acme' as string | 
 function openWaits() {
   const clock = buildManualClock()
   const looks: (readonly string[])[] = []
-  const state = { ready: [] as WebhookId[], fault: undefined as Error | undefined }
+  const state = { ready: [] as WebhookId[], fault: undefined as Error | undefined, answer: Promise.resolve() }
   const waits = buildPullWaits({
     clock,
     logger: pino({ level: 'silent' }),
     listReady: async (webhooks) => {
       looks.push(webhooks)
+      await state.answer
       if (state.fault) throw state.fault
       return state.ready.filter((id) => webhooks.includes(id))
     },
@@ -99,8 +100,8 @@ test('missed notifications wake all pulls', async () => {
   waits.stop()
 })
 
-test('an end and a stop end the wait, and later waits at once', async () => {
-  const { waits } = openWaits()
+test('an end and a stop end the wait, and later waits at once, without a look at the database', async () => {
+  const { looks, waits } = openWaits()
   const [ended, stopped] = [waits.enter(visitor(1)), waits.enter(visitor(2))]
   const first = ended.wait()
   ended.end()
@@ -113,6 +114,19 @@ test('an end and a stop end the wait, and later waits at once', async () => {
   const late = waits.enter(visitor(3))
   await late.wait()
   expect(late.isOver()).toBe(true)
+  await new Promise(setImmediate)
+  expect(looks).toEqual([])
+})
+
+test('a stop ends the waits though a look at the database has no answer', async () => {
+  const { clock, looks, state, waits } = openWaits()
+  state.answer = new Promise(() => {})
+  const waited = waits.enter(visitor(1)).wait()
+  clock.advance(1_000)
+  await new Promise(setImmediate)
+  expect(looks).toHaveLength(1)
+  waits.stop()
+  expect(await waited).toBe(false)
 })
 
 const LIMITS = [

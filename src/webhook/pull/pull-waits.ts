@@ -74,7 +74,7 @@ export function buildPullWaits({ clock, logger, listReady }: PullWaitsDeps): Pul
     while (waiters.size > 0 && !stopping.signal.aborted) {
       await clock.sleep(LOOK_EVERY_MS, stopping.signal)
       const webhooks = [...waiters.keys()]
-      if (webhooks.length === 0) break
+      if (webhooks.length === 0 || stopping.signal.aborted) break
       const ready = await listReady(webhooks, new Date(clock.now())).catch((err: unknown) => {
         logger.warn({ err }, 'waiting pulls not looked after: see docs/operations.md, database')
         return []

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { openPull, type PullApp, type Pulled } from '../../../test/harness/delivery/pull-app.ts'
+import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
+import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { MAX_SCHEDULED_ATTEMPTS, RETRY_DELAYS_MS } from '../delivery/outcome.ts'
 import { LEASE_TOTAL_SECONDS } from './receipt.ts'
 
@@ -37,6 +39,8 @@ describe('a delivery that is given back', () => {
     expect(await statusesOf(p, id, 'nack', [first.receipt])).toEqual(['expired'])
     expect(await p.settle(id, [again!.receipt])).toEqual(['acknowledged'])
     expect(await statusesOf(p, id, 'nack', [again!.receipt])).toEqual(['expired'])
+    // Its answer may have been lost; that of the attempt before was never one.
+    expect(await p.settle(id, [again!.receipt, first.receipt])).toEqual(['acknowledged', 'expired'])
     expect((await p.listRows())[0]).toMatchObject({ status: 'success', attempts: 2 })
     const { body } = await p.call('GET', `/api/v3/webhook/dispatch/${first.id}`)
     expect(body.data.attempts_log).toMatchObject([
@@ -163,6 +167,39 @@ describe('a lease that is extended', () => {
 })
 
 describe.each(['nack', 'extend'] as const)('%s', (action) => {
+  test('locks the rows in the order of their ids, whatever that of the receipts', async () => {
+    await using open = await openLeased(3)
+    const { p, id, leased } = open
+    const { db } = p.t.database
+    const ordered = (some: readonly Pulled[]) => some.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    for (const isReversed of [false, true]) {
+      const given = isReversed ? ordered(leased).toReversed() : ordered(leased)
+      const ids = ordered(given).map((row) => row.id)
+      const lock = (tx: Database, those: readonly string[]) =>
+        tx
+          .selectFrom('webhook_dispatch_open')
+          .select('document_id')
+          .where('document_id', 'in', [...those])
+          .forUpdate()
+          .skipLocked()
+          .execute()
+      const { statuses } = await inTransaction(db, async (holder) => {
+        expect(await lock(holder, ids.slice(0, 1))).toHaveLength(1)
+        const statuses = statusesOf(
+          p,
+          id,
+          action,
+          given.map((row) => row.receipt),
+        )
+        await untilWaiting(db, 1)
+        expect(await lock(holder, ids.slice(1))).toHaveLength(2)
+        return { statuses }
+      })
+      expect(new Set(await statuses)).toEqual(new Set([action === 'nack' ? 'returned' : 'extended']))
+      leased.splice(0, 3, ...(action === 'nack' ? await p.take(id) : leased))
+    }
+  })
+
   test('is taken while the webhook is inactive, and refused once it is deleted', async () => {
     await using open = await openLeased(2)
     const { p, id, leased } = open

@@ -1,10 +1,11 @@
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import type { DispatchId } from '../../base/id.ts'
-import { inTransaction } from '../../postgres/statement/database.ts'
+import type { DispatchId, WebhookId } from '../../base/id.ts'
+import { inTransaction, SHORT_LIMITS } from '../../postgres/statement/database.ts'
 import {
   claimRunningJob,
   countOnTheirWay,
@@ -14,6 +15,7 @@ import {
   listNextItems,
   replayJobs,
 } from './replay-job.store.ts'
+import { createReplayJob } from './replay-job.ts'
 
 async function openJobs() {
   const database = await createTestDatabase()
@@ -112,6 +114,37 @@ test('rows on their way are those of the job whose webhook lives and is active',
   expect(await countOnTheirWay(t.db, job.id)).toBe(1)
   expect(await findExistingDispatches(t.db, [foreign!, t.dispatch()])).toEqual(new Set([foreign]))
   expect(await findExistingDispatches(t.db, [])).toEqual(new Set())
+})
+
+test('rows of an account that is being moved, or has moved, are none that exist', async () => {
+  await using t = await openJobs()
+  const [mine, other] = [await t.ledger.addAccount(), await t.ledger.addAccount()]
+  const [moved] = await t.ledger.addDispatches(await t.ledger.addWebhook({ account: mine }))
+  const [stays] = await t.ledger.addDispatches(await t.ledger.addWebhook({ account: other }))
+  const [orphan] = await t.ledger.addDispatches(t.ledger.ids.next<'webhook'>() as WebhookId)
+  const find = () => findExistingDispatches(t.db, [moved!, stays!, orphan!])
+  for (const state of ['open', 'held', 'closed', 'gone'] as const) {
+    const rests = state === 'closed' || state === 'gone'
+    await t.db
+      .insertInto('account_fence')
+      .values({ account: mine, version: 1, state })
+      .onConflict((to) => to.column('account').doUpdateSet({ state }))
+      .execute()
+    expect(await find(), state).toEqual(new Set(rests ? [stays, orphan] : [moved, stays, orphan]))
+  }
+})
+
+test('the rows of a job are selected within the limit of long reads, and written without it', async () => {
+  await using t = await openJobs()
+  await t.ledger.addDispatches(await t.ledger.addWebhook())
+  const selection = { filters: [], fields: {}, scope: 'all', limit: 5, confirmDuplicate: false } as const
+  const deps = { ids: t.ledger.ids, enableApiEventQueue: true, accountLimits: { take: async () => {} } }
+  await inTransaction(t.db, async (tx) => {
+    const job = await createReplayJob(deps, tx, { selection, filterTexts: [], by: null, now: t.ledger.now() })
+    expect(job.total).toBe(1)
+    const { rows } = await sql`select current_setting('statement_timeout') as limit`.execute(tx)
+    expect(rows).toEqual([{ limit: `${SHORT_LIMITS.statementMs / 1_000}s` }])
+  })
 })
 
 test('jobs that ended before an instant are deleted, so many at once, and none that another transaction has locked', async () => {

@@ -55,6 +55,36 @@ test('new events bring the visit of a webhook at its limit no nearer, and wake n
   expect(await t.readQueue()).toMatchObject([{ visit_at: freeAt, free_at: freeAt }])
 })
 
+test('a webhook at its limit keeps no dispatcher from being woken for another one', async () => {
+  await using t = await openLimited()
+  await t.ledger.addEventType('contract.update')
+  await t.ledger.addWebhook({ events: ['contract.update'], maxPerSecond: 2 })
+  await t.ledger.recordMany('contract.create', { count: 3 })
+  await t.routeRows(SLOTS)
+  expect(await t.claim()).toHaveLength(1)
+  t.clock.advance(100)
+  await t.ledger.recordMany('contract.update')
+  expect((await t.routeRows(SLOTS)).nextDueAt).toEqual(t.ledger.now())
+})
+
+test.each([
+  ['waits for no turn', null, true],
+  ['may be visited now', 0, true],
+  ['may be visited in a millisecond', 1, false],
+])(
+  'new events of a webhook with a limit that %s and whose next row is due later wake a dispatcher: %s, %s',
+  async (_name, freeInMs, isNow) => {
+    await using t = await openLimited()
+    const later = new Date(t.clock.now() + 10_000)
+    await t.ledger.addDispatches(t.limited, { dueAt: later })
+    const freeAt = freeInMs === null ? null : new Date(t.clock.now() + freeInMs)
+    await t.db.updateTable('webhook_queue').set({ free_at: freeAt }).execute()
+    await t.ledger.recordMany('contract.create')
+    const { nextDueAt } = await t.routeRows(SLOTS)
+    expect(nextDueAt !== null && nextDueAt <= t.ledger.now()).toBe(isNow)
+  },
+)
+
 test('a limit that was reached before the clock of the database was set back delays new events for a second at most', async () => {
   await using t = await openLimited()
   await t.ledger.recordMany('contract.create', { count: 3 })

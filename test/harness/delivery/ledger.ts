@@ -24,6 +24,7 @@ export interface WebhookRow {
   secretEncrypted?: string | null
   consecutiveFailures?: number
   maxPerSecond?: number
+  mode?: 'push' | 'pull'
   createdAt?: Date
   /** Event types it subscribes to. */
   events?: readonly string[]
@@ -81,13 +82,14 @@ export function buildLedger(db: Database, clock: ManualClock) {
       .insertInto('webhook')
       .values({
         document_id: id,
-        url: row.url ?? 'https://subscriber.example.com/hook',
+        url: row.url ?? (row.mode === 'pull' ? '' : 'https://subscriber.example.com/hook'),
         is_global: account === null,
         account,
         is_actived: row.isActived ?? true,
         secret_encrypted: row.secretEncrypted ?? null,
         consecutive_failures: row.consecutiveFailures ?? 0,
         max_per_second: row.maxPerSecond ?? null,
+        ...(row.mode && { mode: row.mode }),
         created_at: row.createdAt ?? now(),
         updated_at: now(),
         deleted_at: row.isDeleted ? now() : null,

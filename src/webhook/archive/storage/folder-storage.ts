@@ -52,33 +52,34 @@ async function syncPath(path: string): Promise<void> {
   }
 }
 
-async function readText(name: string, path: string, limit: number): Promise<string | undefined> {
-  const handle = await orRefuse(name, () => openIfThere(path))
-  if (!handle) return undefined
-  try {
-    const { size } = await handle.stat()
-    if (size > limit) throw new ArchiveError('manifest_invalid', `${name} is longer than ${limit} bytes.`)
-    return await handle.readFile('utf8')
-  } finally {
-    await handle.close()
-  }
+function readText(name: string, path: string, limit: number): Promise<string | undefined> {
+  return orRefuse(name, async () => {
+    const handle = await openIfThere(path)
+    if (!handle) return undefined
+    try {
+      const { size } = await handle.stat()
+      if (size > limit) throw new ArchiveError('manifest_invalid', `${name} is longer than ${limit} bytes.`)
+      return await handle.readFile('utf8')
+    } finally {
+      await handle.close()
+    }
+  })
 }
 
-async function readRange(
-  name: string,
-  path: string,
-  { start, end }: { start: number; end: number },
-): Promise<ArrayBuffer> {
-  const handle = await orRefuse(name, () => openIfThere(path))
-  if (!handle) throw missing(name)
-  try {
-    const bytes = new Uint8Array(end - start)
-    const { bytesRead } = await handle.read(bytes, 0, bytes.length, start)
-    if (bytesRead !== bytes.length) throw new ArchiveError('file_damaged', `${name} is shorter than its manifest says.`)
-    return bytes.buffer
-  } finally {
-    await handle.close()
-  }
+function readRange(name: string, path: string, { start, end }: { start: number; end: number }): Promise<ArrayBuffer> {
+  return orRefuse(name, async () => {
+    const handle = await openIfThere(path)
+    if (!handle) throw missing(name)
+    try {
+      const bytes = new Uint8Array(end - start)
+      const { bytesRead } = await handle.read(bytes, 0, bytes.length, start)
+      if (bytesRead !== bytes.length)
+        throw new ArchiveError('file_damaged', `${name} is shorter than its manifest says.`)
+      return bytes.buffer
+    } finally {
+      await handle.close()
+    }
+  })
 }
 
 const missing = (name: string) => new ArchiveError('file_missing', `${name} is in the manifest, but not there.`)
