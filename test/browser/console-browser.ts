@@ -123,9 +123,10 @@ async function signIn(page: Page, user: ConsoleUser): Promise<void> {
 /** A folder for pictures of the screens; none unless it is given. */
 const PICTURES = process.env.CONSOLE_PICTURES
 
-/** Takes a picture of a page for the folder that CONSOLE_PICTURES names. */
-export async function takePicture(page: Page, name: string): Promise<void> {
+/** Takes a picture of a page, in these colours if they are given, for the folder that CONSOLE_PICTURES names. */
+export async function takePicture(page: Page, name: string, colorScheme?: 'light' | 'dark'): Promise<void> {
   if (PICTURES === undefined) return
+  if (colorScheme) await page.emulateMedia({ colorScheme })
   await mkdir(PICTURES, { recursive: true })
   await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
 }
@@ -181,12 +182,11 @@ async function visit(page: Page, [path, text]: Screen): Promise<void> {
 
 /** The faults of what a page shows; takes its pictures. */
 export async function examine(page: Page, name: string): Promise<object> {
-  await takePicture(page, name)
+  await takePicture(page, `${name}-dark`, 'dark')
+  await takePicture(page, name, 'light')
   const violations = await findViolationsInBothSchemes(page)
-  await takePicture(page, `${name}-dark`)
-  await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize({ width: 320, height: 700 })
   const isTooWide = (await measureOverflow(page)) > 0
-  await takePicture(page, `${name}-phone`)
+  await takePicture(page, `${name}-phone`, 'light')
   return { ...violations, isTooWide }
 }
