@@ -6,6 +6,7 @@ import { buildConsole } from '../../src/operations/console/build-console.ts'
 import type { TestAppOptions } from '../harness/app/app.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { findKeptPort } from '../harness/process/port.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { fillFirst, findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS, watchPage } from './page-browser.ts'
 
@@ -50,7 +51,12 @@ export async function startConsoleBrowser(
   await buildConsole()
   const d = await openDelivery({
     ...network,
-    env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', RATE_LIMIT_PER_MINUTE: '100000', ...env },
+    env: {
+      PORT: String(await findKeptPort()),
+      RATE_LIMIT_STRICT_PER_MINUTE: '100000',
+      RATE_LIMIT_PER_MINUTE: '100000',
+      ...env,
+    },
   })
   const addUser = async (user: ConsoleUser, role?: string) => {
     const id = await createUserWithPassword(d.t, { ...user }, PASSWORD)

@@ -4,6 +4,7 @@ import type axe from 'axe-core'
 import type { CDPSession, ConsoleMessage, Locator, Page, Request } from 'playwright-core'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { findKeptPort } from '../harness/process/port.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import type { LentPage, PageOptions } from './lent-page.ts'
 
@@ -30,7 +31,10 @@ export interface OpenBrowser extends Omit<LentPage, 'giveBack'> {
 
 /** Starts the service with these variables, and a browser. */
 export async function startPageBrowser(env: Record<string, string> = {}): Promise<PageBrowser> {
-  const app = await createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', SIGNALBOX_ROLES: 'api', ...env } })
+  const port = String(await findKeptPort())
+  const app = await createTestApp({
+    env: { PORT: port, RATE_LIMIT_STRICT_PER_MINUTE: '100000', SIGNALBOX_ROLES: 'api', ...env },
+  })
   const { password, ...user } = PERSON
   await createUserWithPassword(app, user, password)
   await app.app.start()
