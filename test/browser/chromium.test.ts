@@ -42,3 +42,23 @@ test('axe finds in the second colours a contrast that is too small, and the faul
   }
   await browser.close()
 })
+
+test('a page that a file gave back is lent to the next file, without its cookies; one that it did not ends with it', async () => {
+  const options = { userAgent: 'of this test' }
+  const earlier = await shareChromium()
+  const [kept, left] = [await earlier.lend(options), await earlier.lend(options)]
+  await kept.context.addCookies([{ name: 'a', value: 'b', url: 'http://localhost:1' }])
+  await kept.page.setContent('<h1>Words</h1>')
+  await kept.giveBack()
+  await earlier.close()
+  expect(left.page.isClosed()).toBe(true)
+  const later = await shareChromium()
+  const again = await later.lend(options)
+  expect(again.page).toBe(kept.page)
+  expect(await again.context.cookies()).toEqual([])
+  expect(await again.page.evaluate('[location.href, document.querySelector("h1")]')).toEqual(['about:blank', null])
+  const others = [again, await later.lend(options), await later.lend(options), await later.lend(options)]
+  for (const lent of others) await lent.giveBack()
+  await later.close()
+  expect(others.map(({ page }) => page.isClosed())).toEqual([true, false, false, false])
+})

@@ -113,7 +113,10 @@ function buildOpener(browser: SharedBrowser, baseURL: string) {
         await context.setOffline(false)
         sessions.set(user.email, await context.cookies())
         // The choices of a browser end with the test.
-        await page.evaluate(() => localStorage.clear())
+        await page.evaluate(() => {
+          localStorage.clear()
+          sessionStorage.clear()
+        })
         await giveBack()
       },
     }
