@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { launchChromium, shareChromium } from './chromium.ts'
-import { findViolationsInBothSchemes } from './page-browser.ts'
+import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
 
 test('a browser starts here: that of CHROMIUM_PATH, or on Linux x64 the one of the package @sparticuz/chromium', async () => {
   const browser = await launchChromium()
@@ -21,21 +21,44 @@ test('a CHROMIUM_PATH that starts no browser is named, with the remedy', async (
   }
 })
 
-test('axe finds in dark colours a contrast that is too small, and the fault of an element that only they show', async () => {
+test('axe finds in the second colours a contrast that is too small, and the fault of an element that only they show', async () => {
   const browser = await shareChromium()
   const page = await browser.newPage()
-  const find = async (style: string, more = '') => {
-    const head = `<title>A page</title><style>@media (prefers-color-scheme: dark) { ${style} }</style>`
+  const find = async (scheme: 'light' | 'dark', style: string, more = '') => {
+    await page.emulateMedia({ colorScheme: scheme === 'light' ? 'dark' : 'light' })
+    const head = `<title>A page</title><style>@media (prefers-color-scheme: ${scheme}) { ${style} }</style>`
     await page.setContent(`<html lang="en">${head}<main><h1>Words</h1>${more}</main></html>`)
     return findViolationsInBothSchemes(page)
   }
-  expect(await find('h1 { color: #777; background: #666 }')).toEqual({
-    light: [],
-    dark: [expect.stringContaining('color-contrast: <h1>')],
-  })
-  expect(await find('input { display: block !important }', '<input style="display: none">')).toEqual({
-    light: [],
-    dark: [expect.stringContaining('label: <input')],
-  })
+  for (const scheme of ['light', 'dark'] as const) {
+    expect(await find(scheme, 'h1 { color: #777; background: #666 }')).toEqual({
+      ...NO_VIOLATIONS,
+      [scheme]: [expect.stringContaining('color-contrast: <h1>')],
+    })
+    expect(await find(scheme, 'input { display: block !important }', '<input style="display: none">')).toEqual({
+      ...NO_VIOLATIONS,
+      [scheme]: [expect.stringContaining('label: <input')],
+    })
+  }
   await browser.close()
+})
+
+test('a page that a file gave back is lent to the next file, without its cookies; one that it did not ends with it', async () => {
+  const options = { userAgent: 'of this test' }
+  const earlier = await shareChromium()
+  const [kept, left] = [await earlier.lend(options), await earlier.lend(options)]
+  await kept.context.addCookies([{ name: 'a', value: 'b', url: 'http://localhost:1' }])
+  await kept.page.setContent('<h1>Words</h1>')
+  await kept.giveBack()
+  await earlier.close()
+  expect(left.page.isClosed()).toBe(true)
+  const later = await shareChromium()
+  const again = await later.lend(options)
+  expect(again.page).toBe(kept.page)
+  expect(await again.context.cookies()).toEqual([])
+  expect(await again.page.evaluate('[location.href, document.querySelector("h1")]')).toEqual(['about:blank', null])
+  const others = [again, await later.lend(options), await later.lend(options), await later.lend(options)]
+  for (const lent of others) await lent.giveBack()
+  await later.close()
+  expect(others.map(({ page }) => page.isClosed())).toEqual([true, false, false, false])
 })

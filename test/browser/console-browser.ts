@@ -6,6 +6,7 @@ import { buildConsole } from '../../src/operations/console/build-console.ts'
 import type { TestAppOptions } from '../harness/app/app.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { findKeptPort } from '../harness/process/port.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import { fillFirst, findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS, watchPage } from './page-browser.ts'
 
@@ -50,7 +51,12 @@ export async function startConsoleBrowser(
   await buildConsole()
   const d = await openDelivery({
     ...network,
-    env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', RATE_LIMIT_PER_MINUTE: '100000', ...env },
+    env: {
+      PORT: String(await findKeptPort()),
+      RATE_LIMIT_STRICT_PER_MINUTE: '100000',
+      RATE_LIMIT_PER_MINUTE: '100000',
+      ...env,
+    },
   })
   const addUser = async (user: ConsoleUser, role?: string) => {
     const id = await createUserWithPassword(d.t, { ...user }, PASSWORD)
@@ -107,7 +113,10 @@ function buildOpener(browser: SharedBrowser, baseURL: string) {
         await context.setOffline(false)
         sessions.set(user.email, await context.cookies())
         // The choices of a browser end with the test.
-        await page.evaluate(() => localStorage.clear())
+        await page.evaluate(() => {
+          localStorage.clear()
+          sessionStorage.clear()
+        })
         await giveBack()
       },
     }
@@ -123,9 +132,10 @@ async function signIn(page: Page, user: ConsoleUser): Promise<void> {
 /** A folder for pictures of the screens; none unless it is given. */
 const PICTURES = process.env.CONSOLE_PICTURES
 
-/** Takes a picture of a page for the folder that CONSOLE_PICTURES names. */
-export async function takePicture(page: Page, name: string): Promise<void> {
+/** Takes a picture of a page, in these colours if they are given, for the folder that CONSOLE_PICTURES names. */
+export async function takePicture(page: Page, name: string, colorScheme?: 'light' | 'dark'): Promise<void> {
   if (PICTURES === undefined) return
+  if (colorScheme) await page.emulateMedia({ colorScheme })
   await mkdir(PICTURES, { recursive: true })
   await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
 }
@@ -181,12 +191,11 @@ async function visit(page: Page, [path, text]: Screen): Promise<void> {
 
 /** The faults of what a page shows; takes its pictures. */
 export async function examine(page: Page, name: string): Promise<object> {
-  await takePicture(page, name)
+  await takePicture(page, `${name}-dark`, 'dark')
+  await takePicture(page, name, 'light')
   const violations = await findViolationsInBothSchemes(page)
-  await takePicture(page, `${name}-dark`)
-  await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize({ width: 320, height: 700 })
   const isTooWide = (await measureOverflow(page)) > 0
-  await takePicture(page, `${name}-phone`)
+  await takePicture(page, `${name}-phone`, 'light')
   return { ...violations, isTooWide }
 }

@@ -1,7 +1,6 @@
 import type { Page, Route } from 'playwright-core'
 import { expect } from 'vitest'
 import { waitUntilLoaded } from './console-browser.ts'
-import { measureOverflow } from './page-browser.ts'
 
 /** First and last character of a lengthened text, by which a page shows where one was cut. */
 const [BEGIN, END] = ['⟦', '⟧']
@@ -31,7 +30,7 @@ export async function answerTexts(route: Route, texts: Readonly<Record<string, s
 
 /**
  * The lengthened texts that are cut, that leave their button or badge, or that lie on another one. A text that can be
- * scrolled into view is whole, and one for screen readers alone is not seen.
+ * scrolled into view is whole, and one for screen readers alone is not seen. Each element is measured once.
  */
 function findCutTexts(marks: { begin: string; end: string }): string[] {
   const box = 'button, a, .mantine-Badge-root, .status, .mantine-Paper-root, th, td, label'
@@ -39,6 +38,26 @@ function findCutTexts(marks: { begin: string; end: string }): string[] {
     element.closest('[aria-hidden="true"], option, svg, .skip') !== null ||
     getComputedStyle(element).clipPath === 'inset(50%)'
   const leaves = (inner: DOMRect, outer: DOMRect) => inner.left < outer.left - 1.5 || inner.right > outer.right + 1.5
+  const boxes = new Map<Element, DOMRect>()
+  const measure = (element: Element): DOMRect => {
+    const rect = boxes.get(element) ?? element.getBoundingClientRect()
+    boxes.set(element, rect)
+    return rect
+  }
+  const edges = new Map<Element, { isScrolled: boolean; rects: DOMRect[] }>()
+  // What cuts the texts of an element: itself and those around it, up to one that scrolls.
+  const edgesOf = (element: Element | null): { isScrolled: boolean; rects: DOMRect[] } => {
+    if (!element || element === document.body) return { isScrolled: false, rects: [] }
+    const known = edges.get(element)
+    if (known) return known
+    const { overflowX } = getComputedStyle(element)
+    const isScrolled = overflowX === 'auto' || overflowX === 'scroll'
+    const outer = isScrolled ? { isScrolled, rects: [] } : edgesOf(element.parentElement)
+    const isOpen = isScrolled || overflowX === 'visible'
+    const found = isOpen ? outer : { ...outer, rects: [measure(element), ...outer.rects] }
+    edges.set(element, found)
+    return found
+  }
   const found: string[] = []
   const shown: { text: string; rect: DOMRect; element: Element }[] = []
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
@@ -47,26 +66,22 @@ function findCutTexts(marks: { begin: string; end: string }): string[] {
     const text = node.textContent ?? ''
     if (!element || !text.includes(marks.begin) || isHidden(element)) continue
     if (!text.includes(marks.end)) found.push(`cut in the code: ${text}`)
+    const around = element.closest(box)
+    const { isScrolled, rects } = edgesOf(element)
     const range = document.createRange()
     range.selectNodeContents(node)
     for (const rect of range.getClientRects()) {
       if (rect.width < 1) continue
-      const around = element.closest(box)
-      if (around && leaves(rect, around.getBoundingClientRect())) found.push(`outside its box: ${text}`)
-      let isScrolled = false
-      for (let outer: Element | null = element; outer && outer !== document.body; outer = outer.parentElement) {
-        const { overflowX } = getComputedStyle(outer)
-        if (overflowX === 'auto' || overflowX === 'scroll') {
-          isScrolled = true
-          break
-        }
-        if (overflowX !== 'visible' && leaves(rect, outer.getBoundingClientRect())) found.push(`cut: ${text}`)
-      }
+      if (around && leaves(rect, measure(around))) found.push(`outside its box: ${text}`)
+      if (rects.some((outer) => leaves(rect, outer))) found.push(`cut: ${text}`)
       if (!isScrolled && element.closest('main')) shown.push({ text, rect, element })
     }
   }
+  shown.sort((one, other) => one.rect.top - other.rect.top)
   for (const [index, one] of shown.entries())
-    for (const other of shown.slice(index + 1)) {
+    for (let next = index + 1; next < shown.length; next += 1) {
+      const other = shown[next] as (typeof shown)[number]
+      if (other.rect.top >= one.rect.bottom - 4) break
       if (one.element === other.element) continue
       const width = Math.min(one.rect.right, other.rect.right) - Math.max(one.rect.left, other.rect.left)
       const height = Math.min(one.rect.bottom, other.rect.bottom) - Math.max(one.rect.top, other.rect.top)
@@ -84,24 +99,32 @@ function findWide(): string[] {
   return wide.slice(0, 4).map((element) => (element.cloneNode() as Element).outerHTML)
 }
 
+/** Each layout differs from the one before in its width or its direction alone. */
+const LAYOUTS = [
+  ['ltr', WIDTHS[0]],
+  ['ltr', WIDTHS[1]],
+  ['rtl', WIDTHS[1]],
+  ['rtl', WIDTHS[0]],
+] as const
+
+/** Turns a page into this direction, and finds what is cut and how much is too wide once that is drawn. */
+const measureLayout = (direction: string) => `(async () => {
+  document.documentElement.dir = ${JSON.stringify(direction)}
+  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+  const { scrollWidth, clientWidth } = document.documentElement
+  return { tooWide: scrollWidth - clientWidth, cut: (${findCutTexts})(${JSON.stringify({ begin: BEGIN, end: END })}) }
+})()`
+
 /** What is wrong with the layout of a page at each width, from left to right and from right to left. */
 async function measureLayouts(page: Page): Promise<string[]> {
   const faults: string[] = []
-  for (const direction of ['ltr', 'rtl'])
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: 800 })
-      await page.evaluate((dir) => {
-        document.documentElement.dir = dir
-      }, direction)
-      await page.evaluate(
-        () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(undefined)))),
-      )
-      const where = `${direction} ${width}`
-      const tooWide = await measureOverflow(page)
-      if (tooWide > 0) faults.push(`${where}: ${tooWide} px too wide: ${await page.evaluate(findWide)}`)
-      const cut = await page.evaluate(findCutTexts, { begin: BEGIN, end: END })
-      faults.push(...cut.map((fault) => `${where}: ${fault}`))
-    }
+  for (const [direction, width] of LAYOUTS) {
+    await page.setViewportSize({ width, height: 800 })
+    const { tooWide, cut } = await page.evaluate<{ tooWide: number; cut: string[] }>(measureLayout(direction))
+    const where = `${direction} ${width}`
+    if (tooWide > 0) faults.push(`${where}: ${tooWide} px too wide: ${await page.evaluate(findWide)}`)
+    faults.push(...cut.map((fault) => `${where}: ${fault}`))
+  }
   return faults
 }
 
@@ -116,7 +139,6 @@ export async function findLayoutFaults(page: Page, name: string): Promise<string
     const label = count > 1 ? `${name} tab ${index + 1}` : name
     expect(await page.locator('main').getByText(BEGIN).count(), label).toBeGreaterThan(0)
     faults.push(...(await measureLayouts(page)).map((fault) => `${label}: ${fault}`))
-    await page.setViewportSize({ width: WIDTHS[0], height: 800 })
   }
   return faults
 }

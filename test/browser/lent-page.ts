@@ -24,39 +24,47 @@ export interface LentPage {
 /** Lends pages of one browser. */
 export interface PageLender {
   lend(options?: PageOptions): Promise<LentPage>
-  /** Closes every page. */
+  /** Closes every page but a few that were given back, which the next test file gets. */
   close(): Promise<void>
 }
 
+/** How many pages of a browser outlive a test file: each has a process. */
+const KEPT_PAGES = 3
+
+/** The pages of each browser that nobody uses, by their options, those given back last at the end. */
+const restingPages = new WeakMap<Browser, [key: string, lent: LentPage][]>()
+
 /**
  * Lends a page that an earlier test gave back, emptied, else one in a new context: a renderer process for each test and the
- * compiling of axe in it take more work than most tests.
+ * compiling of axe and of the console in it take more work than most tests.
  */
 export function buildPageLender(browser: Browser): PageLender {
-  const resting = new Map<string, LentPage[]>()
-  const contexts: BrowserContext[] = []
-  const open = async (key: string, options: PageOptions): Promise<LentPage> => {
-    const fresh = await openPage(browser, options)
-    contexts.push(fresh.context)
-    const lent: LentPage = {
-      ...fresh,
-      giveBack: async () => {
-        await empty(fresh)
-        resting.set(key, [...(resting.get(key) ?? []), lent])
-      },
-    }
-    return lent
-  }
+  const resting = restingPages.get(browser) ?? []
+  restingPages.set(browser, resting)
+  const used = new Set<LentPage>()
   return {
     lend: async ({ colorScheme = 'light', reducedMotion = 'no-preference', viewport, ...options } = {}) => {
       const key = JSON.stringify(options)
-      const lent = resting.get(key)?.pop() ?? (await open(key, options))
-      await lent.page.emulateMedia({ colorScheme, reducedMotion })
-      await lent.page.setViewportSize(viewport ?? { width: 1280, height: 720 })
+      const index = resting.findLastIndex(([other]) => other === key)
+      const { context, page, session, authenticator } =
+        resting.splice(index, index < 0 ? 0 : 1)[0]?.[1] ?? (await openPage(browser, options))
+      const lent: LentPage = {
+        ...{ context, page, session, authenticator },
+        giveBack: async () => {
+          await empty(lent)
+          used.delete(lent)
+          resting.push([key, lent])
+        },
+      }
+      used.add(lent)
+      await page.emulateMedia({ colorScheme, reducedMotion })
+      await page.setViewportSize(viewport ?? { width: 1280, height: 720 })
       return lent
     },
     close: async () => {
-      await Promise.all(contexts.map((context) => context.close()))
+      const old = resting.splice(0, resting.length - KEPT_PAGES).map(([, lent]) => lent)
+      await Promise.all([...used, ...old].map(({ context }) => context.close()))
+      used.clear()
     },
   }
 }

@@ -4,6 +4,7 @@ import type axe from 'axe-core'
 import type { CDPSession, ConsoleMessage, Locator, Page, Request } from 'playwright-core'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
+import { findKeptPort } from '../harness/process/port.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 import type { LentPage, PageOptions } from './lent-page.ts'
 
@@ -30,7 +31,10 @@ export interface OpenBrowser extends Omit<LentPage, 'giveBack'> {
 
 /** Starts the service with these variables, and a browser. */
 export async function startPageBrowser(env: Record<string, string> = {}): Promise<PageBrowser> {
-  const app = await createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', SIGNALBOX_ROLES: 'api', ...env } })
+  const port = String(await findKeptPort())
+  const app = await createTestApp({
+    env: { PORT: port, RATE_LIMIT_STRICT_PER_MINUTE: '100000', SIGNALBOX_ROLES: 'api', ...env },
+  })
   const { password, ...user } = PERSON
   await createUserWithPassword(app, user, password)
   await app.app.start()
@@ -109,8 +113,8 @@ export async function fillFirst(field: Locator, text: string): Promise<void> {
 /** The protocol of the browser for each page that axe has examined. */
 const sessions = new WeakMap<Page, CDPSession>()
 
-/** The small build of axe: the same rules, and less than half of the text that a page gets and compiles. */
-const AXE = `${readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')};undefined`
+/** The small build of axe: the same rules, and less than half of the text that a page gets and compiles. It notes the text of no element. */
+const AXE = `${readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')};axe.configure({ noHtml: true })`
 
 /** Loads axe into a page, which gets it once, as it stands, and so compiles it once too. */
 async function loadAxe(page: Page): Promise<void> {
@@ -145,43 +149,45 @@ interface Looked {
 export async function findViolations(page: Page, { rules, within }: Looked = {}): Promise<string[]> {
   await loadAxe(page)
   // Nothing else is read, and axe describes every element of the other results too if it may.
-  const options: axe.RunOptions = { resultTypes: ['violations'], ...(rules && { runOnly: [...rules] }) }
+  const options = {
+    resultTypes: ['violations'],
+    elementRef: true,
+    ...(rules && { runOnly: [...rules] }),
+  } satisfies axe.RunOptions
   const context = within === undefined ? '' : `${JSON.stringify(within)}, `
-  const run = `axe.run(${context}${JSON.stringify(options)}).then(({ violations }) => violations)`
-  const violations = (await page.evaluate(run)) as axe.Result[]
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`)
+  const describe =
+    "({ id, nodes }) => id + ': ' + nodes.map(({ element }) => element.outerHTML.slice(0, 300)).join(' ')"
+  const run = `axe.run(${context}${JSON.stringify(options)}).then(({ violations }) => violations.map(${describe}))`
+  return (await page.evaluate(run)) as string[]
 }
 
 /** The rules of axe that read colours. */
 const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 
-/** Which elements of a page are shown, as one text. */
-const SHOWN = `[...document.querySelectorAll('body *')].map((element) => Number(element.checkVisibility({ visibilityProperty: true }))).join('')`
+/** Whether a page has dark colours, and which of its elements are shown, as one text. */
+const SHOWN = `[
+  matchMedia('(prefers-color-scheme: dark)').matches,
+  [...document.querySelectorAll('body *')].map((element) => Number(element.checkVisibility({ visibilityProperty: true }))).join(''),
+]`
 
 /** Two frames, and the end of the transitions that they began. */
 const SETTLED = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => Promise.all(
   document.getAnimations().filter((each) => each.effect?.getComputedTiming().iterations !== Infinity)
     .map((each) => each.finished.catch(() => undefined)))).then(() => undefined)`
 
-/** Shows a page in the colours of a light or a dark system, once they are drawn. */
-async function showColours(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
-  await page.emulateMedia({ colorScheme })
-  await page.evaluate(SETTLED)
-}
-
 /**
- * The faults of a page in the colours of light and of dark systems. All rules read it in light colours; where dark ones show the
- * same elements, only the rules that read colours can find more, in half of the work.
+ * The faults of a page in the colours of light and of dark systems, the ones that it shows first. All rules read it in these;
+ * where the others show the same elements, only the rules that read colours can find more, in half of the work.
  */
 export async function findViolationsInBothSchemes(page: Page, looked: Looked = {}): Promise<object> {
-  await showColours(page, 'light')
-  const light = await findViolations(page, looked)
-  const shown = await page.evaluate(SHOWN)
-  await showColours(page, 'dark')
-  const isSame = (await page.evaluate(SHOWN)) === shown
+  const look = () => page.evaluate<[isDark: boolean, shown: string]>(`${SETTLED}.then(() => ${SHOWN})`)
+  const [isDark, shown] = await look()
+  const first = await findViolations(page, looked)
+  await page.emulateMedia({ colorScheme: isDark ? 'light' : 'dark' })
+  const isSame = (await look())[1] === shown
   const isOfColours = isSame && looked.rules === undefined
-  const dark = await findViolations(page, isOfColours ? { ...looked, rules: COLOUR_RULES } : looked)
-  return { light, dark }
+  const second = await findViolations(page, isOfColours ? { ...looked, rules: COLOUR_RULES } : looked)
+  return isDark ? { light: second, dark: first } : { light: first, dark: second }
 }
 
 /** Result of `findViolationsInBothSchemes` for a page without a fault. */

@@ -15,9 +15,20 @@ let taken = 0
 export async function findFreePort(): Promise<number> {
   for (let tries = 0; tries < PORTS_OF_PROCESS; tries += 1) {
     const port = ownPorts + (taken++ % PORTS_OF_PROCESS)
-    if (await isFree(port)) return port
+    if (port !== kept && (await isFree(port))) return port
   }
   throw new Error(`none of the ports from ${ownPorts} to ${ownPorts + PORTS_OF_PROCESS - 1} is free`)
+}
+
+let kept: number | undefined
+
+/**
+ * The port of the service that the browser of this process visits: the same for each test file while it is free, so that the
+ * browser has the scripts of its pages already.
+ */
+export async function findKeptPort(): Promise<number> {
+  if (kept === undefined || !(await isFree(kept))) kept = await findFreePort()
+  return kept
 }
 
 /** Whether this process can listen on a port of loopback. */
