@@ -94,6 +94,10 @@ async function handle({ request, response, fault, objects, bucket, region, befor
     objects.set(key, body)
     return void response.end()
   }
+  if (request.method === 'DELETE') {
+    objects.delete(key)
+    return void response.writeHead(204).end()
+  }
   if (key === '') return void response.end(listObjects(objects, url.searchParams))
   const object = objects.get(key)
   if (!object) return refuse(404, 'NoSuchKey')
