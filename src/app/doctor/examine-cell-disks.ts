@@ -25,7 +25,10 @@ export async function examineCellDisks(
       try {
         const disk = { dataDir: undefined, diskBytes: diskBytes?.get(name) }
         const storage = await readStorageForecast(pool.db, { now, disk, retention })
-        return { note: describeStorage(storage, now.getTime(), name), findings: classifyStorage(storage, now.getTime(), name) }
+        return {
+          note: describeStorage(storage, now.getTime(), name),
+          findings: classifyStorage(storage, now.getTime(), name),
+        }
       } catch {
         return undefined
       } finally {

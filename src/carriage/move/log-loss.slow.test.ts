@@ -4,15 +4,17 @@ import { buildTestMessage } from '../../../test/harness/carriage/log-conformance
 import { buildMemoryLog } from '../../../test/harness/carriage/memory-log.ts'
 import { addAccount } from '../../../test/harness/carriage/moved-account.ts'
 import { addGlobalWebhook, type MovedLog, openMovedLog } from '../../../test/harness/carriage/moved-log.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { AccountId } from '../../base/id.ts'
 import { askBack, beginMove } from './move.store.ts'
 import type { Place } from './move-plan.ts'
 
-const log = buildMemoryLog()
+const clock = buildManualClock()
+const log = buildMemoryLog(() => new Date(clock.now()))
 let under: MovedLog
 
 beforeAll(async () => {
-  under = await openMovedLog(async () => log)
+  under = await openMovedLog(async () => log, clock)
   await addAccount(under.ground)
   await addGlobalWebhook(under.ground, 'order.create')
 }, 120_000)

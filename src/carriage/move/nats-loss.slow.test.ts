@@ -5,6 +5,7 @@ import { addAccount } from '../../../test/harness/carriage/moved-account.ts'
 import { addGlobalWebhook, openMovedLog } from '../../../test/harness/carriage/moved-log.ts'
 import { findNatsServer } from '../../../test/harness/nats/nats-program.ts'
 import { type NatsNode, startNatsServers } from '../../../test/harness/nats/nats-servers.ts'
+import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import type { EventLog } from '../log/log.ts'
 import { openNatsLog } from '../nats/nats-log.ts'
@@ -38,7 +39,7 @@ test('an account that moves while its stream is restored from an older copy lose
     opened.push(log)
     return log
   }
-  await using under = await openMovedLog(open)
+  await using under = await openMovedLog(open, buildManualClock(Date.now()))
   const { ground } = under
   const account = await addAccount(ground)
   await addGlobalWebhook(ground, 'order.create')

@@ -140,10 +140,10 @@ test.each([
     await relayAll()
     expect(await relayed.facts()).toMatchObject({ waiting: 0, republishAfter: null })
     const end = (await own.readState()).sequence
-  expect(await own.readLast()).toMatchObject({ id: last, sequence: end })
-  for (const node of nodes)
-    await waitFor(`the copy of ${node.name}`, async () => (await readCopyEnd(node)) === end, FAR)
-  await Promise.all(logs.map((log) => log.close()))
+    expect(await own.readLast()).toMatchObject({ id: last, sequence: end })
+    for (const node of nodes)
+      await waitFor(`the copy of ${node.name}`, async () => (await readCopyEnd(node)) === end, FAR)
+    await Promise.all(logs.map((log) => log.close()))
   },
   400_000,
 )

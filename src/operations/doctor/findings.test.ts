@@ -386,7 +386,10 @@ describe('the disk of the database', () => {
       /^the cell c1 takes 90\.0 GB, free disk space unknown \(CELL_DISK_BYTES\)/,
     )
     const [finding] = classifyStorage({ ...forecast, fullInDays: 2 }, now, 'c1')
-    expect(finding).toMatchObject({ severity: 'failure', detail: expect.stringMatching(/^The disk of the cell c1 is full/) })
+    expect(finding).toMatchObject({
+      severity: 'failure',
+      detail: expect.stringMatching(/^The disk of the cell c1 is full/),
+    })
     expect(finding?.remedy).toMatch(/^Give the cell a larger disk, move accounts away, or/)
   })
 

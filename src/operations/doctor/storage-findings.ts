@@ -18,7 +18,9 @@ export function describeStorage(forecast: StorageForecast, now: number, cell?: s
   const { databaseBytes, freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   const parts = [
     `${cell === undefined ? 'the database' : `the cell ${cell}`} takes ${formatBytes(databaseBytes)}`,
-    freeBytes === undefined ? `free disk space unknown (${cell === undefined ? 'DATABASE' : 'CELL'}_DISK_BYTES)` : `${formatBytes(freeBytes)} are left`,
+    freeBytes === undefined
+      ? `free disk space unknown (${cell === undefined ? 'DATABASE' : 'CELL'}_DISK_BYTES)`
+      : `${formatBytes(freeBytes)} are left`,
   ]
   if (bytesPerEvent === undefined || growthPerDay === undefined)
     return [...parts, 'too few events for a forecast'].join(', ')

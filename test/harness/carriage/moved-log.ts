@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { systemClock } from '../../../src/base/clock.ts'
 import type { AccountId } from '../../../src/base/id.ts'
 import { beginIntake } from '../../../src/carriage/cell/reference.store.ts'
 import { buildIntake } from '../../../src/carriage/intake/intake.ts'
@@ -10,10 +9,12 @@ import type { MoveEffect, Place } from '../../../src/carriage/move/move-plan.ts'
 import { type MoveEnd, runMove } from '../../../src/carriage/move/mover.ts'
 import { openOutbox } from '../../../src/carriage/relay/outbox.store.ts'
 import { buildRelay } from '../../../src/carriage/relay/relay.ts'
+import type { ManualClock } from '../run/manual-clock.ts'
 import { type MovedGround, openMovedGround } from './moved-account.ts'
 
 const PLACES: readonly Place[] = [null, 'c1', 'c2']
-const LAGS_MS = { home: 0, c1: 3_000_000, c2: 1_500_000 } as Readonly<Record<string, number>>
+/** Between two events: more than what is published again in any case. */
+const RECORD_EVERY_MS = 400_000
 const DAY_MS = 86_400_000
 const seals = buildCarriedSeal([Buffer.alloc(32, 1)])
 
@@ -29,10 +30,7 @@ export interface MovedLog extends AsyncDisposable {
   round(): Promise<boolean>
   /** Rounds until the log and the databases have found what they find by themselves. */
   settle(): Promise<void>
-  /**
-   * Records an event at a place: of its account, or told by home. The relays of cells are behind: what they append was
-   * recorded long before what home appends.
-   */
+  /** Records an event at a place, of its account or told by home, some minutes after the one before. */
   record(place: Place, account: AccountId): Promise<string>
   /** Ids of events of an account at a place. */
   events(place: Place, account: AccountId): Promise<string[]>
@@ -47,7 +45,7 @@ interface MoveRun {
 }
 
 /** Opens them. `openLog`: for each relay and intake, and for moves. */
-export async function openMovedLog(openLog: () => Promise<EventLog>): Promise<MovedLog> {
+export async function openMovedLog(openLog: () => Promise<EventLog>, clock: ManualClock): Promise<MovedLog> {
   const ground = await openMovedGround()
   const told = { losses: [] as string[], faults: [] as string[] }
   const routed = new Set<string>()
@@ -67,7 +65,7 @@ export async function openMovedLog(openLog: () => Promise<EventLog>): Promise<Mo
        return 'FFFFFFFF/FFFFFFFF'::pg_lsn`,
     )
     const self = place ?? 'home'
-    const shared = { db, clock: systemClock, logger, monotonicMs: () => monotonicMs, open: () => open() }
+    const shared = { db, clock, logger, monotonicMs: () => monotonicMs, open: () => open() }
     const relay = buildRelay({
       ...{ ...shared, relayId: `relay ${self}`, maxAgeMs: 7 * DAY_MS, seal: seals.seal },
       buildBody: ({ id }) => JSON.stringify({ id }),
@@ -115,16 +113,17 @@ export async function openMovedLog(openLog: () => Promise<EventLog>): Promise<Mo
     },
     record: async (place, account) => {
       const id = randomUUID()
+      clock.advance(RECORD_EVERY_MS)
       const isTold = place === null && (await hasLeft(ground, account))
       await ground.at(place).pool.query(
         `insert into event_occurrence (document_id, event, account, resource, action, created_at, routed_at)
-         values ($1, $2, $3, $4, 'update', date_trunc('milliseconds', now()) - $5 * interval '1 ms', now())`,
+         values ($1, $2, $3, $4, 'update', $5, now())`,
         [
           id,
           isTold ? 'contract.update' : 'order.create',
           account,
           isTold ? 'contract' : 'order',
-          LAGS_MS[place ?? 'home'],
+          new Date(clock.now()),
         ],
       )
       return id
