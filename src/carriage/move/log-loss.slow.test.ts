@@ -113,5 +113,5 @@ test('a log that is lost before any effect of a move has every event in the end,
         'to global webhooks',
       ).toEqual([])
   }
-  await fc.assert(fc.asyncProperty(histories, play), { numRuns: HISTORIES })
+  await fc.assert(fc.asyncProperty(histories, play), { numRuns: HISTORIES, endOnFailure: true })
 }, 600_000)
