@@ -130,6 +130,11 @@ create table event_log (
   own_sequence bigint,
   own_event uuid,
   own_at timestamptz(3),
+  -- The last message of other databases whose events came here by moves of accounts; '-' when they are to be published
+  -- again in any case.
+  adopted_incarnation text,
+  adopted_sequence bigint,
+  adopted_event uuid,
   -- The events that are published again, before those of the outbox: after this instant and ordinal, until this instant.
   republish_after timestamptz(3),
   republish_ordinal bigint,

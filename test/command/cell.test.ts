@@ -66,6 +66,7 @@ test('a cell is added, shown, drained and removed, and each change has its audit
   })
   const doctor = await runCommand(['doctor', '--json'], { env: buildServiceEnvironment(cells.home) })
   expect(doctor.stdout).toContain('cells_broken')
+  expect(doctor.stdout).toMatch(/the cell one takes [^,]+, free disk space unknown \(CELL_DISK_BYTES\)/)
 
   // Commands on what databases keep do it in home and in every cell.
   const everywhere = { env: { ...buildServiceEnvironment(cells.home), ...LOG } }

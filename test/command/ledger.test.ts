@@ -71,6 +71,31 @@ test('home and its cells are exported, one export at a time, and read without a 
   expect(some.stdout.trim().split('\n')).toHaveLength(1)
 })
 
+test('an account is removed from the places of home and its cells, not beside an export, and is audited', async () => {
+  const place = join(folder, 'removed')
+  const account = randomUUID()
+  const one = await addEnded(cells.homeDb, { account, at: '2026-09-01T10:00:00Z' })
+  const two = await addEnded(cells.open(cells.cell), { account, at: '2026-09-02T10:00:00Z' })
+  await exportTo(place)
+  const read = async () => (await run(['read', '--from', place, '--account', account])).stdout
+  expect(await read()).toContain(one.id)
+  expect(await read()).toContain(two.id)
+  const client = await cells.homeDb.pool.connect()
+  await client.query('select pg_advisory_lock(7320118)')
+  const refused = await run(['remove', '--from', place, '--account', account])
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('export_running')])
+  await client.query('select pg_advisory_unlock(7320118)')
+  client.release()
+  const removed = await run(['remove', '--from', place, '--account', account])
+  expect([removed.code, removed.stderr]).toEqual([0, ''])
+  expect(removed.stdout).toContain(`4 files removed from ${place}.`)
+  expect(await read()).toBe('')
+  await exportTo(place)
+  expect(await read()).toBe('')
+  const { rows } = await cells.homeDb.pool.query(`select detail from audit_log where action = 'ledger.remove'`)
+  expect(rows).toEqual([{ detail: expect.objectContaining({ from: place, account, files: 4 }) }])
+})
+
 test('bad arguments and places are refused with what to give, and nothing is written', async () => {
   const place = join(folder, 'none')
   const options = ['--from', place]
@@ -81,6 +106,9 @@ test('bad arguments and places are refused with what to give, and nothing is wri
     [['export', '--to', place], /--before/],
     [['export', '--before', '2026-09-01', '--to', 's3://archive/x'], /credentials_missing/],
     [['read', '--from', 's3://Archive/x'], /place_invalid/],
+    [['remove', ...options], /Give --account, --before, or both/],
+    [['remove', ...options, '--before', '9999-01-01'], /must not be in the future/],
+    [['remove', ...options, '--account', "x' or 1"], /a document_id/],
     [['read', ...options, '--account', 'x'.repeat(1024 * 1024)], /a document_id/],
     [['read', ...options, '--since', '2026-09-01T25:00:00Z'], /an instant of UTC/],
     [['read', ...options, '--limit', '0'], /a whole number from 1/],

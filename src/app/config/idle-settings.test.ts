@@ -11,6 +11,8 @@ const TOKEN = { METRICS_TOKEN: 'a-token-of-metrics' }
 const HANDSHAKE = { SSO_HANDSHAKE_SECRET: 'a-handshake-secret-of-at-least-thirty-two-bytes' }
 const CHANNELS = { REALTIME_MAX_CHANNELS: '5' }
 
+const DISKS = { CELL_DISK_BYTES: 'c1=1000000000' }
+
 /** The names of the settings that have no effect. */
 const listIdle = (env: Environment) =>
   readConfig({ ...SECRETS, ...env }, '/nowhere').idleSettings.map(({ name }) => name)
@@ -22,6 +24,7 @@ test.each<[string, Environment, string]>([
   ['production', HANDSHAKE, 'SSO_HANDSHAKE_SECRET'],
   ['certification', { SSO_ACCEPT_SESSION_JWT: 'false' }, 'SSO_ACCEPT_SESSION_JWT'],
   ['production', CHANNELS, 'REALTIME_MAX_CHANNELS'],
+  ['production', DISKS, 'CELL_DISK_BYTES'],
   ['development', { ...CHANNELS, INTEGRATION_REALTIME_EMBEDDED: 'false' }, 'REALTIME_MAX_CHANNELS'],
 ])('in %s, settings without effect are found: %s', (APP_ENV, env, name) => {
   expect(listIdle({ APP_ENV, ...env })).toEqual([name])
@@ -30,6 +33,7 @@ test.each<[string, Environment, string]>([
 test.each<[string, Environment]>([
   ['production', {}],
   ['production', TOKEN],
+  ['production', { ...DISKS, EVENT_LOG_URL: 'nats://127.0.0.1:4222' }],
   ['certification', SINK],
   ['development', { ...SINK, ...HANDSHAKE, ...CHANNELS }],
   ['production', { ...HANDSHAKE, SSO_TARGETS: 'https://app.example.com' }],

@@ -24,6 +24,7 @@ export function listIdleSettings(values: Values, realtime: RealtimeSettings['kin
     [['METRICS_TOKEN'], isDevelopment, 'in development, where /metrics needs no token'],
     [['WEBHOOK_SINK_SECRET'], appEnv === 'production' || appEnv === 'test', `in ${appEnv}, which has no sink`],
     [['SSO_HANDSHAKE_SECRET', 'SSO_HANDSHAKE_ISSUER', 'SSO_ACCEPT_SESSION_JWT'], isSsoOff, 'without SSO_TARGETS'],
+    [['CELL_DISK_BYTES'], values.EVENT_LOG_URL === undefined, 'without EVENT_LOG_URL, which cells need'],
     [EMBEDDED_SERVER, realtime !== 'embedded', 'without the embedded realtime server'],
   ]
   return rules.flatMap(([names, isIdle, where]) =>

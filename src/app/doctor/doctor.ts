@@ -57,6 +57,7 @@ import { VARIABLES } from '../config/config-variables.ts'
 import { describeFatal } from '../log/fatal.ts'
 import { loadServiceSecrets } from '../secret/service-secrets.ts'
 import { findDiskSource } from '../work/disk-source.ts'
+import { examineCellDisks } from './examine-cell-disks.ts'
 import { examineCells } from './examine-cells.ts'
 import { examineEventLog } from './examine-event-log.ts'
 import { examineReplica } from './examine-replica.ts'
@@ -152,7 +153,12 @@ async function examineKeysAndDatabase(
       findings.push(...classifyStoredSecrets(await countStoredSecrets(pool.db), listKeyIds(secrets, fixture.random)))
       const keyring = buildKeyring(secrets.secretKey, fixture.random)
       const hasLog = config.eventLog !== undefined
-      findings.push(...(await examineCells(pool.db, { keyring, hasLog, now: new Date(facts.now) })))
+      const now = new Date(facts.now)
+      findings.push(...(await examineCells(pool.db, { keyring, hasLog, now })))
+      const disks = { keyring, diskBytes: config.cellDiskBytes, retention: config, now }
+      const ofCells = await examineCellDisks(pool.db, disks)
+      notes.disk.push(...ofCells.notes)
+      findings.push(...ofCells.findings)
     }
   } catch (error) {
     skipped.push('database', 'schema', 'clock')

@@ -29,6 +29,7 @@ describe('the text of an error that ends a command', () => {
     ['42501', /lacks privileges/],
     ['25006', /read-only/],
     ['53300', /no connection left/],
+    ['55000', /takes no connections/],
     ['57P03', /starting up or shutting down/],
   ])('has cause and remedy for the code %s, without the text of the driver', (code, sentence) => {
     const text = describeFatal(withCode(code))

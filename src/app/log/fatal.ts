@@ -31,6 +31,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   '53100': 'The disk of the database is full. Free some space and start again.',
   '53300':
     'The database of DATABASE_URL has no connection left. Raise its max_connections, or lower DATABASE_POOL_SIZE.',
+  '55000':
+    'The database of DATABASE_URL takes no connections, or a server setting is missing. Look at its log; after an "alter database ... allow_connections false", set it to true.',
   '57P01': 'The database of DATABASE_URL is shutting down. Start again when it runs.',
   '57P03': 'The database of DATABASE_URL is starting up or shutting down. Start again when it runs.',
 }

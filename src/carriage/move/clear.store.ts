@@ -124,9 +124,19 @@ const deleteListed = changeStatement<{ rows: string }>(`
     select e.document_id from json_to_recordset($rows::json) as e (document_id uuid, origin text)
     where e.origin is null and ${UNUSED}))`)
 
-/** Deletes those of the listed events that their database recorded itself and that no delivery here needs. */
-export async function deleteListedEvents(tx: Database, rows: string): Promise<void> {
+/** Only what is taken in has no ordinal. */
+const giveBack = changeStatement<{ rows: string; origin: string }>(`
+  update event_occurrence set origin = $origin where ordinal is null and origin is null and document_id = any(array(
+    select e.document_id from json_to_recordset($rows::json) as e (document_id uuid, origin text)
+    where e.origin is null))`)
+
+/**
+ * Deletes those of the listed events that their database recorded itself and that no delivery here needs. What was taken in
+ * before is again what `source` recorded.
+ */
+export async function deleteListedEvents(tx: Database, rows: string, source: string): Promise<void> {
   await deleteListed(tx, { rows })
+  await giveBack(tx, { rows, origin: source })
 }
 
 const OWN = 'array(select w.document_id from webhook w where w.account = $account and not w.is_global)'

@@ -54,7 +54,8 @@ async function clearCopied(running: RunningMove): Promise<void> {
   const open = await listOpenMessages(from, account)
   await enter(running, null, (tx) => deleteListedMessages(tx, open))
   await clearListed(running, 'realtime_message_ended', deleteListedMessages)
-  await clearListed(running, 'event_occurrence', deleteListedEvents)
+  const deleteEvents = (tx: Database, rows: string) => deleteListedEvents(tx, rows, source ?? 'home')
+  await clearListed(running, 'event_occurrence', deleteEvents)
 }
 
 async function clearListed(

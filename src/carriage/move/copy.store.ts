@@ -58,6 +58,14 @@ const COUNTED = `, counted as (
       set deliveries = webhook_delivery_minute.deliveries + excluded.deliveries
   )`
 
+/**
+ * An event of the account that was taken in here before is now one of this database: the recorder gives it away, and would
+ * not publish it again.
+ */
+const ADOPT = `on conflict (document_id) do update set origin = null
+      where event_occurrence.account = current_setting('signalbox.moved_account')::uuid
+        and event_occurrence.origin is not null and excluded.origin is null`
+
 const isCounted = (table: string) => table === 'webhook_dispatch_ended' || table === 'webhook_dispatch_open'
 
 const inserts = new Map(
@@ -66,7 +74,7 @@ const inserts = new Map(
     statement<{ count: number }, { rows: string }>(`
       with put as (
         insert into ${table} select * from json_populate_recordset(null::${table}, $rows::json)
-        on conflict do nothing returning *
+        ${table === 'event_occurrence' ? ADOPT : 'on conflict do nothing'} returning *
       )${isCounted(table) ? COUNTED : ''}
       select count(*)::int as count from put`),
   ]),

@@ -143,23 +143,15 @@ export async function hasOlderTransactions(db: Database, since: string): Promise
   return (await older(db, { since }))[0]?.waits ?? false
 }
 
-/** A position in the event log: what a database has confirmed, or has taken in. */
+/** A position in the event log: what a database has taken in. */
 export interface KnownPosition {
   incarnation: string | null
   sequence: number
 }
 
-const confirmed = statement<KnownPosition>(
-  `select incarnation, last_sequence::float8 as sequence from event_log where name = 'events'`,
-)
 const taken = statement<KnownPosition>(
   `select incarnation, sequence::float8 as sequence from log_intake where name = 'events' and read_since is null`,
 )
-
-/** Up to where the log confirmed what this database recorded; undefined while it has recorded nothing for a log. */
-export async function readConfirmed(db: Database): Promise<KnownPosition | undefined> {
-  return (await confirmed(db))[0]
-}
 
 /** Up to where this database has taken in the log; undefined while it reads from an instant on, or not at all. */
 export async function readTaken(db: Database): Promise<KnownPosition | undefined> {

@@ -1,4 +1,5 @@
 import { type Database, inTransaction, isLockTimeout } from '../../postgres/statement/database.ts'
+import { adoptEnd, decideAdopted, readLogEnd } from '../relay/adopted.store.ts'
 import { LEDGER, type LedgerPart } from './account-tables.ts'
 import { deleteLinksOf } from './clear.store.ts'
 import { clear } from './clear.ts'
@@ -17,8 +18,6 @@ import {
   hasOlderTransactions,
   hasUnlogged,
   hasUnrouted,
-  readConfirmed,
-  readTaken,
   readTime,
   restQueues,
   wakeQueues,
@@ -38,6 +37,7 @@ import {
 } from './move.store.ts'
 import type { FenceState, MoveEffect, Place } from './move-plan.ts'
 import { enter, MoveSupersededError, type RunningMove } from './running-move.ts'
+import { hasTaken } from './taken.ts'
 
 /** Does one effect, which may have been done before. False: it has to wait. */
 export async function perform(running: RunningMove, effect: MoveEffect): Promise<boolean> {
@@ -51,7 +51,7 @@ export async function perform(running: RunningMove, effect: MoveEffect): Promise
     case 'await-outbox':
       return !(await hasUnlogged(at(effect.at), account))
     case 'await-intake':
-      return hasTaken(at(effect.of === 'told' ? null : move.source), at(effect.at))
+      return hasTaken(running, at(effect.of === 'told' ? null : move.source), at(effect.at))
     case 'rest':
       await enter(running, effect.at, (tx) => restQueues(tx, account))
       return true
@@ -147,14 +147,6 @@ async function leave(running: RunningMove, place: Place): Promise<boolean> {
   return setFence(running, place, 'gone')
 }
 
-/** Whether one database has taken in what the log confirmed to another one. */
-async function hasTaken(recorder: Database, taker: Database): Promise<boolean> {
-  const confirmed = await readConfirmed(recorder)
-  if (!confirmed?.incarnation) return true
-  const taken = await readTaken(taker)
-  return taken?.incarnation === confirmed.incarnation && taken.sequence >= confirmed.sequence
-}
-
 /** Copies the ledger page by page, each with its progress in home, and then the state as a whole. */
 async function copy(running: RunningMove, from: Database, to: Database): Promise<void> {
   const { move } = running
@@ -215,6 +207,9 @@ async function copyState(running: RunningMove, from: Database, to: Database): Pr
       }
       // What waits stays at rest until the account is open here.
       await restQueues(target, move.account)
+      const end = await readLogEnd(source)
+      const adopted = end && decideAdopted(end)
+      if (adopted) await adoptEnd(target, adopted)
       // The last write of the copy.
       await writeFence(target, { account: move.account, state, version: move.version })
     })

@@ -1,5 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import type { EventLog } from '../log/log.ts'
 import { perform } from './effects.ts'
 import {
   claimFence,
@@ -25,6 +26,8 @@ const PAGE_ROWS = 1_000
 export interface MoverDeps {
   /** The database of a place; rejects when it cannot be reached. */
   open: (place: Place) => Promise<Database>
+  /** Connects to the event log: needed where it is on, from or to a cell. Rejects with a `LogError`. */
+  openLog?: () => Promise<EventLog>
   /** The process. */
   runner: string
   sleep: (ms: number) => Promise<unknown>
@@ -84,9 +87,28 @@ async function runSteps(
   deps: MoverDeps,
   { taken, databases }: { taken: MoveRecord; databases: ReadonlyMap<Place, Database> },
 ): Promise<MoveEnd> {
+  let log: EventLog | undefined
+  const openOnce = async () => {
+    if (!deps.openLog) throw new Error('this move needs the event log')
+    log ??= await deps.openLog()
+    return log
+  }
+  try {
+    return await runStepsWith(deps, { taken, databases, log: openOnce })
+  } finally {
+    await log?.close()
+  }
+}
+
+async function runStepsWith(
+  deps: MoverDeps,
+  given: { taken: MoveRecord; databases: ReadonlyMap<Place, Database>; log: RunningMove['log'] },
+): Promise<MoveEnd> {
+  const { taken, databases, log } = given
   const home = databases.get(null) as Database
   let rows = 0
   const running: RunningMove = {
+    log,
     move: taken,
     at: (place) => databases.get(place) as Database,
     pageRows: deps.pageRows ?? PAGE_ROWS,

@@ -1,4 +1,5 @@
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import type { EventLog } from '../log/log.ts'
 import { enterMove, type MoveRecord } from './move.store.ts'
 import type { FenceState, Place } from './move-plan.ts'
 
@@ -15,6 +16,8 @@ export interface RunningMove {
   move: MoveRecord
   /** The database of a place. */
   at: (place: Place) => Database
+  /** The event log, which is opened once. Rejects with a `LogError`. */
+  log: () => Promise<EventLog>
   /** Rows of a page. */
   pageRows: number
   /** When this run closed the fence, by the clock of the source; undefined before. */

@@ -11,26 +11,34 @@ const SKEW_MS = 300_000
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Compares the log with what its database knows of it: the state and one message, read at once. Throws a `LogError`. */
+/** Compares the log with what its database knows of it: the state and its messages, read at once. Throws a `LogError`. */
 export async function examineLog(
   log: EventLog,
   known: KnownOfLog,
 ): Promise<{ state: LogState; found: FoundLoss | undefined }> {
-  const { ownSequence } = known
-  const [state, own] = await Promise.all([log.readState(), ownSequence === null ? undefined : log.readAt(ownSequence)])
-  return { state, found: decideLoss(known, state, own) }
+  const { ownSequence, adoptedIncarnation, adoptedSequence } = known
+  const readKnown = (sequence: number | null) => (sequence === null ? undefined : log.readAt(sequence))
+  const [state, own, adopted] = await Promise.all([
+    log.readState(),
+    readKnown(ownSequence),
+    adoptedIncarnation === null ? undefined : readKnown(adoptedSequence),
+  ])
+  return { state, found: decideLoss(known, state, { own, adopted }) }
 }
 
 /**
  * When the last event of this database was recorded that the log has, after the log lost its end: each of those that it lost
  * came later. Others may have appended since, so two parts are searched: the end, and what was stored before the last own
- * message (`ownAt`: when it was recorded). Undefined when neither has one. Throws a `LogError`.
+ * message (`ownAt`: when it was recorded). Messages up to `adoptedSequence` may be of events that another database
+ * appended, and say nothing about those of this one. Undefined when neither part has one. Throws a `LogError`.
  */
 export async function findLastOwn(
   db: Database,
   log: EventLog,
-  { state, ownAt }: { state: LogState; ownAt: Date | null },
+  given: { state: LogState; ownAt: Date | null; adoptedSequence: number | null },
 ): Promise<Date | undefined> {
+  const { ownAt, adoptedSequence } = given
+  const state = { ...given.state, firstSequence: Math.max(given.state.firstSequence, (adoptedSequence ?? 0) + 1) }
   const atEnd = await findOwnUpTo(db, log, state, state.sequence)
   if (atEnd || !ownAt) return atEnd
   const [later] = await log.read({ from: new Date(ownAt.getTime() - SKEW_MS), limit: 1 })

@@ -5,6 +5,7 @@ import { changeStatement, statement } from '../../postgres/statement/statement.t
 import type { LoggedEvent } from '../log/carried-event.ts'
 import type { LogPosition } from '../log/log.ts'
 import { describeLease } from '../log/log-lease.ts'
+import { ADOPTED, type AdoptedEnd } from './adopted.store.ts'
 
 const event = defineRecord(
   'event_occurrence',
@@ -42,7 +43,7 @@ export interface OwnMessage {
 }
 
 /** State of the log in the database. */
-export interface RelayState extends OwnMessage {
+export interface RelayState extends OwnMessage, AdoptedEnd {
   /** The last confirmed position; `incarnation` is null before the first one. */
   incarnation: string | null
   sequence: number
@@ -54,7 +55,7 @@ export interface RelayState extends OwnMessage {
 const { take: LEASE, mayTake: MAY_LEASE } = describeLease('relay')
 
 const STATE = `incarnation, last_sequence::float8 as sequence, own_sequence::float8 as "ownSequence",
-  own_event as "ownEvent", own_at as "ownAt", republish_after as "republishAfter",
+  own_event as "ownEvent", own_at as "ownAt", ${ADOPTED}, republish_after as "republishAfter",
   republish_ordinal::text as "republishOrdinal", republish_until as "republishUntil"`
 
 const lease = statement<RelayState, { relay: string; leaseMs: number }>(
@@ -178,21 +179,26 @@ export async function beginRepublication(db: Database, given: { after: Date; now
   return (await begin(db, given)) > 0
 }
 
+/** What came by a move meanwhile is compared by the next check. */
 const note = statement<
   RelayState,
-  { after: Date; now: Date; loss: string; incarnation: string; sequence: number; relay: string }
+  { after: Date; now: Date; loss: string; incarnation: string; sequence: number; relay: string } & AdoptedEnd
 >(`
   update event_log set ${BEGIN}, loss = $loss, loss_at = $now, incarnation = $incarnation,
-    last_sequence = $sequence::float8::bigint, own_sequence = null, own_event = null, own_at = null
+    last_sequence = $sequence::float8::bigint, own_sequence = null, own_event = null, own_at = null,
+    adopted_incarnation = case when (adopted_incarnation, adopted_sequence, adopted_event) is distinct from
+      ($adoptedIncarnation::text, $adoptedSequence::float8::bigint, $adoptedEvent::uuid) then adopted_incarnation end
   where name = 'events' and relay = $relay returning ${STATE}`)
 
-/** Does so after a loss, for the present log. Undefined when another process has the lease. */
+/** Does so after a loss, for the present log; `adopted` is over. Undefined when another process has the lease. */
 export async function noteLoss(
   db: Database,
-  given: { relay: string; loss: string; after: Date; now: Date; end: LogPosition },
+  given: { relay: string; loss: string; after: Date; now: Date; end: LogPosition; adopted: AdoptedEnd },
 ): Promise<RelayState | undefined> {
-  const { end, ...rest } = given
-  const [state] = await note(db, { ...rest, incarnation: end.incarnation, sequence: end.sequence })
+  const { end, adopted, ...rest } = given
+  const { adoptedIncarnation, adoptedSequence, adoptedEvent } = adopted
+  const seen = { adoptedIncarnation, adoptedSequence, adoptedEvent }
+  const [state] = await note(db, { ...rest, ...seen, incarnation: end.incarnation, sequence: end.sequence })
   return state
 }
 

@@ -4,8 +4,9 @@ import type { Database } from '../../postgres/statement/database.ts'
 import type { LoggedEvent } from '../log/carried-event.ts'
 import { buildEventMessage } from '../log/event-message.ts'
 import type { EventLog, LogPosition, LogState } from '../log/log.ts'
+import type { AdoptedEnd } from './adopted.store.ts'
 import { examineLog, findLastOwn } from './log-check.ts'
-import { decideRepublishFrom, type Loss } from './loss.ts'
+import { decideRepublishFrom, type FoundLoss, type Loss } from './loss.ts'
 import {
   type Appended,
   advanceRepublication,
@@ -149,10 +150,13 @@ async function stand(context: RelayContext): Promise<number | undefined> {
     ...{ confirmed: stored.map(({ position }) => position), own: last && { sequence: state.sequence, event: last } },
     republication: readRepublication(known),
   }
-  if (found) await reportLoss(context, { log, state, standing, loss: found.loss, known })
+  if (found) await reportLoss(context, { log, state, standing, found, known })
   context.standing = standing
   return undefined
 }
+
+/** The part of what came by moves stays to be compared. */
+const NONE_ADOPTED: AdoptedEnd = { adoptedIncarnation: null, adoptedSequence: null, adoptedEvent: null }
 
 function isConfirmedBehind(context: RelayContext): boolean {
   const nowMs = context.deps.monotonicMs()
@@ -172,14 +176,23 @@ async function findStored(context: RelayContext, log: EventLog, state: LogPositi
 
 async function reportLoss(
   { deps }: RelayContext,
-  found: Verified & { state: LogState; loss: Loss; known: RelayState },
+  given: Verified & { state: LogState; found: FoundLoss; known: RelayState },
 ): Promise<void> {
-  const { log, state, standing, loss, known } = found
+  const { log, state, standing, found, known } = given
+  const { loss, isAdopted } = found
   const { end } = standing
   const now = new Date(deps.clock.now())
-  const lastAt = loss === 'behind' ? await findLastOwn(deps.db, log, { state, ownAt: known.ownAt }) : undefined
+  const isPart = loss === 'behind' && !isAdopted
+  const lastAt = isPart ? await findLastOwn(deps.db, log, { ...known, state }) : undefined
   const after = decideRepublishFrom(loss, { lastAt, now, maxAgeMs: deps.maxAgeMs })
-  const noted = await noteLoss(deps.db, { relay: deps.relayId, loss, after, now, end })
+  const noted = await noteLoss(deps.db, {
+    relay: deps.relayId,
+    loss,
+    after,
+    now,
+    end,
+    adopted: isPart ? NONE_ADOPTED : known,
+  })
   standing.republication = noted && readRepublication(noted)
   deps.onLoss(loss)
   deps.logger.error(

@@ -47,12 +47,12 @@ async function exportDatabases(
     totals.files += files
     totals.rows += rows
   })
-  await recordExport(database.db, { to: storage.place, before: before.toISOString(), ...totals })
+  await recordCommand(database.db, 'ledger.export', { to: storage.place, before: before.toISOString(), ...totals })
   print(`${totals.rows} rows in ${totals.files} new files in ${storage.place}, of ${['home', ...cells].join(', ')}.`)
 }
 
 /** Holds the lock of exports by a connection of its own. Throws `export_running`. */
-async function holdLock({ connectionString }: Resources): Promise<AsyncDisposable> {
+export async function holdLock({ connectionString }: Resources): Promise<AsyncDisposable> {
   const [{ openDatabase }, { takeExportLock }, { ArchiveError }] = await Promise.all([
     import('../../postgres/statement/database.ts'),
     import('../../webhook/archive/archive.store.ts'),
@@ -66,10 +66,15 @@ async function holdLock({ connectionString }: Resources): Promise<AsyncDisposabl
   }
   if (await takeExportLock(client)) return { [Symbol.asyncDispose]: close }
   await close()
-  throw new ArchiveError('export_running', 'Another export of this ledger is running. Wait for its end.')
+  throw new ArchiveError('export_running', 'Another export of this ledger, or a removal, is running. Wait for its end.')
 }
 
-async function recordExport(db: Database, detail: Record<string, unknown>): Promise<void> {
+/** Writes the audit entry of a command on an archive. */
+export async function recordCommand(
+  db: Database,
+  action: 'ledger.export' | 'ledger.remove',
+  detail: Record<string, unknown>,
+): Promise<void> {
   const { recordAudit } = await import('../../event/recording/audit.ts')
   const { findSystemUser } = await import('../../app/prepare/command-record.ts')
   const { inTransaction } = await import('../../postgres/statement/database.ts')
@@ -77,7 +82,7 @@ async function recordExport(db: Database, detail: Record<string, unknown>): Prom
   const actor = { actor: 'command line', system_user: findSystemUser() }
   await inTransaction(db, (tx) =>
     recordAudit(tx, deps, {
-      ...{ action: 'ledger.export', outcome: 'success', userId: null, detail: { ...detail, ...actor } },
+      ...{ action, outcome: 'success', userId: null, detail: { ...detail, ...actor } },
     }),
   )
 }

@@ -4,12 +4,13 @@ import { FatalError } from '../../app/log/fatal.ts'
 import { systemClock } from '../../base/clock.ts'
 import { exportLedger, type LedgerFixture, type UseArchive } from './export-ledger.ts'
 import { type ReadOptions, readLedger } from './read-ledger.ts'
+import { removeFromLedger } from './remove-ledger.ts'
 
 const FOUND_LIMIT = 1_000_000
 
 const PLACE = 'a folder, or s3://bucket/prefix'
 
-/** Adds `signalbox ledger export | read` (docs/operations/ledger.md). */
+/** Adds `signalbox ledger export | remove | read` (docs/operations/ledger.md). */
 export function addLedgerCommands(program: Command, fixture: LedgerFixture): void {
   const ledger = program.command('ledger').description('an archive of the ledger in Parquet files')
   ledger
@@ -21,6 +22,15 @@ export function addLedgerCommands(program: Command, fixture: LedgerFixture): voi
     .requiredOption('--to <place>', PLACE)
     .action(({ before, to }: { before: Date; to: string }) =>
       withArchive({ place: to, isWritten: true }, (use) => exportLedger(fixture, use, before)),
+    )
+  ledger
+    .command('remove')
+    .description('remove files of an account, or of the days before one; they are not exported again')
+    .requiredOption('--from <place>', PLACE)
+    .option('--account <id>', 'those of one account; none: those of no account', parseAccount)
+    .option('--before <date>', 'those of the days of UTC before this one, such as 2026-09-01', parseDate)
+    .action(({ from, ...removal }: { from: string; account?: string | null; before?: Date }) =>
+      withArchive({ place: from, isWritten: true }, (use) => removeFromLedger(fixture, use, removal)),
     )
   ledger
     .command('read')

@@ -5,6 +5,7 @@ import { systemClock } from '../../base/clock.ts'
 import { type AccountId, buildIdMaker } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
+import type { EventLog } from '../../carriage/log/log.ts'
 import type { MoveRecord } from '../../carriage/move/move.store.ts'
 import type { Place } from '../../carriage/move/move-plan.ts'
 import type { MoveEnd, MoveProgress } from '../../carriage/move/mover.ts'
@@ -134,6 +135,7 @@ async function run(resources: Resources, account: AccountId): Promise<MoveEnd> {
   return await runMove(
     {
       open: pools.open,
+      openLog: () => openLog(resources),
       runner: `command ${buildIdMaker(systemClock, systemRandom).next()}`,
       sleep: (ms) => systemClock.sleep(ms, new AbortController().signal),
       record: (tx, { move, kind }) => recordMove(tx, move, kind),
@@ -141,6 +143,13 @@ async function run(resources: Resources, account: AccountId): Promise<MoveEnd> {
     },
     account,
   )
+}
+
+async function openLog({ config: { eventLog } }: Resources): Promise<EventLog> {
+  if (!eventLog)
+    throw new FatalError('EVENT_LOG_URL is not set: give the command the settings of the service, and run it again.')
+  const { openNatsLog } = await import('../../carriage/nats/nats-log.ts')
+  return openNatsLog(eventLog, { name: 'signalbox account move' })
 }
 
 /** Opens the databases of a move, each once. */

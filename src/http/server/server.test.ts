@@ -390,6 +390,7 @@ describe('a database that does not do what it is asked', () => {
   test.each([
     ['57014', 'canceling statement due to statement timeout'],
     ['25006', 'cannot execute INSERT in a read-only transaction'],
+    ['55000', 'database "signalbox" is not currently accepting connections'],
     ['25P03', 'terminating connection due to idle-in-transaction timeout'],
     ['DATABASE_REFUSED', 'the database did not answer the last callers'],
   ])('is a 503 with Retry-After for %s, without its words', (code, message) => {

@@ -381,6 +381,18 @@ describe('the disk of the database', () => {
     )
   })
 
+  test('of a cell is named', () => {
+    expect(describeStorage({ ...forecast, freeBytes: undefined, fullInDays: undefined }, now, 'c1')).toMatch(
+      /^the cell c1 takes 90\.0 GB, free disk space unknown \(CELL_DISK_BYTES\)/,
+    )
+    const [finding] = classifyStorage({ ...forecast, fullInDays: 2 }, now, 'c1')
+    expect(finding).toMatchObject({
+      severity: 'failure',
+      detail: expect.stringMatching(/^The disk of the cell c1 is full/),
+    })
+    expect(finding?.remedy).toMatch(/^Give the cell a larger disk, move accounts away, or/)
+  })
+
   test('that nobody knows, and events that are too few, are said', () => {
     const unknown = { freeBytes: undefined, bytesPerEvent: undefined, growthPerDay: undefined, fullInDays: undefined }
     expect(describeStorage({ databaseBytes: 12_345_678, ...unknown }, now)).toBe(

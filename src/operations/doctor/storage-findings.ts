@@ -13,12 +13,14 @@ function formatBytes(bytes: number): string {
   return `${(bytes / 1_000 ** unit).toFixed(unit === 0 ? 0 : 1)} ${units[unit]}`
 }
 
-/** Size of the database, bytes of an event and growth of a day, as one line. `now` is in milliseconds. */
-export function describeStorage(forecast: StorageForecast, now: number): string {
+/** Size of the database, bytes of an event and growth of a day, as one line. `now` is in milliseconds; `cell` names another database than home. */
+export function describeStorage(forecast: StorageForecast, now: number, cell?: string): string {
   const { databaseBytes, freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   const parts = [
-    `the database takes ${formatBytes(databaseBytes)}`,
-    freeBytes === undefined ? 'free disk space unknown (DATABASE_DISK_BYTES)' : `${formatBytes(freeBytes)} are left`,
+    `${cell === undefined ? 'the database' : `the cell ${cell}`} takes ${formatBytes(databaseBytes)}`,
+    freeBytes === undefined
+      ? `free disk space unknown (${cell === undefined ? 'DATABASE' : 'CELL'}_DISK_BYTES)`
+      : `${formatBytes(freeBytes)} are left`,
   ]
   if (bytesPerEvent === undefined || growthPerDay === undefined)
     return [...parts, 'too few events for a forecast'].join(', ')
@@ -32,9 +34,9 @@ const formatDay = (days: number, now: number) => new Date(now + days * DAY_MS).t
 
 /**
  * Classifies the disk of the database: whether it fills before retention deletes as much as is added. `now` is in
- * milliseconds.
+ * milliseconds; `cell` names another database than home.
  */
-export function classifyStorage(forecast: StorageForecast, now: number): Finding[] {
+export function classifyStorage(forecast: StorageForecast, now: number, cell?: string): Finding[] {
   const { freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   if (fullInDays === null || fullInDays === undefined || bytesPerEvent === undefined || growthPerDay === undefined)
     return []
@@ -42,8 +44,8 @@ export function classifyStorage(forecast: StorageForecast, now: number): Finding
   return [
     build(
       'disk_full_before_retention',
-      `The disk of the database is full on ${formatDay(fullInDays, now)}, in ${fullInDays.toFixed(1)} days, before retention deletes as much as comes: ${formatBytes(freeBytes ?? 0)} are left, ${formatBytes(growthPerDay)} come each day, ${formatBytes(bytesPerEvent)} an event.`,
-      'Give the database a larger disk, or lower WEBHOOK_LEDGER_RETENTION_DAYS and AUDIT_RETENTION_DAYS before that day.',
+      `The disk of the ${cell === undefined ? 'database' : `cell ${cell}`} is full on ${formatDay(fullInDays, now)}, in ${fullInDays.toFixed(1)} days, before retention deletes as much as comes: ${formatBytes(freeBytes ?? 0)} are left, ${formatBytes(growthPerDay)} come each day, ${formatBytes(bytesPerEvent)} an event.`,
+      `Give ${cell === undefined ? 'the database' : 'the cell'} a larger disk,${cell === undefined ? '' : ' move accounts away,'} or lower WEBHOOK_LEDGER_RETENTION_DAYS and AUDIT_RETENTION_DAYS before that day.`,
     ),
   ]
 }

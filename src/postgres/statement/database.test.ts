@@ -210,6 +210,23 @@ describe('readiness', () => {
   })
 })
 
+test('a database that takes no connections is unavailable, with the code of PostgreSQL', async () => {
+  await using closed = await createTestDatabase({ content: 'empty', isOwn: true })
+  const name = new URL(closed.connectionString).pathname.slice(1)
+  await database.pool.query(`alter database "${name}" with allow_connections false`)
+  try {
+    const { db, close } = openDatabase({
+      ...{ connectionString: closed.connectionString, size: 1, applicationName: 'test', onError: () => {} },
+    })
+    const error = await sql`select 1`.execute(db).catch((fault: unknown) => fault)
+    expect(error).toMatchObject({ code: '55000' })
+    expect(isDatabaseUnavailable(error)).toBe(true)
+    await close()
+  } finally {
+    await database.pool.query(`alter database "${name}" with allow_connections true`)
+  }
+})
+
 describe('the class of an error', () => {
   test.each([
     ['08006', true],
@@ -223,6 +240,7 @@ describe('the class of an error', () => {
     ['EHOSTUNREACH', true],
     ['DATABASE_REFUSED', true],
     ['25006', true],
+    ['55000', true],
     ['25P03', true],
     ['25P02', false],
     ['23505', false],

@@ -237,8 +237,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
     )
   }
   // Classes 08 (connection), 53 (resources), 57P0x (shutdown, crash, starting up), 25P03 and 25P04 (the transaction took too
-  // long to go on), 25006 (a standby, or read-only).
-  return /^(08|53|57P0|25P0[34]|25006)/.test(code) || SOCKET_ERRORS.has(code)
+  // long to go on), 25006 (a standby, or read-only), 55000 (it takes no connections, or needs something of an operator).
+  return /^(08|53|57P0|25P0[34]|25006|55000)/.test(code) || SOCKET_ERRORS.has(code)
 }
 
 /** The errors of Node for sockets and names, of a process without descriptors, ports or memory, and that of a caller who was refused. */

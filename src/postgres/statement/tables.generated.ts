@@ -392,6 +392,9 @@ export interface Event {
 }
 
 export interface EventLog {
+  adopted_event: string | null;
+  adopted_incarnation: string | null;
+  adopted_sequence: number | null;
   appended_at: Timestamp | null;
   incarnation: string | null;
   last_sequence: Generated<number>;

@@ -86,6 +86,7 @@ async function exportAccount(deps: ExportDeps, key: ManifestKey, before: Date): 
   const book = await openBook(deps.storage, key)
   const replays = kind === 'deliveries' ? await findReplayedDays(db, { account, before }) : new Map<string, Date>()
   for (const day of await listArchivedDays(db, kind, { account, before })) {
+    if (book.removedBefore !== undefined && day < book.removedBefore) continue
     const pass = planDay(day, book.days.get(day), replays.get(day))
     if (pass) await exportDay({ deps, key, book }, day, pass)
   }
@@ -95,6 +96,8 @@ async function exportAccount(deps: ExportDeps, key: ManifestKey, before: Date): 
 
 /** The manifest of an account while its days are exported. */
 interface Book {
+  /** Days before this one were removed. */
+  removedBefore: string | undefined
   days: Map<string, ArchivedDay>
   totals: ExportTotals
   /** Notes the state of a day, with a new file or without. */
@@ -106,17 +109,19 @@ interface Book {
 async function openBook(storage: Storage, key: ManifestKey): Promise<Book> {
   const name = manifestName(key)
   const text = await storage.readText(name, MANIFEST_BYTES)
-  const known = text === undefined ? [] : parseManifest(text, name).days
-  const days = new Map(known.map((day) => [day.day, day]))
+  const known = text === undefined ? undefined : parseManifest(text, name)
+  const removed = known?.removed_before === undefined ? {} : { removed_before: known.removed_before }
+  const days = new Map(known?.days.map((day) => [day.day, day]))
   const totals = { files: 0, rows: 0 }
   let [isChanged, rows, files] = [false, 0, 0]
   const store = async () => {
     if (!isChanged) return
     const sorted = [...days.values()].sort((a, b) => (a.day < b.day ? -1 : 1))
-    await storage.putText(name, `${JSON.stringify({ format: 1, ...key, days: sorted })}\n`)
+    await storage.putText(name, `${JSON.stringify({ format: 1, ...key, ...removed, days: sorted })}\n`)
     ;[isChanged, rows, files] = [false, 0, 0]
   }
   return {
+    removedBefore: known?.removed_before,
     days,
     totals,
     store,

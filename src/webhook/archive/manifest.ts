@@ -52,6 +52,8 @@ export interface Manifest {
   database: string
   kind: ArchiveKind
   account: string | null
+  /** Days before this one were removed, and are not exported again. */
+  removed_before?: string
   days: readonly ArchivedDay[]
 }
 
@@ -77,7 +79,14 @@ export function accountOfManifest(name: string): string | null | undefined {
 
 /** The name of the nth file of a day. */
 export const fileName = ({ database, kind, account }: ManifestKey, day: string, number: number) =>
-  `${kind}/database=${database}/owner=${ownerOf(account)}/day=${day}/${number}.parquet`
+  `${ownerFolder({ database, kind, account })}day=${day}/${number}.parquet`
+
+/** The folder of the files of an account, or of none. */
+export const ownerFolder = ({ database, kind, account }: ManifestKey) =>
+  `${kind}/database=${database}/owner=${ownerOf(account)}/`
+
+/** The day of a file by its name; undefined for the name of something else. */
+export const dayOfFile = (name: string): string | undefined => /\/day=(\d{4}-\d\d-\d\d)\/\d+\.parquet$/.exec(name)?.[1]
 
 /** Collects what the entry of a file says of its rows. */
 export class FileSummary {
@@ -146,6 +155,7 @@ function isManifest(value: unknown): value is Manifest {
     isText(value.database, /^[a-z][a-z0-9-]{0,30}$/) &&
     isText(value.kind, /^(?:deliveries|events)$/) &&
     (value.account === null || isId(value.account)) &&
+    (value.removed_before === undefined || isText(value.removed_before, /^\d{4}-\d\d-\d\d$/)) &&
     Array.isArray(value.days) &&
     value.days.every(isDay)
   )

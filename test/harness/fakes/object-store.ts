@@ -28,8 +28,15 @@ export interface ObjectStore extends AsyncDisposable {
 /** Names of one page of a listing. */
 const PAGE = 2
 
-export async function startObjectStore(options: { bucket?: string; region?: string } = {}): Promise<ObjectStore> {
-  const { bucket = 'archive', region = 'us-east-1' } = options
+/** Options of a storage. `beforePut`: runs when the whole body of an object is there; false: it is not stored. */
+export interface ObjectStoreOptions {
+  bucket?: string
+  region?: string
+  beforePut?: (key: string) => Promise<boolean>
+}
+
+export async function startObjectStore(options: ObjectStoreOptions = {}): Promise<ObjectStore> {
+  const { bucket = 'archive', region = 'us-east-1', beforePut } = options
   const objects = new Map<string, Buffer>()
   const requests: string[] = []
   const faults: StorageFault[] = []
@@ -38,7 +45,7 @@ export async function startObjectStore(options: { bucket?: string; region?: stri
     requests.push(`${line} ${request.headers.range ?? ''}`.trim())
     const fault = faults.find(({ times, on }) => times > 0 && line.includes(on ?? ''))
     if (fault) fault.times -= 1
-    handle({ request, response, fault, objects, bucket, region }).catch(() => request.destroy())
+    handle({ request, response, fault, objects, bucket, region, beforePut }).catch(() => request.destroy())
   })
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve)
@@ -65,9 +72,10 @@ interface Exchange {
   objects: Map<string, Buffer>
   bucket: string
   region: string
+  beforePut: ObjectStoreOptions['beforePut']
 }
 
-async function handle({ request, response, fault, objects, bucket, region }: Exchange): Promise<void> {
+async function handle({ request, response, fault, objects, bucket, region, beforePut }: Exchange): Promise<void> {
   const body = await buffer(request)
   const refuse = (status: number, code: string) =>
     void response.writeHead(status).end(`<Error><Code>${code}</Code><StringToSign>secret</StringToSign></Error>`)
@@ -82,8 +90,13 @@ async function handle({ request, response, fault, objects, bucket, region }: Exc
     // Object storage takes no body of unknown length.
     if (request.headers['content-length'] === undefined) return refuse(411, 'MissingContentLength')
     if (fault?.kind === 'flip') body.writeUInt8(body.readUInt8(body.length - 20) ^ 1, body.length - 20)
+    if (beforePut && !(await beforePut(key))) return void request.destroy()
     objects.set(key, body)
     return void response.end()
+  }
+  if (request.method === 'DELETE') {
+    objects.delete(key)
+    return void response.writeHead(204).end()
   }
   if (key === '') return void response.end(listObjects(objects, url.searchParams))
   const object = objects.get(key)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, open, opendir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, open, opendir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { ArchiveError } from './archive-error.ts'
 import type { Digest, Storage } from './storage.ts'
@@ -30,6 +30,7 @@ export async function openFolder(folder: string, { isWritten }: { isWritten: boo
     readText: (name, limit) => readText(name, pathOf(name), limit),
     readRange: (name, start, end) => readRange(name, pathOf(name), { start, end }),
     digest: (name) => orRefuse(name, () => digestFile(pathOf(name))),
+    remove: (name) => orRefuse(name, () => removeFile(pathOf(name))),
     list: (prefix) => listFiles(folder, prefix),
     close: () => (isWritten ? rm(workDir, { recursive: true, force: true }) : Promise.resolve()),
   }
@@ -41,6 +42,18 @@ async function give(from: string, to: string): Promise<void> {
   await syncPath(from)
   await rename(from, to)
   await syncPath(dirname(to))
+}
+
+/** Removes a file, and the folders of its day and owner when they are empty: their names have an id. */
+async function removeFile(path: string): Promise<void> {
+  await rm(path, { force: true })
+  for (const folder of [dirname(path), dirname(dirname(path))])
+    try {
+      await rmdir(folder)
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? ''
+      if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(code)) throw error
+    }
 }
 
 async function syncPath(path: string): Promise<void> {

@@ -24,7 +24,7 @@ export interface S3Deps {
 
 /** A request. `openBody` is called for each try. */
 export interface S3Request {
-  method: 'GET' | 'PUT'
+  method: 'GET' | 'PUT' | 'DELETE'
   /** The name of an object; empty for the bucket. */
   key: string
   query?: Readonly<Record<string, string>>
@@ -43,7 +43,7 @@ const ERROR_BYTES = 16_384
 
 const EMPTY_HASH = createHash('sha256').digest('hex')
 
-/** An answer: 2xx, or 404 for a GET of an object. */
+/** An answer: 2xx, or 404 for a GET or DELETE of an object. */
 export interface S3Answer {
   status: number
   body: Dispatcher.ResponseData['body']
@@ -112,7 +112,7 @@ async function judge(
 ): Promise<S3Answer | { again: ArchiveError }> {
   if (status >= 200 && status < 300) return { status, body }
   const code = await readErrorCode(body)
-  if (status === 404 && method === 'GET' && key !== '' && code !== 'NoSuchBucket') return { status, body }
+  if (status === 404 && method !== 'PUT' && key !== '' && code !== 'NoSuchBucket') return { status, body }
   const error = new ArchiveError(
     'storage_refused',
     `The object storage answered ${status} ${code} to ${method} ${key}.`,

@@ -60,6 +60,7 @@ export async function openS3(settings: S3Settings & { prefix: string }, deps: S3
       })
       return { bytes, sha256: hash.digest('hex') }
     },
+    remove: async (name) => done(await client.send({ method: 'DELETE', key: prefix + name })),
     list: (under) => listObjects(client, prefix, under),
     close: async () => {
       await client.close()

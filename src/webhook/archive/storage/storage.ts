@@ -25,6 +25,8 @@ export interface Storage {
   digest(name: string): Promise<Digest>
   /** The names that begin with `prefix`, which ends with a slash, in any order. */
   list(prefix: string): AsyncIterable<string>
+  /** Removes a file; nothing for a missing one. */
+  remove(name: string): Promise<void>
   /** Removes what is unfinished. */
   close(): Promise<void>
 }
