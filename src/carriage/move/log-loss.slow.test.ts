@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 
 /** Histories: MOVE_LOG_HISTORIES asks for more. */
-const HISTORIES = Number(process.env.MOVE_LOG_HISTORIES ?? 25)
+const HISTORIES = Number(process.env.MOVE_LOG_HISTORIES ?? 50)
 
 const begin = (account: AccountId, target: Place) =>
   beginMove(under.ground.at(null).db, { account, target, drainSeconds: 600 })
