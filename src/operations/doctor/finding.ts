@@ -31,6 +31,7 @@ export const FINDING_AREAS = {
   database_not_durable: 'database',
   database_loses_commits: 'database',
   database_standby_asynchronous: 'database',
+  database_commits_wait: 'database',
   replica_unreachable: 'database',
   replica_unproven: 'database',
   replica_is_primary: 'database',
