@@ -144,6 +144,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'social-login.md': {
     '/login/code': 'it needs a code that a provider gave an app; src/identity/social-login/flow/login-code.test.ts',
   },
+  'start.md': {
+    'npm install': 'tools/release/try.ts installs a release by npm',
+    'npm start': 'the command of the README; pasted below',
+  },
   'tracing.md': { OTEL_: 'a start with a collector; src/tracing/tracing.slow.test.ts' },
 }
 

@@ -60,6 +60,7 @@ export const FINDING_AREAS = {
   private_targets_allowed: 'egress',
   server_unreachable: 'egress',
   event_log_unreachable: 'event_log',
+  event_log_refused: 'event_log',
   event_log_unsuitable: 'event_log',
   event_log_not_durable: 'event_log',
   event_log_durability_unknown: 'event_log',
