@@ -196,7 +196,8 @@ test('llms.txt has every page once, first where to start, then by area', () => {
 test('the first page as Markdown has both ways to start, and no component of the site', () => {
   const [first] = buildSite(INPUT).pages
   const text = renderMarkdown(first!)
-  for (const part of ['npx signalbox start', 'npm start', '(/guides/webhooks/)', 'An example.']) expect(text).toContain(part)
+  for (const part of ['npx signalbox start', 'npm start', '(/guides/webhooks/)', 'An example.'])
+    expect(text).toContain(part)
   expect(text).not.toMatch(/^import |<Card/m)
 })
 

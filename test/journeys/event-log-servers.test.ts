@@ -52,7 +52,7 @@ test('the permissions of the page are enough for the service, its bus and its co
   const narrowed = async (taken: string) => {
     expect(lines).toContain(taken)
     await using narrow = await startNatsServers({ program, lines: lines.replace(taken, '') })
-    return examine({ EVENT_LOG_URL: urlOf(narrow.url), EVENT_LOG_MONITOR_URLS: narrow.monitorUrls })
+    return await examine({ EVENT_LOG_URL: urlOf(narrow.url), EVENT_LOG_MONITOR_URLS: narrow.monitorUrls })
   }
   const noInbox = await narrowed('"_INBOX.>", ')
   expect(noInbox[0]).toMatchObject({ code: 'event_log_refused', detail: expect.stringMatching(/violation.*_INBOX/i) })

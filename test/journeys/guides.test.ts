@@ -331,6 +331,20 @@ test('the commands of examples/provisioning-target run as they stand, and the ta
   await waitFor('the users of the target', async () => (await shell.run(here(look))).includes('@'))
 }, 120_000)
 
+test('the first API key of a production is made as deployment.md says', async () => {
+  const page = await readFile(join(PROJECT_ROOT, 'docs/deployment.md'), 'utf8')
+  const [block = '', ...others] = listBlocks(page)
+    .map(({ text }) => text)
+    .filter((text) => text.includes('/identity/api-key'))
+  expect(others).toEqual([])
+  const [, password = ''] = /with the password (\S+)/.exec(service.stdout()) ?? []
+  const here = block
+    .replace('https://signalbox.example.com', `http://localhost:${port}`)
+    .replace('you@example.com', 'admin@signalbox.localhost')
+  expect(await shell.run(`export SIGNALBOX_ADMIN_PASSWORD='${password}'; ${here}`)).toMatch(/"key":"sbx_/)
+  await shell.run('unset SIGNALBOX_ADMIN_PASSWORD')
+}, 120_000)
+
 test('the first steps of the start page run as they stand, the steps after a new password too', async () => {
   const page = await (await fetch(`http://localhost:${port}/`, { headers: { accept: 'text/html' } })).text()
   const [, steps = ''] = /<ol class="steps">([\s\S]*?)<\/ol>/.exec(page) ?? []

@@ -76,7 +76,10 @@ async function importEndpoint(run: ImportRun, { tenant, account, row }: ListedEn
   const made = findWebhook(run, ids)
   const isDone = made !== undefined && (made.openSteps.length === 0 || run.isDryRun)
   // A webhook that is there, or is not wanted, needs no secret from the source.
-  const whole = isDone || run.rules.leftOut.has(endpointId) || !run.from.complete ? row : await run.from.complete(run.api, tenant, row)
+  const whole =
+    isDone || run.rules.leftOut.has(endpointId) || !run.from.complete
+      ? row
+      : await run.from.complete(run.api, tenant, row)
   const endpoint = run.from.readEndpoint(whole)
   const about = {
     tenant: tenant.id,

@@ -22,9 +22,7 @@ export function classifyNats(
     ]
   if ('error' in facts) {
     const code = facts.error === 'unsuitable' ? 'event_log_unsuitable' : 'event_log_unreachable'
-    return [
-      fail(code, facts.message, 'Correct EVENT_LOG_URL, or start the servers of NATS with JetStream.'),
-    ]
+    return [fail(code, facts.message, 'Correct EVENT_LOG_URL, or start the servers of NATS with JetStream.')]
   }
   const findings: Finding[] = []
   if (facts.faults.length > 0)
