@@ -127,7 +127,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'signalbox listen': 'it runs until Ctrl-C; test/command/receiver-cli-pull.test.ts',
   },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
-  'move-from-svix.md': { 'import convoy': 'services of others; test/command/import-sources.test.ts' },
+  'move-from-svix.md': {
+    'import convoy': 'services of others; test/command/import-sources.test.ts',
+    '--from export.json': 'it needs an export; test/command/import-svix.test.ts',
+  },
   'move-from-supabase-auth.md': { psql: 'a database of others; test/command/import-exports.test.ts' },
   'move-from-keycloak.md': { 'kc.sh': 'a server of others; its export is in test/command/people-exports.ts' },
   'move-from-logto.md': { psql: 'a database of others; test/command/import-exports.test.ts' },
