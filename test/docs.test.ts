@@ -171,7 +171,9 @@ describe('names in documents exist:', () => {
       path === 'tools/release/README.md' || path.startsWith('packages/create/templates/')
     const pages = documents.filter(({ path, text }) => text.includes('npx signalbox') && !isPublished(path))
     expect(pages.length).toBeGreaterThan(2)
-    const silent = pages.filter(({ text }) => !/checkout|git clone|\bstart\.md\)/.test(text.slice(0, text.indexOf('npx signalbox'))))
+    const silent = pages.filter(
+      ({ text }) => !/checkout|git clone|\bstart\.md\)/.test(text.slice(0, text.indexOf('npx signalbox'))),
+    )
     expect(silent.map(({ path }) => path)).toEqual([])
   })
 
