@@ -29,6 +29,7 @@ export default defineConfig({
         defaultProps: { wrap: true },
       },
       sidebar: [
+        'guides/start',
         { label: 'Concepts', items: [{ autogenerate: { directory: 'concepts' } }] },
         { label: 'Guides', items: [{ autogenerate: { directory: 'guides' } }] },
         {

@@ -9,6 +9,8 @@ export interface Page {
   description: string
   /** Markdown without its first heading. */
   body: string
+  /** The body for programs, where `body` has components of the site. */
+  plain?: string
   /** Members of the front matter beside title and description, as YAML lines. */
   extra?: readonly string[]
 }

@@ -4,7 +4,7 @@ import { buildErrorPages, buildEventPages } from './entries.ts'
 import { listPictures, type Page } from './markdown.ts'
 import type { OpenApi } from './openapi.ts'
 import { buildReference, buildRouteIndex } from './reference.ts'
-import { buildStart } from './start.ts'
+import { AREAS, buildStart, FIRST_PAGES } from './start.ts'
 
 /** What a site is made of: the repository's documents and generated files. */
 export interface SiteInput {
@@ -45,18 +45,44 @@ export function buildSite({ documents, openApi, catalogue, tagline, base }: Site
   return { pages, pictures: [...new Set(pictures)] }
 }
 
-/** `llms.txt`: every page as a link to its Markdown, by the first part of its path (https://llmstxt.org). Pure. */
+/** Sections of `llms.txt` behind those of the areas, by the first part of the path; pages of no section come last. */
+const SECTIONS: readonly (readonly [name: string, parts: readonly string[]])[] = [
+  ['Operations', ['deployment', 'configuration', 'operations']],
+  ['Guides', ['guides', 'concepts']],
+  ['API reference', ['reference', 'contract', 'errors', 'events']],
+  ['Packages and examples', ['packages', 'sdk', 'examples']],
+]
+
+/**
+ * `llms.txt`: every page as a link to its Markdown (https://llmstxt.org): where to start, then the concepts and guides of each
+ * area, then the rest. Pure.
+ */
 export function renderLlms(pages: readonly Page[], { base, tagline }: { base: string; tagline: string }): string {
-  const named = pages.filter(({ path }) => path !== '')
-  const groups = Map.groupBy(named, ({ path }) => (path.includes('/') ? path.slice(0, path.indexOf('/')) : 'pages'))
-  const sections = [...groups].map(([group, own]) => {
-    const lines = own.map(
-      ({ title, path, description }) => `- [${title}](${base}/${path}.md)${description ? `: ${description}` : ''}`,
-    )
-    return `## ${group}\n\n${lines.join('\n')}`
-  })
-  return `# Signalbox\n\n> ${tagline}\n\n${sections.join('\n\n')}\n`
+  const left = new Map(pages.map((page) => [page.path, page]))
+  const take = (path: string) => {
+    const page = left.get(path)
+    left.delete(path)
+    return page ? [page] : []
+  }
+  const takeBy = (parts: readonly string[]) =>
+    [...left.keys()].filter((path) => parts.includes(path.split('/')[0] ?? '')).flatMap(take)
+  const sections = [
+    ['Start here', FIRST_PAGES.flatMap(take)] as const,
+    ...AREAS.map(({ name, concept, guides }) => [name, [concept, ...guides].flatMap(take)] as const),
+    ...SECTIONS.map(([name, parts]) => [name, takeBy(parts)] as const),
+    ['Project', [...left.keys()].flatMap(take)] as const,
+  ]
+  const text = sections
+    .filter(([, own]) => own.length > 0)
+    .map(([name, own]) => `## ${name}\n\n${own.map((page) => describe(page, base)).join('\n')}`)
+  return `# Signalbox\n\n> ${tagline}\n\n${text.join('\n\n')}\n`
 }
 
+const describe = ({ title, path, description }: Page, base: string): string =>
+  `- [${title}](${base}/${markdownOf(path)})${description ? `: ${description}` : ''}`
+
+/** The file of a page as Markdown. Pure. */
+export const markdownOf = (path: string): string => `${path === '' ? 'index' : path}.md`
+
 /** A page as Markdown for a program to read. Pure. */
-export const renderMarkdown = ({ title, body }: Page): string => `# ${title}\n\n${body.trimEnd()}\n`
+export const renderMarkdown = ({ title, body, plain = body }: Page): string => `# ${title}\n\n${plain.trimEnd()}\n`

@@ -1,13 +1,22 @@
 import type { Page } from './markdown.ts'
 
-/** The five areas of the service, and where a reader begins with each. */
-const AREAS = [
+/** The five areas of the service, where a reader begins with each, and its further guides. */
+export const AREAS = [
   {
     name: 'Webhooks',
     text: 'Every change becomes a signed notification, delivered at least once.',
     guide: 'guides/webhooks',
     concept: 'concepts/webhooks',
     icon: 'rocket',
+    guides: [
+      'guides/webhooks',
+      'guides/verify',
+      'guides/cli',
+      'guides/pull',
+      'guides/move-from-svix',
+      'guides/event-log',
+      'guides/portal',
+    ],
   },
   {
     name: 'Identity',
@@ -15,6 +24,18 @@ const AREAS = [
     guide: 'guides/social-login',
     concept: 'concepts/identity',
     icon: 'approve-check-circle',
+    guides: [
+      'guides/social-login',
+      'guides/sign-up',
+      'guides/second-factors',
+      'guides/sso',
+      'guides/enterprise-sign-in',
+      'guides/saml',
+      'guides/tenants',
+      'guides/move-from-supabase-auth',
+      'guides/move-from-keycloak',
+      'guides/move-from-logto',
+    ],
   },
   {
     name: 'OAuth',
@@ -22,6 +43,7 @@ const AREAS = [
     guide: 'guides/let-another-app-sign-in',
     concept: 'concepts/oauth',
     icon: 'seti:lock',
+    guides: ['guides/let-another-app-sign-in', 'guides/generate-a-client'],
   },
   {
     name: 'Provisioning',
@@ -29,6 +51,7 @@ const AREAS = [
     guide: 'guides/provisioning',
     concept: 'concepts/provisioning',
     icon: 'random',
+    guides: ['guides/provisioning'],
   },
   {
     name: 'Realtime',
@@ -36,8 +59,22 @@ const AREAS = [
     guide: 'guides/realtime',
     concept: 'concepts/realtime',
     icon: 'signal',
+    guides: ['guides/realtime', 'guides/move-from-pusher'],
   },
 ] as const
+
+/** What a reader without the repository opens first. */
+export const FIRST_PAGES = ['', 'guides/start', 'deployment', 'reference'] as const
+
+/** The first commands, of a release and of a checkout. */
+const TWO_WAYS = [
+  '## Run it',
+  'With Node and npm only; PostgreSQL comes with the first start, which shows a delivery. From the file of a release:',
+  '```sh\nnpm install ./signalbox-0.1.0.tgz\nnpx signalbox start\n```',
+  'In a checkout of the repository:',
+  '```sh\nnpm start\nnpm test\n```',
+  '[Start](BASE/guides/start/) says where the two differ, and which Node is needed.',
+]
 
 /** The first page of the site. Pure. */
 export function buildStart({ base, tagline }: { base: string; tagline: string }): Page {
@@ -45,19 +82,24 @@ export function buildStart({ base, tagline }: { base: string; tagline: string })
     ({ name, text, guide, concept, icon }) =>
       `<Card title="${name}" icon="${icon}">\n${text}\n\n[Start here](${base}/${guide}/) · [How it works](${base}/${concept}/)\n</Card>`,
   )
-  const body = [
-    "import { Card, CardGrid } from '@astrojs/starlight/components'",
-    '## Start here',
-    `<CardGrid>\n${cards.join('\n')}\n</CardGrid>`,
-    '## Two commands',
-    'In a checkout, with Node and npm only. The first installs what is missing, PostgreSQL included, and shows a delivery:',
-    '```sh\nnpm start\nnpm test\n```',
+  const listed = AREAS.map(
+    ({ name, text, guide, concept }) =>
+      `- **${name}.** ${text} [Start here](${base}/${guide}/), [how it works](${base}/${concept}/)`,
+  )
+  const rest = [
+    ...TWO_WAYS.map((part) => part.replace('BASE', base)),
     '## A project of your own',
     `[\`@signalbox/create\`](${base}/packages/create/) makes a receiver, an app whose users sign in, or a page with events. Users of your own app: [sign-in with a provider](${base}/guides/social-login/), [one sign-in for several domains](${base}/guides/sso/). Customers with a provider of their own: [enterprise sign-in](${base}/guides/enterprise-sign-in/).`,
     '## Beside others',
     `[Comparison](${base}/comparison/) · [Benchmarks](${base}/benchmarks/)`,
     '## In production',
     `[Deployment](${base}/deployment/) · [Configuration](${base}/configuration/) · [Operations](${base}/operations/) · [Scale](${base}/operations/scale/)`,
+  ]
+  const body = [
+    "import { Card, CardGrid } from '@astrojs/starlight/components'",
+    '## Start here',
+    `<CardGrid>\n${cards.join('\n')}\n</CardGrid>`,
+    ...rest,
   ]
   const extra = [
     'template: splash',
@@ -67,5 +109,6 @@ export function buildStart({ base, tagline }: { base: string; tagline: string })
     `    - { text: First verified webhook, link: ${base}/guides/webhooks/, icon: right-arrow }`,
     `    - { text: API reference, link: ${base}/reference/, variant: minimal }`,
   ]
-  return { path: '', title: 'Signalbox', description: tagline, body: body.join('\n\n'), extra }
+  const plain = [tagline, ...rest, '## Areas', listed.join('\n')].join('\n\n')
+  return { path: '', title: 'Signalbox', description: tagline, body: body.join('\n\n'), plain, extra }
 }

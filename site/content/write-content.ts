@@ -1,7 +1,7 @@
 import { copyFile, glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { renderPage } from './markdown.ts'
-import { buildSite, renderLlms, renderMarkdown } from './site.ts'
+import { buildSite, markdownOf, renderLlms, renderMarkdown } from './site.ts'
 
 const SITE = join(import.meta.dirname, '..')
 const ROOT = join(SITE, '..')
@@ -37,7 +37,7 @@ export async function writeContent(base: string): Promise<number> {
   for (const page of pages) {
     const name = page.path === '' ? 'index.mdx' : `${page.path}.md`
     await write(join(content, name), renderPage(page))
-    if (page.path !== '') await write(join(copied, `${page.path}.md`), renderMarkdown(page))
+    await write(join(copied, markdownOf(page.path)), renderMarkdown(page))
   }
   for (const picture of pictures) {
     const target = join(copied, 'files', picture)

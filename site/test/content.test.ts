@@ -1,10 +1,12 @@
+import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { LANGUAGES } from '../content/examples.ts'
 import { findDescription, listPictures, renderPage, rewriteLinks, splitTitle } from '../content/markdown.ts'
 import type { OpenApi } from '../content/openapi.ts'
 import { renderPicture } from '../content/picture.ts'
 import { exampleOf, listMembers, nameType } from '../content/schema.ts'
-import { buildSite, renderLlms, type SiteInput } from '../content/site.ts'
+import { buildSite, renderLlms, renderMarkdown, type SiteInput } from '../content/site.ts'
+import { AREAS, FIRST_PAGES } from '../content/start.ts'
 
 const SOURCES = [
   { file: 'docs/contract/webhooks.md', page: 'contract/webhooks' },
@@ -168,6 +170,42 @@ test('a site has a page for each document, error, event type and call', () => {
   expect(renderLlms(pages, { base: '', tagline: 'An example.' })).toContain(
     '- [not_found](/errors/not_found.md): It is not there.',
   )
+})
+
+test('llms.txt has every page once, first where to start, then by area', () => {
+  const documents = new Map([
+    ...INPUT.documents,
+    ...['guides/start', 'guides/cli', 'guides/realtime', 'guides/zero', 'concepts/webhooks', 'deployment'].map(
+      (page) => [`docs/${page}.md`, `# ${page}\n\nText.\n`] as const,
+    ),
+  ])
+  const { pages } = buildSite({ ...INPUT, documents })
+  const text = renderLlms(pages, { base: '/v1', tagline: 'An example.' })
+  const links = [...text.matchAll(/\]\((\S+)\)/g)].map(([, link]) => link)
+  expect(links).toHaveLength(pages.length)
+  expect(new Set(links).size).toBe(pages.length)
+  expect([...text.matchAll(/^## (.*)$/gm)].map(([, name]) => name)).toEqual([
+    ...['Start here', 'Webhooks', 'Realtime', 'Guides', 'API reference', 'Project'],
+  ])
+  expect(links.slice(0, 6)).toEqual([
+    ...['/v1/index.md', '/v1/guides/start.md', '/v1/deployment.md', '/v1/reference.md'],
+    ...['/v1/concepts/webhooks.md', '/v1/guides/cli.md'],
+  ])
+})
+
+test('the first page as Markdown has both ways to start, and no component of the site', () => {
+  const [first] = buildSite(INPUT).pages
+  const text = renderMarkdown(first!)
+  for (const part of ['npx signalbox start', 'npm start', '(/guides/webhooks/)', 'An example.'])
+    expect(text).toContain(part)
+  expect(text).not.toMatch(/^import |<Card/m)
+})
+
+test('guides and concepts that the areas name are there', async () => {
+  for (const page of [...FIRST_PAGES.slice(1, -1), ...AREAS.flatMap(({ concept, guides }) => [concept, ...guides])]) {
+    const file = new URL(`../../docs/${page === 'guides/verify' ? `${page}/README` : page}.md`, import.meta.url)
+    expect([page, existsSync(file)]).toEqual([page, true])
+  }
 })
 
 test('two pages of one path are refused', () => {

@@ -38,6 +38,8 @@ export function openReplica(options: {
         connectPrimary: readDatabase.connect,
         onStatus: (status) => {
           if (status === 'used') logger.info('the read replica is used again')
+          else if (status === 'primary')
+            logger.warn('the read replica is the primary, and relieves nothing: see docs/operations.md, replica')
           else logger.warn({ status }, 'the read replica is not used: see docs/operations.md, replica')
         },
       })

@@ -19,6 +19,8 @@ let ground: TemplateGround
 let browser: SharedBrowser
 let url: string
 let token: string
+/** What the service has printed. */
+let printed: () => string
 let administrator: { email: string; password: string }
 
 beforeAll(async () => {
@@ -33,6 +35,7 @@ beforeAll(async () => {
   url = /listens on (\S+)/.exec(service.stdout())?.[1] ?? ''
   const [, email = '', password = ''] = /Sign in as (\S+) with the password (\S+)/.exec(service.stdout()) ?? []
   administrator = { email, password }
+  printed = () => service.stdout()
   token = await readFile(join(dataDir, 'demo-token'), 'utf8')
   browser = await shareChromium()
   stack.defer(() => browser.close())
@@ -110,7 +113,15 @@ test('sign-in registers itself, and a user signs in and out', async () => {
   await page.context().close()
 })
 
-test('realtime shows an event as it happens, and builds', async () => {
+test('realtime shows an event of the demonstration as it happens, also beside newer contracts, and builds', async () => {
+  const call = async (method: string, path: string, body: object) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${url}/api/v3${path}`, { method, headers, body: JSON.stringify(body) })
+    return ((await answer.json()) as { data: { document_id: string } }).data
+  }
+  // What a reader of other guides has left.
+  const other = await call('POST', '/identity/account', { name: 'Acme' })
+  await call('POST', '/contract/contract', { name: 'Newer', account: other.document_id })
   const project = await ground.make('realtime')
   await project.checkTypes()
   const port = String(await findFreePort())
@@ -121,14 +132,14 @@ test('realtime shows an event as it happens, and builds', async () => {
   await page.getByLabel('Password').fill(administrator.password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await expect.poll(() => page.getByRole('status').textContent(), { timeout: 30_000 }).toBe('live')
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const listed = await fetch(`${url}/api/v3/contract/contract?page_size=1`, { headers })
-  const [contract] = ((await listed.json()) as { data: { document_id: string }[] }).data
-  const body = JSON.stringify({ name: 'Changed' })
-  await fetch(`${url}/api/v3/contract/contract/${contract?.document_id}`, { method: 'PATCH', headers, body })
+  expect(await page.locator('#account').textContent()).toMatch(/ of Demo account \(/)
+  // The contract of the first command that the start printed.
+  const [, id = ''] = /curl .*-X PATCH \S+\/contract\/([0-9a-f-]{36}) /.exec(printed()) ?? []
+  expect(id).not.toBe('')
+  await call('PATCH', `/contract/contract/${id}`, { name: 'Changed by hand' })
   await page
     .getByRole('listitem')
-    .filter({ hasText: `contract.update  ${contract?.document_id}` })
+    .filter({ hasText: `contract.update  ${id}` })
     .waitFor()
   await page.context().close()
   await project.run('build')

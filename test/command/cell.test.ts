@@ -115,6 +115,15 @@ test('a cell is added, shown, drained and removed, and each change has its audit
   expect((await run(['remove', 'one'])).stdout).toContain('The cell one is removed.')
   expect(await countFence()).toBe(0)
   expect((await run(['remove', 'one'])).stderr).toContain('unknown_cell')
+
+  // The whole way back: nothing is left to do.
+  const alone = { env: buildServiceEnvironment(cells.home) }
+  const off = await runCommand(['log', 'off'], alone)
+  expect([off.code, off.stderr]).toEqual([0, ''])
+  const after = await run(['status'], {})
+  expect([after.code, JSON.parse(after.stdout)]).toMatchObject([0, { databases: [{ name: 'home' }], remedies: [] }])
+  expect((await runCommand(['doctor', '--json'], alone)).stdout).not.toMatch(/cells_|event_log_/)
+
   expect((await readAudit()).map(({ action }) => action)).toEqual([
     ...['cell.add', 'cell.drain', 'cell.acknowledge', 'cell.remove'],
   ])

@@ -195,6 +195,22 @@ test('what has no counterpart is skipped with its reason and remedy, and a map m
   })
 })
 
+test('an endpoint that is left out on purpose, by its id or by its types, is no failure of the run, nor of the next one', async () => {
+  const unwanted = makeEndpoint({ channels: ['project_1'] })
+  const app = makeApp([unwanted, makeEndpoint({ filterTypes: ['invoice.voided'] }), makeEndpoint()])
+  await using source = await startSvix([app])
+  const map = await writeMap({ 'invoice.voided': null })
+  const options = ['--events', map, '--leave-out', unwanted.endpoint.id, '--apply']
+  const ended = await importSvix(source, options)
+  expect([ended.code, ended.stderr]).toEqual([0, ''])
+  expect(ended.stdout).toMatch(/webhook {2}created .* 1 event type$/m)
+  expect(ended.stdout).toMatch(/; webhooks: 2 left out, 1 created$/m)
+  const { code, report } = await readReport(source, options)
+  expect([code, report.counts]).toEqual([0, { already: 2, left_out: 2 }])
+  // Another run takes it, and says again why it cannot.
+  expect((await importSvix(source, ['--events', map, '--apply'])).stderr).toContain('Not imported: 1.')
+})
+
 test('a refusal of the service is told for its row, and the run goes on', async () => {
   const app = makeApp([makeEndpoint({ url: 'https://10.0.0.1/hook' }), makeEndpoint()])
   await using source = await startSvix([app])

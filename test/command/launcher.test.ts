@@ -174,7 +174,7 @@ test.concurrent(
   async () => {
     await using database = await createTestDatabase()
     const text = await readFile(join(PROJECT_ROOT, 'docs', 'deployment.md'), 'utf8')
-    expect(text).toContain(`node ${nodeArguments.join(' ')} src/main.ts serve`)
+    expect(text).toContain(`node ${nodeArguments.join(' ')} src/main.js serve`)
     const directory = await mkdtemp(join(tmpdir(), 'signalbox direct '))
     try {
       const pidFile = join(directory, 'pid')

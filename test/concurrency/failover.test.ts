@@ -1,10 +1,16 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Failover, nameBoth, startFailover } from '../harness/database/failover.ts'
+import { classifyDatabase } from '../../src/operations/doctor/database-findings.ts'
+import { readDatabaseFacts } from '../../src/operations/doctor/doctor.store.ts'
+import { type Failover, nameBoth, type ReplicatedServer, startFailover } from '../harness/database/failover.ts'
 import { type DeliveryFixture, openDeliveryFixture } from '../harness/delivery/delivery-process.ts'
 import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
 import type { Receiver } from '../harness/fakes/receiver.ts'
+import { listBlocks } from '../harness/process/guide-shell.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
-import { waitFor } from '../harness/run/wait.ts'
+import { PROJECT_ROOT } from '../harness/process/process.ts'
+import { limit, waitFor } from '../harness/run/wait.ts'
 
 /** Limits from the promotion (docs/operations/failover.md#promised). */
 const GOES_ON_MS = 15_000
@@ -182,4 +188,45 @@ test('asynchronous standby: what it did not receive is lost, attempts go back, a
   const ledger = await fixture.waitForLedger(3, ['success'])
   expect(ledger[0]!.log).toMatchObject([{ error_class: 'interrupted' }, { attempt: 2, status_code: 200 }])
   expect(ledger).toHaveLength(3)
+})
+
+/** What the doctor finds about waiting for standbys, for a user who may see their states, and for one who may not. */
+async function examineWaiting(servers: Failover, server: ReplicatedServer, user?: string): Promise<string[]> {
+  const url = new URL(server.connectionString)
+  if (user !== undefined) Object.assign(url, { username: user, password: user })
+  const facts = await readDatabaseFacts(servers.open(url.href).db)
+  const codes = classifyDatabase(facts, { poolSize: 1, readPoolSize: 1, workerPoolSize: 1 }).map(({ code }) => code)
+  return codes.filter((code) => code === 'database_commits_wait' || code === 'database_standby_asynchronous')
+}
+
+test('a promoted standby with the setting of its primary commits after the statements of the page, and the doctor names one that waits for itself', async () => {
+  await using servers = await startFailover('synchronous')
+  const { primary, standby } = servers
+  expect(await examineWaiting(servers, primary)).toEqual([])
+  await primary.ask("create role plain login password 'plain'")
+  expect(await examineWaiting(servers, primary, 'plain')).toEqual([])
+  await servers.awaitReplay()
+  // As a copy that is made after `alter system` on the primary.
+  await standby.ask("alter system set synchronous_standby_names = 'standby'")
+  await standby.ask('select pg_reload_conf()')
+  await primary.kill()
+
+  const page = await readFile(join(PROJECT_ROOT, 'docs/operations/failover.md'), 'utf8')
+  const [, promotion = ''] = /^## Promotion$([\s\S]*?)^## /m.exec(page) ?? []
+  const [block, ...others] = listBlocks(promotion).filter(({ language }) => language === 'sql')
+  expect(others).toEqual([])
+  const statements = block!.text.split(';\n').filter((text) => text.trim() !== '')
+  expect(statements.at(-1)).toBe('select pg_promote()')
+  await servers.promote()
+  for (const user of [undefined, 'plain'])
+    expect(await examineWaiting(servers, standby, user)).toEqual(['database_commits_wait'])
+  const waiting = standby.ask('create role waits').then(() => 'ended')
+  await waitFor('a commit that waits', async () => {
+    const rows = await standby.ask("select from pg_stat_activity where wait_event = 'SyncRep'")
+    return rows.length === 1
+  })
+
+  for (const statement of statements.slice(0, -1)) await standby.ask(statement)
+  expect(await limit(waiting, 30_000, 'the commit')).toBe('ended')
+  expect(await examineWaiting(servers, standby)).toEqual([])
 })

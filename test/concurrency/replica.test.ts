@@ -153,5 +153,5 @@ test('a replica that is promoted: lists read it as the primary that it is, and s
     const reads = `select from pg_stat_activity where application_name = 'signalbox replica' and query_start > '${now!.now}'`
     return (await t.servers.standby.ask(reads)).length > 0
   })
-  expect(await readReplicaStatus(second)).toEqual({ status: 'ok', replica: 'used' })
+  expect(await readReplicaStatus(second)).toEqual({ status: 'ok', replica: 'primary' })
 })

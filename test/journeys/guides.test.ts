@@ -131,7 +131,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'signalbox listen': 'it runs until Ctrl-C; test/command/receiver-cli-pull.test.ts',
   },
   'console.md': { 'npm start': 'the command of the README; pasted below' },
-  'move-from-svix.md': { 'import convoy': 'services of others; test/command/import-sources.test.ts' },
+  'move-from-svix.md': {
+    'import convoy': 'services of others; test/command/import-sources.test.ts',
+    '--from export.json': 'it needs an export; test/command/import-svix.test.ts',
+  },
   'move-from-supabase-auth.md': { psql: 'a database of others; test/command/import-exports.test.ts' },
   'move-from-keycloak.md': { 'kc.sh': 'a server of others; its export is in test/command/people-exports.ts' },
   'move-from-logto.md': { psql: 'a database of others; test/command/import-exports.test.ts' },
@@ -147,6 +150,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'social-login.md': {
     '/login/code': 'it needs a code that a provider gave an app; src/identity/social-login/flow/login-code.test.ts',
+  },
+  'start.md': {
+    'npm install': 'tools/release/try.ts installs a release by npm',
+    'npm start': 'the command of the README; pasted below',
   },
   'tracing.md': { OTEL_: 'a start with a collector; src/tracing/tracing.slow.test.ts' },
 }
@@ -341,6 +348,20 @@ test('the commands of examples/provisioning-target run as they stand, and the ta
   await shell.waitForOutput(/Target platform\. Its users:/)
   expect(await shell.run(here(sync))).toMatch(/"data":\{"document_id"/)
   await waitFor('the users of the target', async () => (await shell.run(here(look))).includes('@'))
+}, 120_000)
+
+test('the first API key of a production is made as deployment.md says', async () => {
+  const page = await readFile(join(PROJECT_ROOT, 'docs/deployment.md'), 'utf8')
+  const [block = '', ...others] = listBlocks(page)
+    .map(({ text }) => text)
+    .filter((text) => text.includes('/identity/api-key'))
+  expect(others).toEqual([])
+  const [, password = ''] = /with the password (\S+)/.exec(service.stdout()) ?? []
+  const here = block
+    .replace('https://signalbox.example.com', `http://localhost:${port}`)
+    .replace('you@example.com', 'admin@signalbox.localhost')
+  expect(await shell.run(`export SIGNALBOX_ADMIN_PASSWORD='${password}'; ${here}`)).toMatch(/"key":"sbx_/)
+  await shell.run('unset SIGNALBOX_ADMIN_PASSWORD')
 }, 120_000)
 
 test('the first steps of the start page run as they stand, the steps after a new password too', async () => {

@@ -36,11 +36,17 @@ describe('the tarball of the service', () => {
   test('has the service and nothing of tests, benches, tools or the installation of a checkout', () => {
     const folders = new Set(packed.tarball.files.map((path) => path.split('/')[0]))
     expect([...folders].sort()).toEqual([
-      ...['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'catalogue.json', 'console', 'docs', 'migrations'],
-      ...['npm-shrinkwrap.json', 'openapi.json', 'package.json', 'packages', 'src'],
+      ...['.env.example', 'CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'catalogue.json', 'console', 'deploy', 'docs'],
+      ...['migrations', 'npm-shrinkwrap.json', 'openapi.json', 'package.json', 'packages', 'src'],
     ])
     expect(packed.tarball.files.filter((path) => /\.test\.|\.ts$|\.map$|bootstrap|\/test\//.test(path))).toEqual([])
     expect(packed.tarball.files).toEqual(expect.arrayContaining(['console/dist/manifest.json', 'docs/errors.md']))
+    // What deployment.md takes from `deploy`, and no more.
+    const deploy = packed.tarball.files.filter((path) => /^deploy\/(?!helm\/)/.test(path))
+    expect(deploy.sort()).toEqual([
+      ...['deploy/grafana/signalbox.json', 'deploy/prometheus/alerts.yml', 'deploy/systemd/signalbox.service'],
+    ])
+    expect(packed.tarball.files).toContain('deploy/helm/signalbox/templates/_pod.tpl')
   })
 
   test('has every document that its errors and log lines refer to', async () => {

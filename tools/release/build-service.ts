@@ -34,8 +34,16 @@ const DOCUMENTS = [
   'guides/tracing',
 ].map((name) => `docs/${name}.md`)
 
+/** Files around a release for operators (docs/deployment.md#packages). Image and compose file are built in a checkout. */
+const OPERATED = [
+  ...['deploy/grafana', 'deploy/helm', 'deploy/prometheus/alerts.yml', 'deploy/systemd', '.env.example'],
+]
+
 /** What the release has as it lies in the checkout. */
-const COPIED = [...LAUNCHER, ...DOCUMENTS, 'CHANGELOG.md', 'LICENSE', 'catalogue.json', 'migrations', 'openapi.json']
+const COPIED = [
+  ...[...LAUNCHER, ...DOCUMENTS, ...OPERATED],
+  ...['CHANGELOG.md', 'LICENSE', 'catalogue.json', 'migrations', 'openapi.json'],
+]
 
 /** Sources that the service imports beside its own: the receiver's commands use what receivers use. */
 const SOURCES = ['src/**/*', 'packages/webhooks/src/**/*']

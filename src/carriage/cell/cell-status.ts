@@ -115,7 +115,8 @@ async function readStatusOf(records: readonly CellRecord[], given: StatusDeps): 
     describe({ name: 'home', state: 'home', accounts: null, found: ofHome, source: undefined }),
     ...cells.map(({ status }) => status),
   ]
-  const remedies = databases.flatMap((status, index) => findRemedies(status, cells[index - 1]))
+  const takesIn = records.length > 0
+  const remedies = databases.flatMap((status, index) => findRemedies(status, { cell: cells[index - 1], takesIn }))
   const interrupted = moves.filter(({ isInterrupted }) => isInterrupted)
   remedies.push(...interrupted.map(findMoveRemedy))
   if (!hasLog && records.length > 0)
@@ -174,10 +175,10 @@ function describe(given: {
   }
 }
 
-/** What to do about one database. Pure. */
+/** What to do about one database. `takesIn`: there are cells, whose events home takes in, and they those of home. Pure. */
 function findRemedies(
   { name, is_reachable: isReachable, reference, outbox, intake }: DatabaseStatus,
-  cell: { source: SourceFacts; isJoining: boolean } | undefined,
+  { cell, takesIn }: { cell: { source: SourceFacts; isJoining: boolean } | undefined; takesIn: boolean },
 ): string[] {
   if (!isReachable) return [`${name} cannot be reached: see docs/operations/cells.md, a cell that is away.`]
   const remedies: string[] = []
@@ -190,7 +191,7 @@ function findRemedies(
     remedies.push(`${name} is far behind the reference rows of home: look at the log of its server.`)
   if (outbox && outbox.oldest_waiting_s * 1_000 >= STOPPED_MS)
     remedies.push(`Events of ${name} wait for the event log: see docs/operations/event-log.md, backlog.`)
-  if (intake && !intake.has_runner)
+  if (takesIn && intake && !intake.has_runner)
     remedies.push(`No process takes in events for ${name}: look at the log lines of the role dispatcher.`)
   if (intake?.missing_since)
     remedies.push(

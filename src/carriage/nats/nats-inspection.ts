@@ -17,8 +17,13 @@ export interface NatsFacts {
 /** Asks the servers, and changes nothing. Throws a `LogError`. */
 export async function inspectNats(settings: NatsLogSettings): Promise<NatsFacts> {
   const { jetstreamManager } = await import('@nats-io/jetstream')
+  // A missing permission is told beside the answers: without that to its inbox, no answer comes at all.
+  let refusal: Error | undefined
+  const onError = (error: Error) => {
+    refusal ??= error
+  }
   try {
-    const link = await connectNats(settings.nats, { name: 'signalbox doctor' })
+    const link = await connectNats(settings.nats, { name: 'signalbox doctor', onError })
     try {
       const manager = await jetstreamManager(link.connection, { checkAPI: false })
       const stream = await manager.streams.info(settings.stream).catch((error: { code?: number }) => {
@@ -36,7 +41,7 @@ export async function inspectNats(settings: NatsLogSettings): Promise<NatsFacts>
       await link.close()
     }
   } catch (error) {
-    throw error instanceof LogError ? error : toLogError(error)
+    throw error instanceof LogError ? error : toLogError(refusal ?? error)
   }
 }
 

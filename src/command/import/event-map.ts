@@ -55,3 +55,9 @@ export function resolveEvents(
   if (unknown.length > 0) return { ok: false, unknown }
   return { ok: true, events: [...new Set(names.flatMap((name) => map.get(name) ?? [name]))] }
 }
+
+/** Whether the map leaves every event type of an endpoint out, by `null` or an empty list. Pure. */
+export function isLeftOut(eventTypes: readonly string[] | 'all', map: EventMap): boolean {
+  const names = eventTypes === 'all' ? [ALL] : eventTypes
+  return names.length > 0 && names.every((name) => map.get(name)?.length === 0)
+}

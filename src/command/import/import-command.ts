@@ -87,12 +87,12 @@ function parseOption<Value>(option: string, text: string, parse: (text: string) 
   }
 }
 
-async function readRules(client: ApiClient, { events, ignoreFilters }: ImportOptions): Promise<PlanRules> {
+async function readRules(client: ApiClient, { events, ignoreFilters, leaveOut }: ImportOptions): Promise<PlanRules> {
   const request = { filters: ['is_actived|eq|true'] }
   const types = await client.listAll<{ internal: string }>('/api/v3/webhook/event', request)
   const known = new Set(types.map(({ internal }) => internal))
   const map = events === undefined ? new Map() : readEventMap(readText(events, MAX_MAP_BYTES), known)
-  return { map, known, ignoreFilters }
+  return { map, known, ignoreFilters, leftOut: new Set(leaveOut) }
 }
 
 function readAccounts(path: string | undefined): ReadonlyMap<string, string> {

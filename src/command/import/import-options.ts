@@ -4,6 +4,7 @@ export interface ImportOptions {
   tokenFile?: string
   only?: string[]
   organization?: string
+  leaveOut?: string[]
   events?: string
   accounts?: string
   ignoreFilters: boolean

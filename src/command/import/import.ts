@@ -47,6 +47,7 @@ function addWebhookSource(command: Command, source: SourceName): void {
       'JSON: event types here by those of the source; null leaves one out, "*" stands for no filter',
     )
     .option('--accounts <file>', 'JSON: ids of accounts here by those of the source (default: new accounts)')
+    .option('--leave-out <id>', 'an endpoint that is not to be imported; may be repeated', collect)
     .option('--ignore-filters', 'import endpoints whose filter has no counterpart: they receive more', false)
     .option('--apply', 'import; without it nothing is changed', false)
     .option('--dry-run', 'change nothing, as without --apply', false)

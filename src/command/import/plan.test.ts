@@ -3,7 +3,9 @@ import { systemRandom } from '../../base/random.ts'
 import { type Plan, type PlanRules, planEndpoint } from './plan.ts'
 import type { Endpoint } from './source/source.ts'
 
-const RULES: PlanRules = { map: new Map(), known: new Set(['contract.update']), ignoreFilters: false }
+const RULES: PlanRules = {
+  ...{ map: new Map(), known: new Set(['contract.update']), leftOut: new Set(), ignoreFilters: false },
+}
 const SECRET = `whsec_${systemRandom.bytes(32).toString('base64')}`
 
 const plan = (members: Partial<Endpoint>, rules: Partial<PlanRules> = {}): Plan =>
@@ -47,7 +49,7 @@ test.each([
   [{ eventTypes: types(1000) }, { known: new Set(types(1000)) }, 'create'],
   [{ eventTypes: types(1001) }, { known: new Set(types(1001)) }, 'no_event_types'],
   [{ eventTypes: [] }, {}, 'no_event_types'],
-  [{ eventTypes: ['a'] }, { map: new Map([['a', []]]) }, 'no_event_types'],
+  [{ eventTypes: ['a'] }, { map: new Map([['a', []]]) }, 'leave_out'],
   [{ headers: headers(10) }, {}, 'create'],
   [{ headers: headers(11) }, {}, 'header_refused'],
   [{ headers: new Map([['x-a', 'v'.repeat(1024)]]) }, {}, 'create'],
@@ -82,4 +84,19 @@ test('a narrower filter is a note where it is accepted, and no other hindrance i
   })
   const method = { code: 'method', detail: 'PUT' } as const
   expect(plan({ hindrances: [narrow, method] }, { ignoreFilters: true })).toMatchObject({ reason: 'method' })
+})
+
+test('an endpoint is left out by its id before its hindrances are judged, and by its types when all of them are', () => {
+  const map = new Map([
+    ['a.b', []],
+    ['c.d', ['contract.update']],
+    ['*', []],
+  ])
+  const method = { code: 'method', detail: 'PUT' } as const
+  expect(plan({ hindrances: [method] }, { leftOut: new Set(['ep_1']) })).toEqual({ kind: 'leave_out' })
+  expect(plan({ eventTypes: ['a.b'] }, { map })).toEqual({ kind: 'leave_out' })
+  expect(plan({ eventTypes: 'all' }, { map })).toEqual({ kind: 'leave_out' })
+  expect(plan({ eventTypes: ['a.b', 'c.d'] }, { map })).toMatchObject({ draft: { events: ['contract.update'] } })
+  expect(plan({ eventTypes: ['a.b', 'e.f'] }, { map })).toMatchObject({ reason: 'unknown_event_types' })
+  expect(plan({ eventTypes: [] }, { map })).toMatchObject({ reason: 'no_event_types' })
 })

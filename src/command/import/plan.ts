@@ -1,6 +1,6 @@
 import { Problem } from '../../http/problem/problem.ts'
 import { readHeaders } from '../../webhook/registry/own-headers.ts'
-import { type EventMap, type Resolution, resolveEvents } from './event-map.ts'
+import { type EventMap, isLeftOut, type Resolution, resolveEvents } from './event-map.ts'
 import { toSecretForm } from './secret-form.ts'
 import { toLine } from './source/foreign.ts'
 import type { Endpoint, Hindrance } from './source/source.ts'
@@ -26,6 +26,7 @@ export interface Skip {
 /** The decision about an endpoint. */
 export type Plan =
   | { kind: 'create'; draft: WebhookDraft; isDisabled: boolean; notes: string[] }
+  | { kind: 'leave_out' }
   | ({ kind: 'skip' } & Skip)
 
 /** Choices of the operator and facts of this service. */
@@ -33,6 +34,8 @@ export interface PlanRules {
   map: EventMap
   /** The active event types. */
   known: ReadonlySet<string>
+  /** Ids of endpoints that the operator leaves out. */
+  leftOut: ReadonlySet<string>
   /** Whether a webhook may receive more than its endpoint did. */
   ignoreFilters: boolean
 }
@@ -53,6 +56,7 @@ const REMEDIES: Readonly<Record<Hindrance['code'], string>> = {
 
 /** Decides about an endpoint that is not imported yet. No text of the answer has its secret or the value of a header. Pure. */
 export function planEndpoint(endpoint: Endpoint, rules: PlanRules): Plan {
+  if (rules.leftOut.has(endpoint.id) || isLeftOut(endpoint.eventTypes, rules.map)) return { kind: 'leave_out' }
   const hindrance = endpoint.hindrances.find(({ code }) => code !== 'narrower_filter' || !rules.ignoreFilters)
   if (hindrance)
     return { kind: 'skip', reason: hindrance.code, detail: hindrance.detail, remedy: REMEDIES[hindrance.code] }

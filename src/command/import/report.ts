@@ -2,16 +2,16 @@ import type { Skip } from './plan.ts'
 import type { Source } from './source/source.ts'
 
 /**
- * `would_create`: in a dry run. `already`: created by an earlier run. `skipped`: it cannot be imported as it is.
- * `refused`: the service refused it.
+ * `would_create`: in a dry run. `already`: created by an earlier run. `left_out`: by `--leave-out`, or all its types are null
+ * in `--events`. `skipped`: it cannot be imported as it is. `refused`: the service refused it.
  */
-export type Outcome = 'created' | 'would_create' | 'already' | 'skipped' | 'refused'
+export type Outcome = 'created' | 'would_create' | 'already' | 'left_out' | 'skipped' | 'refused'
 
 /** Result for a tenant. */
 export interface AccountResult {
   tenant: string
   name: string
-  outcome: Exclude<Outcome, 'skipped'>
+  outcome: Exclude<Outcome, 'left_out' | 'skipped'>
   account: string | null
   detail?: string
 }
@@ -44,6 +44,7 @@ const WORDS: Readonly<Record<Outcome, string>> = {
   created: 'created',
   would_create: 'would create',
   already: 'already there',
+  left_out: 'left out',
   skipped: 'skipped',
   refused: 'refused',
 }
@@ -57,7 +58,7 @@ export function describeAccount({ name, outcome, account, detail }: AccountResul
 export function describeWebhook(result: WebhookResult): string[] {
   const { outcome, webhook, endpoint, url, is_disabled: isDisabled, events, notes, reason, detail, remedy } = result
   const state = isDisabled ? ['disabled'] : []
-  const count = events.length > 0 ? [`${events.length} event types`] : []
+  const count = events.length > 0 ? [`${events.length} event type${events.length === 1 ? '' : 's'}`] : []
   const facts = ['webhook', WORDS[outcome].padEnd(13), webhook ?? '-', endpoint, url, ...count, ...state]
   const why = reason === undefined ? [] : [`  ${reason}: ${[detail, remedy].filter(Boolean).join('. ')}`]
   return [facts.join('  '), ...why, ...notes.map((note) => `  note: ${note}`)]

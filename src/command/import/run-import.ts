@@ -71,11 +71,15 @@ interface ListedEndpoint {
 }
 
 async function importEndpoint(run: ImportRun, { tenant, account, row }: ListedEndpoint): Promise<WebhookResult> {
-  const ids = [tenant.id, run.from.readEndpointId(row)]
+  const endpointId = run.from.readEndpointId(row)
+  const ids = [tenant.id, endpointId]
   const made = findWebhook(run, ids)
   const isDone = made !== undefined && (made.openSteps.length === 0 || run.isDryRun)
-  // A webhook that is there needs no secret from the source.
-  const whole = isDone || !run.from.complete ? row : await run.from.complete(run.api, tenant, row)
+  // A webhook that is there, or is not wanted, needs no secret from the source.
+  const whole =
+    isDone || run.rules.leftOut.has(endpointId) || !run.from.complete
+      ? row
+      : await run.from.complete(run.api, tenant, row)
   const endpoint = run.from.readEndpoint(whole)
   const about = {
     tenant: tenant.id,
@@ -88,6 +92,7 @@ async function importEndpoint(run: ImportRun, { tenant, account, row }: ListedEn
   }
   if (isDone) return { ...about, outcome: 'already' }
   const plan = planEndpoint(endpoint, run.rules)
+  if (plan.kind === 'leave_out' && !made) return { ...about, outcome: 'left_out' }
   if (plan.kind === 'skip' && !made) {
     const { kind: _kind, ...skip } = plan
     return { ...about, outcome: 'skipped', ...skip }
@@ -123,6 +128,7 @@ async function makeWebhook(
   }
   if (webhook === undefined) throw new Error('an endpoint without a plan was to be made')
   if (openSteps.includes('off')) await switchOff(run, ids, webhook)
+  if (plan.kind === 'leave_out') return { outcome: 'left_out', webhook, is_disabled: true }
   // The map of this run may lack what that of the earlier one had.
   if (plan.kind === 'skip')
     return { outcome: 'skipped', webhook, reason: plan.reason, detail: plan.detail, remedy: plan.remedy }

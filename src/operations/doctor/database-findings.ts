@@ -18,8 +18,10 @@ export interface DatabaseFacts {
   synchronousCommit: string
   /** `synchronous_standby_names`: the standbys that a commit waits for; empty for none. */
   synchronousStandbyNames: string
-  /** Number of servers that receive its changes. */
+  /** Number of servers that receive its changes, without subscriptions. */
   standbys: number
+  /** Number of those that a commit may wait for; a user who may not see which counts all. */
+  synchronousStandbys: number
   /** Identifies the database and its copies (`pg_control_system`). */
   systemId: string
   maxConnections: number
@@ -105,6 +107,15 @@ function classifyDurability(facts: DatabaseFacts): Finding[] {
         'database_standby_asynchronous',
         'No commit waits for a standby: its promotion may lose the last changes that clients saw succeed, and take back attempts, so that a sixth POST is possible.',
         'Set synchronous_standby_names, and synchronous_commit to on.',
+      ),
+    )
+  const isWaiting = !facts.isReadOnly && !['off', 'local'].includes(facts.synchronousCommit)
+  if (isWaiting && facts.synchronousStandbyNames !== '' && facts.synchronousStandbys === 0)
+    findings.push(
+      fail(
+        'database_commits_wait',
+        `Every commit waits for a standby of synchronous_standby_names (${facts.synchronousStandbyNames}), and none is connected, as after a promotion.`,
+        'Start that standby, or run: alter system reset synchronous_standby_names; select pg_reload_conf();',
       ),
     )
   return findings

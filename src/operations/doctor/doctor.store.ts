@@ -19,13 +19,19 @@ const selectServer = statement<ServerRow>(`
     current_setting('full_page_writes') as "fullPageWrites",
     current_setting('synchronous_commit') as "synchronousCommit",
     current_setting('synchronous_standby_names') as "synchronousStandbyNames",
-    (select count(*) from pg_stat_replication) as standbys,
+    receivers.standbys, receivers."synchronousStandbys",
     (select system_identifier::text from pg_control_system()) as "systemId",
     current_setting('max_connections')::int as "maxConnections",
     current_setting('superuser_reserved_connections')::int
       + coalesce(current_setting('reserved_connections', true)::int, 0) as "reservedConnections",
     (select sum(numbackends) - 1 from pg_stat_database)::int as "usedConnections",
-    (extract(epoch from clock_timestamp()) * 1000)::float8 as now`)
+    (extract(epoch from clock_timestamp()) * 1000)::float8 as now
+  from (
+    select count(*) as standbys,
+      count(*) filter (where r.sync_state is null or r.sync_state in ('sync', 'quorum')) as "synchronousStandbys"
+    from pg_stat_replication r
+    where not exists (select from pg_replication_slots s where s.slot_type = 'logical' and s.active_pid = r.pid)
+  ) receivers`)
 
 /** Reads the facts of the database. */
 export async function readDatabaseFacts(db: Database): Promise<DatabaseFacts> {

@@ -12,11 +12,17 @@ export function classifyNats(
   facts: NatsFacts | { error: LogErrorCode; message: string },
   { isProduction }: { isProduction: boolean },
 ): Finding[] {
+  if ('error' in facts && facts.error === 'refused')
+    return [
+      fail(
+        'event_log_refused',
+        facts.message,
+        'Correct the login of EVENT_LOG_URL, or give its user the permissions of docs/operations/event-log.md, servers.',
+      ),
+    ]
   if ('error' in facts) {
     const code = facts.error === 'unsuitable' ? 'event_log_unsuitable' : 'event_log_unreachable'
-    return [
-      fail(code, facts.message, 'Correct EVENT_LOG_URL and the login, or start the servers of NATS with JetStream.'),
-    ]
+    return [fail(code, facts.message, 'Correct EVENT_LOG_URL, or start the servers of NATS with JetStream.')]
   }
   const findings: Finding[] = []
   if (facts.faults.length > 0)

@@ -27,6 +27,7 @@ const GOOD_DATABASE: DatabaseFacts = {
   synchronousCommit: 'on',
   synchronousStandbyNames: '',
   standbys: 0,
+  synchronousStandbys: 0,
   systemId: '1',
   maxConnections: 100,
   reservedConnections: 3,
@@ -56,6 +57,11 @@ describe('the database', () => {
       { standbys: 1, synchronousStandbyNames: '*', synchronousCommit: 'local' },
       'warning database_standby_asynchronous',
     ],
+    [
+      'commits that wait for a standby that is not there',
+      { standbys: 1, synchronousStandbyNames: 'standby' },
+      'failure database_commits_wait',
+    ],
     ['one connection more in use', { usedConnections: 72 }, 'warning database_connections_used'],
     ['one connection too few in all', { maxConnections: 28 }, 'failure database_connections_short'],
   ])('with %s is a finding', (_fact, facts, finding) => {
@@ -78,7 +84,10 @@ describe('the replica', () => {
 
   test('is in order when it is a standby that provably receives the changes of the primary', () => {
     expect(classifyReplica(good, { systemId: '1' })).toEqual([])
-    expect(classify({ standbys: 1, synchronousStandbyNames: 'ANY 1 (a, b)' })).toEqual([])
+    const waited = { standbys: 1, synchronousStandbys: 1, synchronousStandbyNames: 'ANY 1 (a, b)' }
+    expect(classify(waited)).toEqual([])
+    // The synchronous standby that is named is the server itself.
+    expect(classify({ ...waited, synchronousStandbys: 0, isReadOnly: true })).toEqual(['failure database_read_only'])
   })
 
   test.each<[string, ReplicaFacts | { error: string }, string, RegExp]>([

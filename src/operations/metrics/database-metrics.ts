@@ -1,5 +1,5 @@
 import type { PoolState } from '../../postgres/connection/pool-guard.ts'
-import type { ReplicaState } from '../../postgres/connection/replica.ts'
+import { isUsable, type ReplicaState } from '../../postgres/connection/replica.ts'
 import type { Instruments } from './instruments.ts'
 
 /** Sources of the metrics of database connections. */
@@ -77,7 +77,7 @@ function addReplicaMetrics(replica: DatabaseMetricsDeps['replica'], metrics: Ins
     (gauge) => {
       gauge.reset()
       const state = replica?.()
-      if (state) gauge.set({ status: state.status }, state.status === 'used' ? 1 : 0)
+      if (state) gauge.set({ status: state.status }, isUsable(state.status) ? 1 : 0)
     },
   )
   metrics.gauge(

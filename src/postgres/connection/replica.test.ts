@@ -9,7 +9,7 @@ interface Fixture {
 /** A replica whose standing a test sets; time passes with its pauses. */
 function open({ lagLimitMs = 500 }: Fixture = {}) {
   const position: PrimaryPosition = { lsn: '0/100', timeline: '00000001' }
-  const standing = { replayed: '0/100' as string | null, timeline: '00000001' as string | null }
+  const standing = { replayed: '0/100' as string | null, timeline: '00000001' as string | null, is_standby: true }
   const asked = { primary: 0, replica: 0 }
   const released: boolean[] = []
   const statuses: ReplicaStatus[] = []
@@ -75,6 +75,20 @@ describe('a read', () => {
     const t = open()
     expect(await t.connect()).toBe('replica')
     expect(t.choice.state()).toEqual({ status: 'used', lagBytes: 7, reads: { replica: 1, primary: 0 } })
+  })
+
+  test('gets the one that was promoted, which is told once as the primary, and again as a replica behind another', async () => {
+    const t = open()
+    expect(await t.connect()).toBe('replica')
+    t.position.timeline = t.standing.timeline = '00000002'
+    t.standing.is_standby = false
+    for (let read = 0; read < 3; read += 1) expect(await t.connect()).toBe('replica')
+    expect(t.choice.state().status).toBe('primary')
+    t.renew()
+    t.standing.is_standby = true
+    expect(await t.connect()).toBe('replica')
+    expect(t.choice.state()).toMatchObject({ status: 'used', reads: { replica: 5, primary: 0 } })
+    expect(t.statuses).toEqual(['primary', 'used'])
   })
 
   test('asks the primary each time, and the server of a known connection only for a later position', async () => {

@@ -20,10 +20,10 @@ export interface PrimaryPosition {
 }
 
 /**
- * `used`: it serves reads. `behind`: it lacks changes of the primary for longer than the limit. `unproven`: it follows
+ * `used`: it serves reads. `primary`: the same, and it is the primary, as after a failover. `behind`: it lacks changes of the primary for longer than the limit. `unproven`: it follows
  * another timeline, or none, or its user may not read which one. `unavailable`: it does not answer.
  */
-export type ReplicaStatus = 'used' | 'behind' | 'unproven' | 'unavailable'
+export type ReplicaStatus = 'used' | 'primary' | 'behind' | 'unproven' | 'unavailable'
 
 /** Report of the choice, for metrics and `/readyz`. */
 export interface ReplicaState {
@@ -57,13 +57,14 @@ export interface ReplicaDeps {
 /**
  * A promoted server has a timeline of its own; a standby has that of its source, which only monitoring roles may read.
  */
-const STANDING = `select replayed::text as replayed, greatest(0, $1::pg_lsn - replayed)::float8 as lag,
+const STANDING = `select is_standby, replayed::text as replayed, greatest(0, $1::pg_lsn - replayed)::float8 as lag,
     case when is_standby then (select upper(lpad(to_hex(received_tli), 8, '0')) from pg_stat_wal_receiver)
       else left(pg_walfile_name(replayed), 8) end as timeline
   from (select pg_is_in_recovery() as is_standby,
     case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_flush_lsn() end as replayed) s`
 
 interface Standing {
+  is_standby: boolean
   replayed: string | null
   lag: number | null
   timeline: string | null
@@ -78,7 +79,7 @@ interface Standing {
 export function buildReplicaChoice(deps: ReplicaDeps): ReplicaChoice {
   const readPosition = shareNext(deps.readPosition)
   /** The last known standing of the server of each connection. */
-  const known = new WeakMap<pg.PoolClient, { lsn: bigint; timeline: string }>()
+  const known = new WeakMap<pg.PoolClient, { lsn: bigint; timeline: string; used: 'used' | 'primary' }>()
   const reads = { replica: 0, primary: 0 }
   let status: ReplicaStatus = 'used'
   let retryAtMs = Number.NEGATIVE_INFINITY
@@ -86,7 +87,7 @@ export function buildReplicaChoice(deps: ReplicaDeps): ReplicaChoice {
   let lagBytes: number | undefined
 
   function note(next: ReplicaStatus): void {
-    if (next !== 'used') retryAtMs = deps.monotonicMs() + RETRY_MS
+    if (!isUsable(next)) retryAtMs = deps.monotonicMs() + RETRY_MS
     if (next === status) return
     status = next
     deps.onStatus(next)
@@ -94,30 +95,31 @@ export function buildReplicaChoice(deps: ReplicaDeps): ReplicaChoice {
 
   async function look(client: pg.PoolClient, position: PrimaryPosition): Promise<ReplicaStatus> {
     const last = known.get(client)
-    if (last && last.timeline === position.timeline && last.lsn >= parseLsn(position.lsn)) return 'used'
+    if (last && last.timeline === position.timeline && last.lsn >= parseLsn(position.lsn)) return last.used
     const { rows } = await client.query<Standing>({
       ...{ name: 'replica-standing', text: STANDING, values: [position.lsn] },
       ...{ query_timeout: ANSWER_LIMIT_MS },
     })
-    const { replayed = null, lag = null, timeline = null } = rows[0] ?? {}
+    const { is_standby: isStandby = true, replayed = null, lag = null, timeline = null } = rows[0] ?? {}
     lagBytes = lag ?? undefined
     if (replayed === null || timeline !== position.timeline) return 'unproven'
-    known.set(client, { lsn: parseLsn(replayed), timeline })
-    return parseLsn(replayed) >= parseLsn(position.lsn) ? 'used' : 'behind'
+    const used = isStandby ? 'used' : 'primary'
+    known.set(client, { lsn: parseLsn(replayed), timeline, used })
+    return parseLsn(replayed) >= parseLsn(position.lsn) ? used : 'behind'
   }
 
-  /** A connection to a replica that has the position, or the reason for none. */
-  async function tryReplica(patienceMs: number): Promise<pg.PoolClient | ReplicaStatus> {
+  /** A connection to a replica that has the position, or none and the reason. */
+  async function tryReplica(patienceMs: number): Promise<{ found: ReplicaStatus; client?: pg.PoolClient }> {
     const position = await readPosition()
     const client = await deps.connectReplica()
     try {
       const untilMs = deps.monotonicMs() + patienceMs
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2)) {
-        const standing = await look(client, position)
-        if (standing === 'used') return client
-        if (standing !== 'behind' || deps.monotonicMs() >= untilMs) {
+        const found = await look(client, position)
+        if (isUsable(found)) return { found, client }
+        if (found !== 'behind' || deps.monotonicMs() >= untilMs) {
           client.release()
-          return standing
+          return { found }
         }
         await deps.sleep(pauseMs)
       }
@@ -128,13 +130,13 @@ export function buildReplicaChoice(deps: ReplicaDeps): ReplicaChoice {
   }
 
   async function chooseReplica(): Promise<pg.PoolClient | undefined> {
-    const isAside = status !== 'used'
+    const isAside = !isUsable(status)
     if (isAside && (isTrying || deps.monotonicMs() < retryAtMs)) return undefined
     isTrying ||= isAside
     try {
-      const found = await tryReplica(isAside ? Math.min(RETRY_WAIT_MS, deps.lagLimitMs) : deps.lagLimitMs)
-      note(typeof found === 'string' ? found : 'used')
-      return typeof found === 'string' ? undefined : found
+      const { found, client } = await tryReplica(isAside ? Math.min(RETRY_WAIT_MS, deps.lagLimitMs) : deps.lagLimitMs)
+      note(found)
+      return client
     } catch {
       // The pool reports its errors. If the primary does not answer, its own connection fails next.
       note('unavailable')
@@ -153,6 +155,9 @@ export function buildReplicaChoice(deps: ReplicaDeps): ReplicaChoice {
     state: () => ({ status, lagBytes, reads: { ...reads } }),
   }
 }
+
+/** Whether reads use a server of this status. Pure. */
+export const isUsable = (status: ReplicaStatus): boolean => status === 'used' || status === 'primary'
 
 /** A position as a number. Pure. */
 export function parseLsn(lsn: string): bigint {

@@ -9,8 +9,9 @@ const LIMIT = 50
 let token: string | undefined
 
 const find = <Found extends Element>(selector: string) => document.querySelector<Found>(selector)!
-const [status, form, problem, list] = [
+const [status, followed, form, problem, list] = [
   find('[role=status]'),
+  find('#account'),
   find<HTMLFormElement>('form'),
   find('[role=alert]'),
   find('ul'),
@@ -30,12 +31,16 @@ async function call<Data>(path: string, body?: object): Promise<Data> {
   return answer.data
 }
 
-/** The first account of the user; for an administrator, who belongs to none, that of a contract. */
-async function findAccount(): Promise<string> {
-  const { accounts } = await call<{ accounts: { document_id: string }[] }>('/api/v3/auth/session')
-  const [contract] = await call<{ account: string }[]>('/api/v3/contract/contract?page_size=1')
-  const account = accounts[0]?.document_id ?? contract?.account
-  if (account === undefined) throw new Error('You belong to no account.')
+type Account = { document_id: string; name: string }
+
+/** The first account of the user; for an administrator, who belongs to none, that of the demonstration, or the first one. */
+async function findAccount(): Promise<Account> {
+  const { accounts } = await call<{ accounts: Account[] }>('/api/v3/auth/session')
+  if (accounts[0]) return accounts[0]
+  const list = '/api/v3/identity/account?sort=created_at&page_size=1'
+  const [demo] = await call<Account[]>(`${list}&filters=${encodeURIComponent('name|eq|Demo account')}`)
+  const [account] = demo ? [demo] : await call<Account[]>(list)
+  if (!account) throw new Error('There is no account.')
   return account
 }
 
@@ -46,8 +51,9 @@ function show(line: string): void {
   list.children[LIMIT]?.remove()
 }
 
-function follow(account: string): void {
-  const channel = createRealtime({ service: '', token: () => token }).join(accountChannel(account))
+function follow({ document_id: id, name }: Account): void {
+  followed.textContent = `Events of contracts of ${name} (${id})`
+  const channel = createRealtime({ service: '', token: () => token }).join(accountChannel(id))
   channel.onState(() => {
     const state = channel.read()
     status.textContent = state.kind === 'denied' ? `no access: ${state.reason}` : state.kind
