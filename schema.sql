@@ -997,7 +997,7 @@ create table "provisioning_job" (
 );
 CREATE INDEX provisioning_job_created_idx ON public.provisioning_job USING btree (created_at);
 CREATE UNIQUE INDEX provisioning_job_open_key ON public.provisioning_job USING btree (target) WHERE (status = ANY (ARRAY['running'::text, 'paused'::text, 'failed'::text]));
-CREATE INDEX provisioning_job_running_idx ON public.provisioning_job USING btree (created_at) WHERE (status = 'running'::text);
+CREATE INDEX provisioning_job_running_idx ON public.provisioning_job USING btree (document_id) WHERE (status = 'running'::text);
 
 create table "provisioning_stream" (
   target uuid not null,
@@ -1242,7 +1242,7 @@ create table "replay_job" (
 );
 CREATE INDEX replay_job_account_idx ON public.replay_job USING btree ((accounts[1]), created_at) WHERE (accounts IS NOT NULL);
 CREATE INDEX replay_job_created_idx ON public.replay_job USING btree (created_at DESC, document_id DESC);
-CREATE INDEX replay_job_running_idx ON public.replay_job USING btree (created_at) WHERE (status = 'running'::text);
+CREATE INDEX replay_job_running_idx ON public.replay_job USING btree (document_id) WHERE (status = 'running'::text);
 
 create table "replay_job_item" (
   job uuid not null,

@@ -174,7 +174,7 @@ create table provisioning_job (
 create unique index provisioning_job_open_key on provisioning_job (target)
   where status in ('running', 'paused', 'failed');
 create index provisioning_job_created_idx on provisioning_job (created_at);
-create index provisioning_job_running_idx on provisioning_job (created_at) where status = 'running';
+create index provisioning_job_running_idx on provisioning_job (document_id) where status = 'running';
 
 -- Queue ---------------------------------------------------------------------------------------------------------------
 

@@ -687,7 +687,7 @@ create table replay_job (
   check (processed between 0 and total and replayed + skipped = processed)
 );
 create index replay_job_created_idx on replay_job (created_at desc, document_id desc);
-create index replay_job_running_idx on replay_job (created_at) where status = 'running';
+create index replay_job_running_idx on replay_job (document_id) where status = 'running';
 -- A bulk replay for some accounts is found by the first of them.
 create index replay_job_account_idx on replay_job ((accounts[1]), created_at) where accounts is not null;
 

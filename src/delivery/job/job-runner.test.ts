@@ -11,6 +11,8 @@ type Batch = MovedJob<{ status: string }> | Error | undefined
 
 const MOVED = { job: { status: 'running' }, queued: 1 }
 const DONE = { job: { status: 'done' }, queued: 0 }
+/** Jobs in one read. */
+const PAGE = 3
 
 /** A runner whose jobs do what the test says, batch by batch; without a word a job waits. */
 async function openRunner(options: { isTrusted?: boolean; latch?: () => Promise<unknown> } = {}) {
@@ -36,10 +38,11 @@ async function openRunner(options: { isTrusted?: boolean; latch?: () => Promise<
     logger: buildListeningLogger((line) => seen.lines.push(line)),
     name: 'test job',
     failedLine: 'test job round failed',
-    listRunning: async () => {
-      seen.rounds += 1
+    listRunning: async (_db, after) => {
+      if (after === null) seen.rounds += 1
       if (listFailure) throw listFailure
-      return [...batches.keys()]
+      const ids = [...batches.keys()].toSorted()
+      return ids.filter((id) => after === null || id > after).slice(0, PAGE)
     },
     advance: async (tx, id) => {
       inTransaction(tx)
@@ -85,6 +88,14 @@ test('every job is moved on as far as it may: to its end, or until all wait', as
   expect(t.seen.queued).toBe(3)
   expect(t.seen.lines).toEqual(['test job done'])
   expect(await t.runner.drain()).toBe(false)
+})
+
+test('jobs that wait, more than one read finds, hold back none that came later', async () => {
+  await using t = await openRunner()
+  for (let waiting = 0; waiting < 2 * PAGE; waiting += 1) t.batches.set(`a${waiting}`, [])
+  t.batches.set('b', [MOVED, DONE])
+  expect(await t.runner.drain()).toBe(true)
+  expect(t.batches.has('b')).toBe(false)
 })
 
 test('a batch that fails is counted in a transaction of its own, and does not stop the others', async () => {

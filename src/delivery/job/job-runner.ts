@@ -27,8 +27,8 @@ export interface JobRunnerDeps<Id, Job extends { status: string }> {
   name: string
   /** The log line of a round of a job that failed. */
   failedLine: string
-  /** The running jobs of all processes. */
-  listRunning(db: Database): Promise<readonly Id[]>
+  /** Running jobs of all processes after one of them, or from the first; none behind the last. */
+  listRunning(db: Database, after: Id | null): Promise<readonly Id[]>
   /** Moves a job by one batch in the transaction `tx`. Undefined when there is nothing to do now. */
   advance(tx: Database, id: Id, now: Date): Promise<MovedJob<Job> | undefined>
   /** Counts a round that failed (`countJobFailure`). Undefined when the job is no longer running. */
@@ -59,9 +59,16 @@ export function buildJobRunner<Id, Job extends { status: string }>(deps: JobRunn
 
   async function round(): Promise<Round> {
     if (deps.isTrusted?.() === false) return 'idle'
-    const jobs = await deps.listRunning(db)
-    let result: Round = jobs.length > 0 ? 'held' : 'idle'
-    for (const id of jobs) if (!stopping.signal.aborted && (await advance(id))) result = 'moved'
+    let result: Round = 'idle'
+    let after: Id | null = null
+    // To the last: jobs that wait, as many as there may be, hold none back.
+    while (!stopping.signal.aborted) {
+      const jobs: readonly Id[] = await deps.listRunning(db, after)
+      if (jobs.length === 0) break
+      if (result === 'idle') result = 'held'
+      for (const id of jobs) if (!stopping.signal.aborted && (await advance(id))) result = 'moved'
+      after = jobs.at(-1) ?? null
+    }
     return result
   }
 

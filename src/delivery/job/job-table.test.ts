@@ -28,11 +28,14 @@ test.each([
   await using database = await createTestDatabase({ isOwn: true })
   await database.pool.query(`begin; set local session_replication_role = replica; ${rows}; commit`)
   await using watched = openWatched(database, INDEX_PLANS)
-  const found = await expectFewReads(watched, { most: RUNNING }, async (db): Promise<string[]> => list(db))
+  const found = await expectFewReads(watched, { most: RUNNING }, async (db): Promise<string[]> => list(db, null))
   const { rows: running } = await database.pool.query(
-    `select document_id from ${table} where status = 'running' order by created_at`,
+    `select document_id from ${table} where status = 'running' order by document_id`,
   )
-  expect(found).toEqual(running.map((row) => row.document_id))
+  const ids = running.map((row) => row.document_id)
+  expect(found).toEqual(ids)
+  expect(await list(database.db, ids[0])).toEqual(ids.slice(1))
+  expect(await list(database.db, ids.at(-1))).toEqual([])
 })
 
 test('a job moves from one of the named states alone, clears its failures and leaves other jobs as they are', async () => {

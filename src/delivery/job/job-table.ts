@@ -2,6 +2,7 @@ import { type ChangedColumns, columnChange } from '../../postgres/statement/colu
 import type { Database } from '../../postgres/statement/database.ts'
 import { compileFragment } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
+import { FIRST } from '../routing/queue-looks.ts'
 import type { JobStatus } from './job-state.ts'
 
 /** Maximum number of running jobs in one read. */
@@ -35,8 +36,8 @@ export interface JobTable<Id extends string, Job, Progress extends object> {
   find(db: Database, id: string): Promise<Job | undefined>
   /** Moves a job, without failures from then on. Undefined when none with this id is in one of the states `from`. */
   move(db: Database, id: string, step: JobTransition): Promise<Job | undefined>
-  /** The running jobs, oldest first. */
-  listRunning(db: Database): Promise<Id[]>
+  /** Running jobs, oldest first: those after `after`, or from the first. At most 100. */
+  listRunning(db: Database, after: Id | null): Promise<Id[]>
   /** Changes a job. Omitted members stay. */
   change(db: Database, id: Id, change: Progress & JobChange, now: Date): Promise<Job>
 }
@@ -55,14 +56,16 @@ export function buildJobTable<Id extends string, Job extends object, Progress ex
   const moveOne = statement<Job, JobTransition & { id: string }>(`
     update ${table} set status = $to, failures = 0, last_error = null, ended_at = $endedAt, updated_at = $now
     where document_id = $id and status = any($from) returning ${members}`)
-  const selectRunning = statement<{ document_id: Id }>(`
-    select document_id from ${table} where status = 'running' order by created_at limit ${RUNNING_LIMIT}`)
+  const selectRunning = statement<{ document_id: Id }, { after: string }>(`
+    select document_id from ${table} where status = 'running' and document_id > $after
+    order by document_id limit ${RUNNING_LIMIT}`)
   const columns = { ...parts.progress, ...CHANGED, now: 'updated_at = $now' }
   const changeColumns = columnChange<Record<string, unknown>>(table, columns, members)
   return {
     find: async (db, id) => (await selectOne(db, { id }))[0],
     move: async (db, id, step) => (await moveOne(db, { id, ...step }))[0],
-    listRunning: async (db) => (await selectRunning(db)).map((row) => row.document_id),
+    listRunning: async (db, after) =>
+      (await selectRunning(db, { after: after ?? FIRST })).map((row) => row.document_id),
     change: async (db, id, change, now) => {
       const { rows } = await db.executeQuery<Job>(compileFragment(changeColumns(id, { ...change, now })))
       if (!rows[0]) throw new Error(`no row of ${table} has the id ${id}`)

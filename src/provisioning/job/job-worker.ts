@@ -49,7 +49,7 @@ export function buildProvisioningJobWorker(deps: JobWorkerDeps): JobRunner {
       failedLine: 'provisioning job round failed: see docs/operations.md, provisioning jobs',
       table: {
         ...provisioningJobs,
-        listRunning: async (running) => (isEnabled ? await provisioningJobs.listRunning(running) : []),
+        listRunning: async (running, after) => (isEnabled ? await provisioningJobs.listRunning(running, after) : []),
       },
       claim: claimJob,
       step: queueNext,

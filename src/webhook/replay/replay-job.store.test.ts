@@ -43,7 +43,7 @@ test('a job without rows is done at once, one with rows runs, and both are kept 
   const full = await t.add([t.dispatch()])
   expect(full).toMatchObject({ status: 'running', total: 1, endedAt: null })
   expect([await replayJobs.find(t.db, empty.id), await replayJobs.find(t.db, full.id)]).toEqual([empty, full])
-  expect(await replayJobs.listRunning(t.db)).toEqual([full.id])
+  expect(await replayJobs.listRunning(t.db, null)).toEqual([full.id])
 })
 
 test('a job that is moved has the time at which it ended, none while it goes on, and begins without failures', async () => {
