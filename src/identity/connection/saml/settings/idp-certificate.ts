@@ -68,8 +68,8 @@ function parseCertificate(base64: string): X509Certificate | undefined {
     const certificate = new X509Certificate(bytes)
     // The key is decoded when it is asked for. Bytes behind the certificate are not part of it.
     const isWhole = certificate.raw.equals(bytes) && certificate.publicKey.type === 'public'
-    // Nobody has checked that its times are times.
-    const hasTimes = [certificate.validFromDate, certificate.validToDate].every((at) => !Number.isNaN(at.getTime()))
+    // Nobody has checked that its times are times. What is none has a text that says so, and any date.
+    const hasTimes = [certificate.validFrom, certificate.validTo].every((text) => !Number.isNaN(Date.parse(text)))
     return isWhole && hasTimes ? certificate : undefined
   } catch {
     return undefined
