@@ -5,21 +5,26 @@ import { buildRelayUnderTest } from '../../../test/harness/carriage/relay-under-
 import { findNatsServer } from '../../../test/harness/nats/nats-program.ts'
 import { type NatsNode, startNatsServers } from '../../../test/harness/nats/nats-servers.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
-import type { EventLog, LogMessage } from '../log/log.ts'
+import { type EventLog, LogError, type LogMessage } from '../log/log.ts'
 import { openNatsLog } from './nats-log.ts'
 import { parseNatsUrl } from './nats-url.ts'
 
 const program = await findNatsServer('a cluster with an older majority is not tested')
 const FAR = { limitMs: 120_000 }
 
-const openLog = (url: string, name: string) =>
-  openNatsLog(
-    {
-      nats: { ...parseNatsUrl(url), tls: {} },
-      ...{ stream: 'EVENTS', replicas: 3, maxAgeMs: 7 * 86_400_000, maxBytes: undefined },
-    },
-    { name },
-  )
+/** Connects again while nothing answers, as the service does: the nodes are still choosing their leaders. */
+const openLog = (url: string, name: string) => {
+  const settings = {
+    nats: { ...parseNatsUrl(url), tls: {} },
+    ...{ stream: 'EVENTS', replicas: 3, maxAgeMs: 7 * 86_400_000, maxBytes: undefined },
+  }
+  const open = () =>
+    openNatsLog(settings, { name }).catch((error: unknown) => {
+      if (error instanceof LogError && error.code === 'unreachable') return undefined
+      throw error
+    })
+  return waitFor('the log', open, FAR)
+}
 
 const killAll = (nodes: readonly NatsNode[]) => Promise.all(nodes.map((node) => node.kill()))
 const startAll = (nodes: readonly NatsNode[]) => Promise.all(nodes.map((node) => node.start()))
