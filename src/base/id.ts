@@ -4,6 +4,9 @@ import type { Random } from './random.ts'
 /** A UUID version 7, lower case (docs/contract/api.md#identifiers). Branded per noun, so that the compiler refuses the id of another noun. */
 export type Id<Noun extends string> = string & { readonly __noun: Noun }
 
+/** The nil UUID (RFC 9562, 5.9): no row has it, and every id comes after it. */
+export const NIL_ID = '00000000-0000-0000-0000-000000000000'
+
 export type UserId = Id<'user'>
 export type AccountId = Id<'account'>
 export type SessionId = Id<'session'>

@@ -1,4 +1,4 @@
-import type { AccountId } from '../base/id.ts'
+import { type AccountId, NIL_ID } from '../base/id.ts'
 
 const DAY_MS = 24 * 3_600_000
 
@@ -48,7 +48,7 @@ export interface WalkPosition {
 }
 
 /** The beginning of a walk. */
-export const START: WalkPosition = { at: new Date(0), id: '00000000-0000-0000-0000-000000000000' }
+export const START: WalkPosition = { at: new Date(0), id: NIL_ID }
 
 /** One page of a walk. */
 export interface WalkPage {

@@ -10,7 +10,7 @@ import {
   listOpenMessages,
   listStateDeletions,
 } from './clear.store.ts'
-import { listOwnWebhooks, readLedgerPage } from './copy.store.ts'
+import { FIRST, listOwnWebhooks, readLedgerPage } from './copy.store.ts'
 import { wakeRealtimeQueue } from './drain.store.ts'
 import type { CopiedKey } from './move.store.ts'
 import type { Place } from './move-plan.ts'
@@ -39,7 +39,7 @@ export async function clear(running: RunningMove, place: Place): Promise<void> {
 
 async function clearEvents(running: RunningMove, place: Place, ordinal: number): Promise<void> {
   const { account } = running.move
-  let after: CopiedKey | undefined = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+  let after: CopiedKey | undefined = FIRST
   while (after) {
     const given: Parameters<typeof deleteEventPage>[1] = { account, ordinal, after, limit: running.pageRows }
     after = await enter<CopiedKey | undefined>(running, place, (tx) => deleteEventPage(tx, given))

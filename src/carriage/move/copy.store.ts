@@ -1,4 +1,4 @@
-import type { AccountId } from '../../base/id.ts'
+import { type AccountId, NIL_ID } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { changeStatement, statement } from '../../postgres/statement/statement.ts'
 import { LEDGER, type LedgerPart, STATE } from './account-tables.ts'
@@ -35,7 +35,7 @@ const readPages = new Map(
 )
 
 /** Before every key. */
-const FIRST: CopiedKey = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+export const FIRST: CopiedKey = { at: '-infinity', id: NIL_ID }
 
 /** The rows of a part after `after`, up to `limit`, of an account or one of its webhooks. */
 export async function readLedgerPage(

@@ -17,7 +17,7 @@ export interface NatsFacts {
 /** Asks the servers, and changes nothing. Throws a `LogError`. */
 export async function inspectNats(settings: NatsLogSettings): Promise<NatsFacts> {
   const { jetstreamManager } = await import('@nats-io/jetstream')
-  // A missing permission is told beside the answers: without that to its inbox, no answer comes at all.
+  // The server reports a missing permission apart from its answers, and without the one for the inbox none arrives.
   let refusal: Error | undefined
   const onError = (error: Error) => {
     refusal ??= error

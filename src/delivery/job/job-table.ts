@@ -1,8 +1,8 @@
+import { NIL_ID } from '../../base/id.ts'
 import { type ChangedColumns, columnChange } from '../../postgres/statement/column-change.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { compileFragment } from '../../postgres/statement/fragment.ts'
 import { statement } from '../../postgres/statement/statement.ts'
-import { FIRST } from '../routing/queue-looks.ts'
 import type { JobStatus } from './job-state.ts'
 
 /** Maximum number of running jobs in one read. */
@@ -65,7 +65,7 @@ export function buildJobTable<Id extends string, Job extends object, Progress ex
     find: async (db, id) => (await selectOne(db, { id }))[0],
     move: async (db, id, step) => (await moveOne(db, { id, ...step }))[0],
     listRunning: async (db, after) =>
-      (await selectRunning(db, { after: after ?? FIRST })).map((row) => row.document_id),
+      (await selectRunning(db, { after: after ?? NIL_ID })).map((row) => row.document_id),
     change: async (db, id, change, now) => {
       const { rows } = await db.executeQuery<Job>(compileFragment(changeColumns(id, { ...change, now })))
       if (!rows[0]) throw new Error(`no row of ${table} has the id ${id}`)

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { NIL_ID } from '../../base/id.ts'
 
 /** Interval between reads of the whole queue. */
 const WHOLE_EVERY_MS = 1_000
@@ -7,7 +8,7 @@ const WHOLE_EVERY_MS = 1_000
 const RECENT_MS = 1_000
 
 /** Below every event's id: a read of the whole queue. */
-export const FIRST = '00000000-0000-0000-0000-000000000000'
+export const FIRST = NIL_ID
 
 /** A read of the queue of events. */
 export interface QueueLook {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { SessionId, UserId } from '../../base/id.ts'
+import { NIL_ID, type SessionId, type UserId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { SessionRecord } from '../session/session.store.ts'
 import { type IssuedSession, openLockedSession, type SessionDeps, type SessionOrigin } from '../session/session.ts'
@@ -38,7 +38,7 @@ export interface RefusedExchange {
 }
 
 /** An id without a row: a refused token is looked up in the database like any other. */
-const NO_ROW = '00000000-0000-0000-0000-000000000000'
+const NO_ROW = NIL_ID
 
 /** Keyed by the nonce: a token has several encodings, and a nonce is valid once, in any token. */
 function hashNonce(nonce: string): Buffer {

@@ -1,4 +1,4 @@
-import type { SessionId, UserId } from '../../base/id.ts'
+import { NIL_ID, type SessionId, type UserId } from '../../base/id.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import {
   type IssuedSession,
@@ -75,7 +75,7 @@ export async function presentToken(
 const NOBODY: Pick<AccessToken, 'isOwn' | 'isKept' | 'subject' | 'clientId' | 'grantId' | 'tokenId' | 'beganAt'> = {
   isOwn: true,
   isKept: false,
-  subject: '00000000-0000-0000-0000-000000000000',
+  subject: NIL_ID,
   clientId: '',
   grantId: null,
   tokenId: null,

@@ -13,11 +13,16 @@ function formatBytes(bytes: number): string {
   return `${(bytes / 1_000 ** unit).toFixed(unit === 0 ? 0 : 1)} ${units[unit]}`
 }
 
-/** Size of the database, bytes of an event and growth of a day, as one line. `now` is in milliseconds; `cell` names another database than home. */
+const nameOf = (cell: string | undefined) => (cell === undefined ? 'database' : `cell ${cell}`)
+
+/**
+ * Size of the database, bytes of an event and growth of a day, as one line. `now` is in milliseconds; `cell` names another
+ * database than home.
+ */
 export function describeStorage(forecast: StorageForecast, now: number, cell?: string): string {
   const { databaseBytes, freeBytes, bytesPerEvent, growthPerDay, fullInDays } = forecast
   const parts = [
-    `${cell === undefined ? 'the database' : `the cell ${cell}`} takes ${formatBytes(databaseBytes)}`,
+    `the ${nameOf(cell)} takes ${formatBytes(databaseBytes)}`,
     freeBytes === undefined
       ? `free disk space unknown (${cell === undefined ? 'DATABASE' : 'CELL'}_DISK_BYTES)`
       : `${formatBytes(freeBytes)} are left`,
@@ -44,7 +49,7 @@ export function classifyStorage(forecast: StorageForecast, now: number, cell?: s
   return [
     build(
       'disk_full_before_retention',
-      `The disk of the ${cell === undefined ? 'database' : `cell ${cell}`} is full on ${formatDay(fullInDays, now)}, in ${fullInDays.toFixed(1)} days, before retention deletes as much as comes: ${formatBytes(freeBytes ?? 0)} are left, ${formatBytes(growthPerDay)} come each day, ${formatBytes(bytesPerEvent)} an event.`,
+      `The disk of the ${nameOf(cell)} is full on ${formatDay(fullInDays, now)}, in ${fullInDays.toFixed(1)} days, before retention deletes as much as comes: ${formatBytes(freeBytes ?? 0)} are left, ${formatBytes(growthPerDay)} come each day, ${formatBytes(bytesPerEvent)} an event.`,
       `Give ${cell === undefined ? 'the database' : 'the cell'} a larger disk,${cell === undefined ? '' : ' move accounts away,'} or lower WEBHOOK_LEDGER_RETENTION_DAYS and AUDIT_RETENTION_DAYS before that day.`,
     ),
   ]

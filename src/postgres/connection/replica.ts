@@ -20,8 +20,9 @@ export interface PrimaryPosition {
 }
 
 /**
- * `used`: it serves reads. `primary`: the same, and it is the primary, as after a failover. `behind`: it lacks changes of the primary for longer than the limit. `unproven`: it follows
- * another timeline, or none, or its user may not read which one. `unavailable`: it does not answer.
+ * `used`: it serves reads. `primary`: the same, and it is the primary, as after a failover. `behind`: it lacks changes of
+ * the primary for longer than the limit. `unproven`: it follows another timeline, or none, or its user may not read which
+ * one. `unavailable`: it does not answer.
  */
 export type ReplicaStatus = 'used' | 'primary' | 'behind' | 'unproven' | 'unavailable'
 

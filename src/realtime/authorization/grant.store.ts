@@ -1,4 +1,4 @@
-import type { AccountId, UserId } from '../../base/id.ts'
+import { type AccountId, NIL_ID, type UserId } from '../../base/id.ts'
 import type { TokenName } from '../../identity/caller/token-life.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { defineRecord, type RecordOf } from '../../postgres/statement/record.ts'
@@ -113,7 +113,7 @@ export async function readGrants(db: Database, users: readonly UserId[]): Promis
 
 const listAfter = statement<{ user_id: string }, { after: UserId | null; limit: number }>(`
   select distinct user_id from realtime_grant
-  where user_id > coalesce($after::uuid, '00000000-0000-0000-0000-000000000000') order by user_id limit $limit`)
+  where user_id > coalesce($after::uuid, '${NIL_ID}') order by user_id limit $limit`)
 
 /** Users with grants, in the order of their ids. */
 export async function listGrantedUsers(db: Database, after: UserId | null, limit: number): Promise<UserId[]> {

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { NIL_ID } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { ADVISORY_LOCKS } from '../../postgres/statement/locks.ts'
 import { statement } from '../../postgres/statement/statement.ts'
@@ -31,7 +32,7 @@ const accountLists = { deliveries: listAccounts(TABLES.deliveries), events: list
 
 /** The accounts that have rows of a kind, by their ids. */
 export async function* listArchivedAccounts(db: Database, kind: ArchiveKind): AsyncGenerator<string> {
-  let after = '00000000-0000-0000-0000-000000000000'
+  let after: string = NIL_ID
   for (;;) {
     const found = await accountLists[kind](db, { after })
     for (const { account } of found) yield account

@@ -1,9 +1,9 @@
+import { NIL_ID } from '../../base/id.ts'
 import type { ArchivedDay, Position } from './manifest.ts'
 
 const DAY_MS = 86_400_000
 
 /** Before every row of any day. */
-const NIL = '00000000-0000-0000-0000-000000000000'
 
 /** A pass over the rows of a day. */
 export interface DayPass {
@@ -32,7 +32,7 @@ export function planDay(
   known: ArchivedDay | undefined,
   replayedAt: Date | undefined,
 ): DayPass | undefined {
-  const first = { at: boundsOf(day).start.toISOString(), id: NIL }
+  const first = { at: boundsOf(day).start.toISOString(), id: NIL_ID }
   const number = known?.files.length ?? 0
   if (!known) return { since: null, through: undefined, after: first, isResumed: false, number }
   const { since, through, position } = known

@@ -1,3 +1,4 @@
+import { NIL_ID } from '../../base/id.ts'
 import { type ClaimRequest, listBlocked, listUnready, type RoutingPart } from '../../delivery/policy.ts'
 import { type Fragment, fragment } from '../../postgres/statement/fragment.ts'
 import { BUSY_WEBHOOKS, type BusyParams, inFlightOf, LOCKING_CLAIMS, listBusy } from './claimed-work.ts'
@@ -78,7 +79,7 @@ const setAside = (most: number) => `
   )`
 
 /** Below every id of a webhook. */
-const FIRST = `'00000000-0000-0000-0000-000000000000'`
+const FIRST = `'${NIL_ID}'`
 
 /**
  * The next subscriptions of one event that was set aside, in the order of their webhooks, and the last of them. Each

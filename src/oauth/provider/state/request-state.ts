@@ -1,5 +1,5 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import type { SessionId, UserId } from '../../../base/id.ts'
+import { NIL_ID, type SessionId, type UserId } from '../../../base/id.ts'
 import type { UserClaims } from '../../claims/user-claims.store.ts'
 import type { GrantRecord } from '../../grant/grant.store.ts'
 import type { FoundState, StateRow } from './state.store.ts'
@@ -98,7 +98,7 @@ export function findRequestState(ctx: KoaContextWithOIDC | undefined): RequestSt
 export const findBegunState = (ctx: object | undefined): RequestState | undefined => ctx && states.get(ctx)
 
 /** No session has this id. */
-const NO_SESSION = '00000000-0000-0000-0000-000000000000'
+const NO_SESSION = NIL_ID
 
 /**
  * The session of the browser that must live while codes and families of a request are written: that of its user. A request
