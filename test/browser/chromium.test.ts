@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { launchChromium, shareChromium } from './chromium.ts'
+import type { LentPage } from './lent-page.ts'
 import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
 
 test('a browser starts here: that of CHROMIUM_PATH, or on Linux x64 the one of the package @sparticuz/chromium', async () => {
@@ -61,4 +62,25 @@ test('a page that a file gave back is lent to the next file, without its cookies
   for (const lent of others) await lent.giveBack()
   await later.close()
   expect(others.map(({ page }) => page.isClosed())).toEqual([true, false, false, false])
+})
+
+test('a page whose clock or functions a test replaced is lent to nobody else', async () => {
+  const browser = await shareChromium()
+  const options = { userAgent: 'of a test that replaces' }
+  const replaced = [
+    ({ page }: LentPage) => page.clock.setFixedTime(0),
+    ({ page }: LentPage) => page.exposeFunction('ofTheTest', () => 0),
+    ({ page }: LentPage) => page.addInitScript('globalThis.ofTheTest = 1'),
+  ]
+  for (const replace of replaced) {
+    const lent = await browser.lend(options)
+    await replace(lent)
+    await lent.giveBack()
+    expect(lent.page.isClosed()).toBe(true)
+    const next = await browser.lend(options)
+    expect(await next.page.evaluate('[Date.now() > 0, typeof ofTheTest]')).toEqual([true, 'undefined'])
+    await next.giveBack()
+    expect(next.page.isClosed()).toBe(false)
+  }
+  await browser.close()
 })

@@ -15,8 +15,8 @@ export interface LentPage {
   session: CDPSession
   authenticator: VirtualAuthenticator | undefined
   /**
-   * Returns the page, for the next test that asks for one with these options. Call it at the end of a test; what cannot be
-   * undone, as a script for every page, ends with `context.close()` instead.
+   * Returns the page, for the next test that asks for one with these options. Call it at the end of a test. A page whose
+   * clock was set, or that has functions or scripts of the test, ends here: no later test gets it.
    */
   giveBack(): Promise<void>
 }
@@ -31,8 +31,16 @@ export interface PageLender {
 /** How many pages of a browser outlive a test file: each has a process. */
 const KEPT_PAGES = 3
 
+/** The names of a window and the source of its clock: what a script for every page, or a clock of Playwright, changes. */
+const GLOBALS = 'Object.getOwnPropertyNames(window).sort().join() + Date'
+
 /** The pages of each browser that nobody uses, by their options, those given back last at the end. */
-const restingPages = new WeakMap<Browser, [key: string, lent: LentPage][]>()
+const restingPages = new WeakMap<Browser, [key: string, lent: RestingPage][]>()
+
+interface RestingPage extends LentPage {
+  /** `GLOBALS` of the page when it was opened. */
+  globals: string
+}
 
 /**
  * Lends a page that an earlier test gave back, emptied, else one in a new context: a renderer process for each test and the
@@ -46,14 +54,15 @@ export function buildPageLender(browser: Browser): PageLender {
     lend: async ({ colorScheme = 'light', reducedMotion = 'no-preference', viewport, ...options } = {}) => {
       const key = JSON.stringify(options)
       const index = resting.findLastIndex(([other]) => other === key)
-      const { context, page, session, authenticator } =
+      const { context, page, session, authenticator, globals } =
         resting.splice(index, index < 0 ? 0 : 1)[0]?.[1] ?? (await openPage(browser, options))
-      const lent: LentPage = {
-        ...{ context, page, session, authenticator },
+      const lent: RestingPage = {
+        ...{ context, page, session, authenticator, globals },
         giveBack: async () => {
           await empty(lent)
           used.delete(lent)
-          resting.push([key, lent])
+          if ((await page.evaluate(GLOBALS)) === globals) resting.push([key, lent])
+          else await context.close()
         },
       }
       used.add(lent)
@@ -73,7 +82,8 @@ async function openPage(browser: Browser, { hasAuthenticator = false, ...options
   const context = await browser.newContext(options)
   const page = await context.newPage()
   const session = await context.newCDPSession(page)
-  return { context, page, session, authenticator: hasAuthenticator ? await addAuthenticator(page) : undefined }
+  const globals = await page.evaluate<string>(GLOBALS)
+  return { context, page, session, globals, authenticator: hasAuthenticator ? await addAuthenticator(page) : undefined }
 }
 
 /** Makes a page as it was when it was opened. The pages of these tests store nothing in a browser but cookies. */
