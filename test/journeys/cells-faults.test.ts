@@ -55,8 +55,16 @@ async function findType({ call }: ServiceProcess, name: string): Promise<string>
   return (await call('GET', `/api/v3/webhook/event?filters=internal%7Ceq%7C${name}`)).body.data[0].document_id
 }
 
+/** Subscribes, again while the service has not heard yet where the account is: it answers 503 until then. */
 async function subscribe({ call }: ServiceProcess, body: object, events: readonly string[]): Promise<string> {
-  const made = await call('POST', '/api/v3/webhook/webhook', body)
+  const made = await waitFor(
+    'the service knows the place of the account',
+    async () => {
+      const answer = await call('POST', '/api/v3/webhook/webhook', body)
+      return answer.body.code !== 'account_moving' && answer
+    },
+    FAR,
+  )
   expect(made.status, JSON.stringify(made.body)).toBe(201)
   const id = made.body.data.document_id as string
   const set = await call('PUT', `/api/v3/webhook/webhook/${id}/events`, { events })
