@@ -9,6 +9,8 @@ export default defineConfig({
     // On a busy machine the start of one process alone may take many seconds.
     testTimeout: 240_000,
     hookTimeout: 240_000,
+    // One second by default, which a request takes on a machine that is busy enough.
+    expect: { poll: { timeout: 60_000 } },
     // To load the service costs more than most files of tests, so they share a process for each worker, with its modules.
     isolate: false,
     // The loader of Node reads tests as it reads the service, and keeps what it compiled: Vite would transform each module.

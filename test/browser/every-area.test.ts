@@ -1,12 +1,10 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type NervousSystem, startNervousSystem } from '../harness/process/all-roles-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 const stack = new AsyncDisposableStack()
 let system: NervousSystem
 let browser: SharedBrowser

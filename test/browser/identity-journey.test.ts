@@ -161,5 +161,5 @@ describe.each<EngineName>(['embedded', 'supabase'])('with the %s engine', (engin
     await openSecondApp(traveller)
     await expectOut(traveller)
     await traveller.context.close()
-  }, 180_000)
+  })
 })

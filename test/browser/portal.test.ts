@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { FrameLocator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
 import { findFreePort } from '../harness/process/port.ts'
@@ -10,8 +10,6 @@ import { examine, takePicture } from './console-browser.ts'
 import { NO_VIOLATIONS } from './page-browser.ts'
 
 // The example is a whole process: on a busy machine its start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 const stack = new AsyncDisposableStack()
 let d: DeliveryApp
 let browser: SharedBrowser

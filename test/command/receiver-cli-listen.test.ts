@@ -202,7 +202,7 @@ describe('the connection to the service', () => {
     expect(listening.stdout().match(/Retrying; no event is lost/g)).toHaveLength(1)
     expect(listening.stdout().match(/The service is reachable again\./g)).toHaveLength(1)
     expect(listening.stdout().match(new RegExp(contract.event, 'g'))).toHaveLength(1)
-  }, 90_000)
+  })
 
   test('a token that is revoked meanwhile ends it with one sentence and exit code 1', async () => {
     const made = await fixture.service.admin('POST', '/api/v3/identity/api-key', {

@@ -58,7 +58,7 @@ const readUrl = (started: TestProcess) => /listens on (\S+)/.exec(started.stdout
 const IN_ORDER = { concurrent: false }
 
 /** One data directory and its service: each start of a test is the next one on what the tests before left. */
-describe.concurrent('npm start on one data directory', { timeout: 120_000 }, () => {
+describe.concurrent('npm start on one data directory', () => {
   let parent: string | undefined
   let running: TestProcess | undefined
   let starts = 0

@@ -11,7 +11,7 @@ beforeAll(async () => {
   ground = await openCellsService()
   alerts = await startReceiver()
   await ground.start({ ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` })
-}, 180_000)
+})
 afterAll(async () => {
   await ground?.[Symbol.asyncDispose]()
   await alerts?.close()
@@ -70,4 +70,4 @@ test('a process writes the mails and posts the incidents of every cell', async (
   const posted = alerts.requests.map(({ body }) => JSON.parse(body.toString()))
   const subjects = posted.filter(({ incident }) => incident === 'webhook-disabled').map(({ subject }) => subject)
   expect(subjects.sort()).toEqual(found.map(({ webhook }) => webhook).sort())
-}, 180_000)
+})

@@ -9,7 +9,7 @@ import { drainCell, dropCell } from './remove-cell.ts'
 let cells: CellsUnderTest
 beforeAll(async () => {
   cells = await startCellsUnderTest()
-}, 120_000)
+})
 afterAll(async () => {
   await cells[Symbol.asyncDispose]()
 })
