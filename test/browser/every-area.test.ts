@@ -42,11 +42,11 @@ const isShown = (name: string) =>
     limitMs: 60_000,
   })
 const isDelivered = (count: number) =>
-  waitFor(`${count} deliveries`, () => new Set(system.listDeliveries()).size === count, { limitMs: 60_000 })
+  waitFor(`${count} deliveries`, () => new Set(system.listDeliveries()).size === count)
 const setActive = (action: 'enable' | 'disable') =>
   system.service.call('POST', `/api/v3/identity/user/${user}/${action}`)
 const isAtTarget = (status: string) =>
-  waitFor(`${status} at the target`, async () => (await system.readTargetStatus(user)) === status, { limitMs: 60_000 })
+  waitFor(`${status} at the target`, async () => (await system.readTargetStatus(user)) === status)
 const isRetrying = (view: string, where = 'true') =>
   waitFor(
     `a retry in ${view}`,
@@ -62,7 +62,7 @@ test('an update of a contract arrives as a webhook and in a page with the hook, 
 test('provider killed: webhooks and provisioning go on, the page does not claim to be live, and what happened is published when the provider is back', async () => {
   const states: string[] = []
   await system.provider.restart(async () => {
-    await waitFor('another state than live', async () => (await readState()) !== 'live', { limitMs: 60_000 })
+    await waitFor('another state than live', async () => (await readState()) !== 'live')
     await rename('While the provider was away')
     await setActive('enable')
     await Promise.all([isDelivered(2), isAtTarget('active'), isRetrying('realtime_message')])

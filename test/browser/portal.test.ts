@@ -304,7 +304,7 @@ test('every screen has no accessibility fault, light and dark, and fits a phone'
     await page.evaluate((hash) => {
       location.hash = hash
     }, `#/${path}`)
-    await page.getByText(text).first().waitFor({ timeout: 8_000 })
+    await page.getByText(text).first().waitFor()
     await page.locator('.mantine-Skeleton-root, main [aria-busy="true"]').first().waitFor({ state: 'detached' })
     const name = path
       .split('/')

@@ -36,7 +36,7 @@ describe('signalbox listen', () => {
     await using listening = fixture.start(['listen', '--forward', `${target.origin}/hook`])
     const [, secret = ''] = await listening.waitForOutput(/signed with (whsec_\S+)/)
     const contract = await fixture.createContract()
-    const [request] = await target.waitFor(1, 20_000)
+    const [request] = await target.waitFor(1)
     const { headers, body } = request!
 
     const stripe = new Stripe('sk_test_unused')
@@ -86,8 +86,8 @@ describe('signalbox listen', () => {
     const contract = await fixture.createContract()
     await fixture.service.admin('PATCH', `/api/v3/contract/contract/${contract}`, { name: 'Changed' })
     await fixture.service.settle()
-    const [forwarded] = await target.waitFor(1, 20_000)
-    const [own] = await fixture.receiver.waitFor(1, 20_000)
+    const [forwarded] = await target.waitFor(1)
+    const [own] = await fixture.receiver.waitFor(1)
     expect(forwarded!.body.toString()).toBe(own!.body.toString())
     // Headers of the connection, and the trace, which only a POST of the service has.
     const others = ['host', 'connection', 'accept', 'accept-encoding', 'traceparent']
@@ -164,9 +164,9 @@ describe('signalbox listen', () => {
     await using listening = fixture.start(['listen', '--forward', target.origin])
     await listening.waitForOutput(/Listening/)
     await fixture.createContract()
-    await target.waitFor(1, 20_000)
+    await target.waitFor(1)
     listening.signal('SIGINT')
-    expect(await limit(listening.ended, 5_000, 'the end after SIGINT')).toEqual({ code: 0, signal: null })
+    expect(await limit(listening.ended, 60_000, 'the end after SIGINT')).toEqual({ code: 0, signal: null })
     expect(listening.stderr()).toBe('')
   })
 })
@@ -184,7 +184,7 @@ test('listen ends with exit code 0 when the reader of its output exits, as with 
   await once(child.stdout, 'data')
   child.stdout.destroy()
   await fixture.createContract()
-  expect(await limit(ended, 20_000, 'the end of the command')).toEqual([0, null])
+  expect(await limit(ended, 60_000, 'the end of the command')).toEqual([0, null])
 })
 
 describe('the connection to the service', () => {
@@ -213,7 +213,7 @@ describe('the connection to the service', () => {
     await using listening = fixture.start(['listen', '--events', 'contract.*'], { SIGNALBOX_TOKEN: key })
     await listening.waitForOutput(/Listening/)
     await fixture.service.admin('DELETE', `/api/v3/identity/api-key/${id}`)
-    const ending = await limit(listening.ended, 20_000, 'the end after the revocation')
+    const ending = await limit(listening.ended, 60_000, 'the end after the revocation')
     expect(ending).toEqual({ code: 1, signal: null })
     expect(listening.stderr().trim()).toMatch(/^The service refused the token: .*--token or SIGNALBOX_TOKEN\.$/)
   })

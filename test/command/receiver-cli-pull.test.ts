@@ -28,7 +28,7 @@ test('signalbox listen --pull forwards deliveries with their signature, and ackn
   await using listening = fixture.start(['listen', '--pull', id, '--forward', `${target.origin}/hook`])
   await listening.waitForOutput(new RegExp(`Pulling the deliveries of the webhook ${id}`))
   await fixture.createContract()
-  const [request] = await target.waitFor(1, 20_000)
+  const [request] = await target.waitFor(1)
   // The clock of the service stands, and is not that of this process.
   const now = Date.now
   try {
@@ -77,7 +77,7 @@ test('signalbox listen --pull forwards the asymmetric signature as it is, which 
   await using listening = fixture.start(['listen', '--pull', data.document_id, '--forward', `${target.origin}/hook`])
   await listening.waitForOutput(/Pulling the deliveries/)
   await fixture.createContract()
-  const [request] = await target.waitFor(1, 20_000)
+  const [request] = await target.waitFor(1)
   const text = request!.body.toString()
   const headers = request!.headers as Record<string, string>
   const versions = headers['webhook-signature']!.split(' ').map((signature) => signature.split(',')[0])

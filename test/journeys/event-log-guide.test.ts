@@ -127,7 +127,7 @@ test('a tenant reads its events from the first on by its one consumer, and can d
     expect([...accounts]).toEqual([fixture.account])
 
     const refused = async (what: () => Promise<unknown>) => {
-      const outcome = await limit(what(), 30_000, 'a refusal').then(
+      const outcome = await limit(what(), 60_000, 'a refusal').then(
         () => 'allowed',
         (error: Error) => error.message,
       )

@@ -78,5 +78,5 @@ test('the events of channels that the guide refers to are listed', async () => {
     const { data } = (await answer.json()) as { data: { name: string }[] }
     return data.map(({ name }) => name)
   }
-  await expect.poll(list, { timeout: 60_000 }).toEqual(expect.arrayContaining(['channel_occupied', 'member_added']))
+  await expect.poll(list).toEqual(expect.arrayContaining(['channel_occupied', 'member_added']))
 })

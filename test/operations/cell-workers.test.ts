@@ -62,11 +62,11 @@ test('a process writes the mails and posts the incidents of every cell', async (
   // Sent: the check before has asked the cell.
   const listSent = async () =>
     (await home.query(`select recipient, subject from kept_mail where recipient like '%@b.test' order by 1`)).rows
-  await waitFor('the mails', async () => (await listSent()).length === 2, { limitMs: 60_000 })
+  await waitFor('the mails', async () => (await listSent()).length === 2)
   expect((await listSent()).map(({ recipient }) => recipient)).toEqual(
     found.map(({ account }) => `${account}@b.test`).sort(),
   )
-  await waitFor('the POSTs', () => alerts.requests.length >= 2, { limitMs: 60_000 })
+  await waitFor('the POSTs', () => alerts.requests.length >= 2)
   const posted = alerts.requests.map(({ body }) => JSON.parse(body.toString()))
   const subjects = posted.filter(({ incident }) => incident === 'webhook-disabled').map(({ subject }) => subject)
   expect(subjects.sort()).toEqual(found.map(({ webhook }) => webhook).sort())

@@ -105,6 +105,6 @@ test('a started service says where it listens, shows what it is, and posts an al
   )
   const posted = () => alerts.requests.map(({ body }) => JSON.parse(body.toString()).status)
   // The webhook is active, so the check of the service ends the incident.
-  await waitFor('both alerts', () => posted().length === 2, { limitMs: 60_000 })
+  await waitFor('both alerts', () => posted().length === 2)
   expect(posted()).toEqual(['firing', 'resolved'])
 })

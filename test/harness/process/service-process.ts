@@ -69,7 +69,7 @@ export async function startService(options: ServiceOptions): Promise<ServiceProc
       stop: async (signal = 'SIGTERM') => {
         started.signal(signal)
         // The process gives up after 9.5 s by its own clock; the rest is what a busy machine takes.
-        return limit(started.ended, 30_000, `the stop after ${signal}`)
+        return limit(started.ended, 60_000, `the stop after ${signal}`)
       },
     }
   } catch (error) {
