@@ -17,7 +17,11 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     reporters: ['default', './test/harness/run/closing-line.ts'],
     globalSetup: ['test/harness/run/global-setup.ts'],
-    setupFiles: ['test/harness/plan/watch-locks.ts'],
+    setupFiles: [
+      'test/harness/plan/watch-locks.ts',
+      'test/harness/run/watch-process.ts',
+      'test/browser/explain-failures.ts',
+    ],
     // Most objects of a test die young: with room for them a worker collects less, by a twelfth of its work.
     execArgv: ['--min-semi-space-size=32'],
     // Two for each processor, because the slow tests wait half of their time; at most as many as one PostgreSQL serves.
