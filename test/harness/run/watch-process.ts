@@ -10,9 +10,8 @@ function readProcess() {
     isFakeTime: vi.isFakeTimers(),
     clock: Date.now,
     fetch: globalThis.fetch,
-    write: [process.stdout.write, process.stderr.write, fs.writeSync],
-    console: { ...console },
-    listeners: ['unhandledRejection', 'uncaughtException'].map((event) => process.listenerCount(event)).join(),
+    output: { stdout: process.stdout.write, stderr: process.stderr.write, descriptors: fs.writeSync },
+    log: console.log,
   }
 }
 
@@ -22,7 +21,7 @@ const before = readProcess()
 afterAll(() => {
   vi.restoreAllMocks()
   const after = readProcess()
-  const changed = Object.keys(before).filter((name) => !isEqual(before[name as never], after[name as never]))
+  const changed = Object.entries(before).flatMap(([name, value]) => (isEqual(value, after[name as never]) ? [] : name))
   if (changed.length > 0) throw new Error(`this file leaves its process changed: ${changed.join(', ')}`)
 })
 
