@@ -93,8 +93,8 @@ test('signalbox listen --pull without --forward prints and acknowledges, with --
   const { id } = await makePulling()
   await fixture.createContract()
   await using listening = fixture.start(['listen', '--pull', id, '--print-json'])
+  const [line] = await listening.waitForOutput(/^\{.*\}$/m)
   await waitFor('the acknowledgement', async () => (await listRows(id))[0]?.status === 'success')
-  const [line = ''] = listening.stdout().trim().split('\n')
   expect(JSON.parse(line)).toMatchObject({ type: 'contract.create', attempt: 1 })
 })
 

@@ -170,9 +170,7 @@ async function listUpdates(started: TestProcess, dataDir: string): Promise<{ doc
 
 const listNames = (directory: string): Promise<string[]> => readdir(directory).catch(() => [])
 
-test.concurrent('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing behind, and the next start works until kill -9, after which its PostgreSQL stops', {
-  timeout: 180_000,
-}, async () => {
+test.concurrent('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing behind, and the next start works until kill -9, after which its PostgreSQL stops', async () => {
   await withDataDir(async (dataDir) => {
     const pidFile = join(dataDir, 'postgres', 'data', 'postmaster.pid')
     const steps = {
@@ -195,9 +193,7 @@ test.concurrent('Ctrl-C at each step of a start ends it in order with 0 and leav
   })
 })
 
-test.concurrent('Ctrl-C before the service handles signals ends the start by the signal, without a service left', {
-  timeout: 120_000,
-}, async () => {
+test.concurrent('Ctrl-C before the service handles signals ends the start by the signal, without a service left', async () => {
   await withDataDir(async (dataDir) => {
     await using started = startAsNewcomer(dataDir)
     started.signal('SIGINT', 'group')

@@ -88,7 +88,7 @@ describe('a connection that is found dead', () => {
   test('takes with it those that said nothing since before, of every pool of the same path, and leaves younger ones', async () => {
     await using proxy = await startDatabaseProxy(database.connectionString)
     const siblings: Siblings = new Set()
-    const limits = { silenceMs: 300 }
+    const limits = { silenceMs: 2_000 }
     await using first = open(proxy.connectionString, { siblings, limits })
     await using second = open(proxy.connectionString, { siblings, limits: { silenceMs: 60_000 } })
     await Promise.all([ask(first), ask(first), ask(first), ask(second), ask(second)])
@@ -111,7 +111,7 @@ test('the row locks of a session whose path is cut end within 10 s', async () =>
   await database.pool.query('create table held (id int primary key); insert into held values (1)')
   await using proxy = await startDatabaseProxy(database.connectionString)
   // The client gives up soon: the limits of the session are those that free the lock.
-  await using opened = open(proxy.connectionString, { limits: { ...SHORT_LIMITS, silenceMs: 500 } })
+  await using opened = open(proxy.connectionString, { limits: { ...SHORT_LIMITS, silenceMs: 3_000 } })
   await using patient = open(database.connectionString)
   const cut = Promise.withResolvers<void>()
   const lost = opened.db.transaction().execute(async (tx) => {

@@ -52,7 +52,7 @@ describe('a silent connection', () => {
 
   test('stays open while nothing uses it', async () => {
     // On a busy machine the server may take a part of a second to answer, which must not end the connection.
-    await using opened = open(database.connectionString, { silenceMs: 1_000 })
+    await using opened = open(database.connectionString, { silenceMs: 2_000 })
     const promise = takeSocket(opened)
     const readPid = async () => (await opened.pool.query('select pg_backend_pid() as pid')).rows[0].pid
     const pid = await readPid()
@@ -78,7 +78,7 @@ describe('a silent connection', () => {
   })
 
   test('ends so too when it has rested for longer than its limit before', async () => {
-    await using opened = open(database.connectionString, { silenceMs: 1_000 })
+    await using opened = open(database.connectionString, { silenceMs: 2_000 })
     const socket = takeSocket(opened)
     await opened.pool.query('select')
     for (let rests = 0; rests < 2; rests += 1) {
