@@ -1,32 +1,39 @@
 import fs from 'node:fs'
 import { afterAll, vi } from 'vitest'
+import { buildCleanEnvironment } from '../process/process.ts'
 
 /** What a test may change of its process, and the next file of tests would find changed. */
 function readProcess() {
   return {
-    env: { ...process.env },
     cwd: process.cwd(),
     umask: process.umask(),
-    isFakeTime: vi.isFakeTimers(),
-    clock: Date.now,
+    'fake timers': vi.isFakeTimers(),
+    'Date.now': Date.now,
     fetch: globalThis.fetch,
-    output: { stdout: process.stdout.write, stderr: process.stderr.write, descriptors: fs.writeSync },
-    log: console.log,
+    'console.log': console.log,
+    'stdout.write': process.stdout.write,
+    'stderr.write': process.stderr.write,
+    'fs.writeSync': fs.writeSync,
   }
 }
 
+/** Variables that were changed, and new ones that the service or its programs read. A package may add its own as it is loaded. */
+function listChangedVariables(before: NodeJS.ProcessEnv, after: NodeJS.ProcessEnv): string[] {
+  const foreign = buildCleanEnvironment(after)
+  const changed = Object.keys(before).filter((name) => before[name] !== after[name])
+  return [...changed, ...Object.keys(after).filter((name) => !(name in before) && !(name in foreign))]
+}
+
+const variables = { ...process.env }
 const before = readProcess()
 
 /** Files of tests share their process: one that leaves it changed fails itself, and not another one after it. */
 afterAll(() => {
   vi.restoreAllMocks()
   const after = readProcess()
-  const changed = Object.entries(before).flatMap(([name, value]) => (isEqual(value, after[name as never]) ? [] : name))
-  if (changed.length > 0) throw new Error(`this file leaves its process changed: ${changed.join(', ')}`)
+  const changed = [
+    ...Object.keys(before).filter((name) => before[name as keyof typeof before] !== after[name as keyof typeof after]),
+    ...listChangedVariables(variables, process.env),
+  ]
+  if (changed.length > 0) throw new Error(`this file of tests leaves its process changed: ${changed.join(', ')}`)
 })
-
-function isEqual(one: unknown, other: unknown): boolean {
-  if (typeof one !== 'object' || typeof other !== 'object' || !one || !other) return one === other
-  const names = new Set([...Object.keys(one), ...Object.keys(other)])
-  return [...names].every((name) => one[name as never] === other[name as never])
-}
