@@ -10,7 +10,6 @@ function readProcess() {
     'fake timers': vi.isFakeTimers(),
     'Date.now': Date.now,
     fetch: globalThis.fetch,
-    'console.log': console.log,
     'stdout.write': process.stdout.write,
     'stderr.write': process.stderr.write,
     'fs.writeSync': fs.writeSync,
