@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp } from '../harness/app/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { buildCleanEnvironment, PROJECT_ROOT } from '../harness/process/process.ts'
 import { limit } from '../harness/run/wait.ts'
 import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
@@ -190,14 +191,16 @@ test('listen ends with exit code 0 when the reader of its output exits, as with 
 describe('the connection to the service', () => {
   test('when it is lost, one line reports it, and the events in between follow', async () => {
     await using database = await createTestDatabase()
-    const first = await openCliFixture({ database })
+    // Nobody else takes it while no service listens.
+    const env = { PORT: String(await findFreePort()) }
+    const first = await openCliFixture({ database, env })
     await using listening = first.start(['listen'])
     await listening.waitForOutput(/Listening/)
     await first[Symbol.asyncDispose]()
     // Either error is possible: the service is gone, or still stopping.
     await listening.waitForOutput(/The service (cannot be reached|answered 503) .* Retrying; no event is lost\./)
     const contract = await createContractOf(database)
-    await using _next = await openCliFixture({ database, env: { PORT: new URL(first.url).port } })
+    await using _next = await openCliFixture({ database, env })
     await listening.waitForOutput(new RegExp(contract.event))
     expect(listening.stdout().match(/Retrying; no event is lost/g)).toHaveLength(1)
     expect(listening.stdout().match(/The service is reachable again\./g)).toHaveLength(1)
