@@ -156,7 +156,8 @@ test('examples/portal: a customer of the platform adds a webhook, and another on
   }
   const portal = page.frameLocator('iframe')
   await signInAtPlatform('ada@acme.example', 'acme')
-  await portal.getByRole('link', { name: 'Add a webhook' }).click({ timeout: 60_000 })
+  // In a new checkout the service builds the console first.
+  await portal.getByRole('link', { name: 'Add a webhook' }).click({ timeout: 180_000 })
   await portal.getByLabel('Callback URL').fill('https://hooks.acme.example/')
   await portal.getByRole('button', { name: 'Create the webhook' }).click()
   await portal.getByRole('dialog', { name: 'The secret of the webhook' }).waitFor()
