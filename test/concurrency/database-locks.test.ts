@@ -65,7 +65,8 @@ test('a webhook whose row is locked: the results of the others are recorded at o
       const rows = await ofOther()
       return rows.length === 4 && rows.every((row) => row.status === 'failed')
     })
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    // A lock is given up after 3 s: were they recorded with the first, each of the two rounds would wait for that.
+    expect(performance.now() - startedAt).toBeLessThan(5_500)
     const own = (await fixture.readLedger()).filter((row) => row.webhook === ids[0])
     expect(own.map((row) => row.status)).toEqual(own.map(() => 'pending'))
   } finally {
