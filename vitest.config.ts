@@ -9,13 +9,19 @@ export default defineConfig({
     // On a busy machine the start of one process alone may take many seconds.
     testTimeout: 240_000,
     hookTimeout: 240_000,
+    // One second by default, which a request takes on a machine that is busy enough.
+    expect: { poll: { timeout: 60_000 } },
     // To load the service costs more than most files of tests, so they share a process for each worker, with its modules.
     isolate: false,
     // The loader of Node reads tests as it reads the service, and keeps what it compiled: Vite would transform each module.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     reporters: ['default', './test/harness/run/closing-line.ts'],
     globalSetup: ['test/harness/run/global-setup.ts'],
-    setupFiles: ['test/harness/plan/watch-locks.ts'],
+    setupFiles: [
+      'test/harness/plan/watch-locks.ts',
+      'test/harness/run/watch-process.ts',
+      'test/browser/explain-failures.ts',
+    ],
     // Most objects of a test die young: with room for them a worker collects less, by a twelfth of its work.
     execArgv: ['--min-semi-space-size=32'],
     // Two for each processor, because the slow tests wait half of their time; at most as many as one PostgreSQL serves.

@@ -314,7 +314,8 @@ describe('what strangers send is read in linear time', () => {
         const before = process.threadCpuUsage()
         for (const answer of answers) await askScim(answer)
         const { user, system } = process.threadCpuUsage(before)
-        expect(user + system).toBeLessThan(200_000)
+        // Quadratic work is seconds; a collection of garbage may be a tenth of one.
+        expect(user + system).toBeLessThan(1_000_000)
       }),
       { numRuns: 30 },
     )

@@ -179,12 +179,12 @@ test('what reads the time as Date.now gets that of the database, until the clock
   const { time, restore } = adoptDatabaseClock(buildManualClock(NOON))
   try {
     time.observe({ sentAtMs: time.monotonicMs(), receivedAtMs: time.monotonicMs(), databaseMs: NOON })
-    expect(Math.abs(Date.now() - NOON)).toBeLessThan(5_000)
+    expect(Math.abs(Date.now() - NOON)).toBeLessThan(60_000)
     expect(Number.isInteger(Date.now())).toBe(true)
-    expect(Math.abs(systemClock.now() - NOON)).toBeLessThan(5_000)
+    expect(Math.abs(systemClock.now() - NOON)).toBeLessThan(60_000)
     expect(Math.abs(machineClock.now() - NOON)).toBeGreaterThan(86_400_000)
   } finally {
     restore()
   }
-  expect(Math.abs(Date.now() - machineClock.now())).toBeLessThan(1_000)
+  expect(Math.abs(Date.now() - machineClock.now())).toBeLessThan(60_000)
 })

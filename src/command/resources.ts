@@ -27,13 +27,16 @@ export async function withFixture(
   // Writes of a command are dated and checked by the clock of the database.
   const { time, restore } = adoptDatabaseClock()
   const fixture = { config, clock: time, time, random: systemRandom, logger }
-  const resources = await openResources({ ...fixture, joinsRunning: true })
   try {
-    if (!options.prepare) await alignClock(resources.database.db, time)
-    const prepared = options.prepare ? await prepareDatabase(resources, fixture) : { migrations: [], ahead: [] }
-    await work(resources, prepared)
+    const resources = await openResources({ ...fixture, joinsRunning: true })
+    try {
+      if (!options.prepare) await alignClock(resources.database.db, time)
+      const prepared = options.prepare ? await prepareDatabase(resources, fixture) : { migrations: [], ahead: [] }
+      await work(resources, prepared)
+    } finally {
+      await resources.close()
+    }
   } finally {
-    await resources.close()
     restore()
   }
 }

@@ -116,13 +116,16 @@ describe('the lease of a worker that follows the clock of the database', () => {
 
   test('gets the time of the database with each renewal', async () => {
     await using t = await openMachines()
+    // The clock of the machine stands, so that the skew falls by what the renewals take.
+    const setAt = performance.now()
+    const fallen = () => performance.now() - setAt + 10
     t.machines.a.set(Date.now() + 7_000)
     await t.a.lease.renew()
-    expect(Math.abs(t.a.time.skewMs() - 7_000)).toBeLessThan(1_000)
+    expect(Math.abs(t.a.time.skewMs() - 7_000)).toBeLessThan(fallen())
     expect(t.a.lease.isTrusted()).toBe(true)
     await t.step(-3_600_000)
     await t.a.lease.renew()
-    expect(Math.abs(t.a.time.skewMs() - 3_607_000)).toBeLessThan(1_000)
+    expect(Math.abs(t.a.time.skewMs() - 3_607_000)).toBeLessThan(fallen())
     expect(t.a.lease.isTrusted()).toBe(false)
   })
 

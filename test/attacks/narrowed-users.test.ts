@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PASSWORD, supabaseUser } from '../command/people-exports.ts'
 import { createNarrowedApp, ENTER, type NarrowedApp, type TwoAccounts } from '../harness/app/narrowed-app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
@@ -11,8 +11,6 @@ import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 /** Proofs of users who are disabled, deleted or imported (docs/contract/connections.md#members-of-several-accounts). */
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const USERS = '/api/v3/identity/user'
 const BASE_URL = 'https://id.example.test'

@@ -1,4 +1,6 @@
+import type { Route } from 'playwright-core'
 import { expect, test } from 'vitest'
+import { findFreePort } from '../harness/process/port.ts'
 import { launchChromium, shareChromium } from './chromium.ts'
 import type { LentPage } from './lent-page.ts'
 import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
@@ -82,5 +84,41 @@ test('a page whose clock or functions a test replaced is lent to nobody else', a
     await next.giveBack()
     expect(next.page.isClosed()).toBe(false)
   }
+  await browser.close()
+})
+
+test('a page that a test took offline, listened to, routed, allowed something or let store something is lent as a new one', async () => {
+  const browser = await shareChromium()
+  const options = { userAgent: 'of a test of traces', baseURL: `http://127.0.0.1:${await findFreePort()}` }
+  const answer = (route: Route) => route.fulfill({ contentType: 'text/html', body: '<h1>Traces</h1>' })
+  const lent = await browser.lend(options)
+  await lent.context.route('**', answer)
+  await lent.page.goto('/')
+  await lent.page.evaluate("localStorage.setItem('trace', '1'); sessionStorage.setItem('trace', '1')")
+  await lent.context.grantPermissions(['geolocation'])
+  lent.page.on('dialog', () => {})
+  await lent.page.emulateMedia({ forcedColors: 'active', media: 'print' })
+  await lent.context.setOffline(true)
+  await lent.giveBack()
+  const next = await browser.lend(options)
+  expect(next.page).toBe(lent.page)
+  expect(await next.page.goto('/').catch((error: Error) => error.message)).toMatch(/ERR_CONNECTION_REFUSED/)
+  await next.page.route('**', answer)
+  await next.page.goto('/')
+  const seen = `Promise.all([
+    localStorage.length, sessionStorage.length, navigator.onLine, matchMedia('print').matches,
+    matchMedia('(forced-colors: active)').matches,
+    navigator.permissions.query({ name: 'geolocation' }).then(({ state }) => state), confirm('?'),
+  ])`
+  expect(await next.page.evaluate(seen)).toEqual([
+    0,
+    0,
+    true,
+    false,
+    false,
+    expect.not.stringMatching('granted'),
+    false,
+  ])
+  await next.giveBack()
   await browser.close()
 })

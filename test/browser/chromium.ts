@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import packaged, { inflate } from '@sparticuz/chromium'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { buildPageLender, type PageLender } from './lent-page.ts'
+import { keepInView } from './shown-pages.ts'
 
 /**
  * No sandbox, since it needs rights that containers and root lack; no shared memory in /dev/shm, of which containers have
@@ -50,6 +51,7 @@ export async function shareChromium(): Promise<SharedBrowser> {
   const lender = buildPageLender(browser)
   const newContext = async (options?: BrowserContextOptions) => {
     const context = await browser.newContext(options)
+    keepInView(context)
     contexts.push(context)
     return context
   }

@@ -110,13 +110,7 @@ function buildOpener(browser: SharedBrowser, baseURL: string) {
       complaints,
       [Symbol.asyncDispose]: async () => {
         stop()
-        await context.setOffline(false)
         sessions.set(user.email, await context.cookies())
-        // The choices of a browser end with the test.
-        await page.evaluate(() => {
-          localStorage.clear()
-          sessionStorage.clear()
-        })
         await giveBack()
       },
     }

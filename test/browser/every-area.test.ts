@@ -1,12 +1,10 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type NervousSystem, startNervousSystem } from '../harness/process/all-roles-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
-
 const stack = new AsyncDisposableStack()
 let system: NervousSystem
 let browser: SharedBrowser
@@ -44,11 +42,11 @@ const isShown = (name: string) =>
     limitMs: 60_000,
   })
 const isDelivered = (count: number) =>
-  waitFor(`${count} deliveries`, () => new Set(system.listDeliveries()).size === count, { limitMs: 60_000 })
+  waitFor(`${count} deliveries`, () => new Set(system.listDeliveries()).size === count)
 const setActive = (action: 'enable' | 'disable') =>
   system.service.call('POST', `/api/v3/identity/user/${user}/${action}`)
 const isAtTarget = (status: string) =>
-  waitFor(`${status} at the target`, async () => (await system.readTargetStatus(user)) === status, { limitMs: 60_000 })
+  waitFor(`${status} at the target`, async () => (await system.readTargetStatus(user)) === status)
 const isRetrying = (view: string, where = 'true') =>
   waitFor(
     `a retry in ${view}`,
@@ -64,7 +62,7 @@ test('an update of a contract arrives as a webhook and in a page with the hook, 
 test('provider killed: webhooks and provisioning go on, the page does not claim to be live, and what happened is published when the provider is back', async () => {
   const states: string[] = []
   await system.provider.restart(async () => {
-    await waitFor('another state than live', async () => (await readState()) !== 'live', { limitMs: 60_000 })
+    await waitFor('another state than live', async () => (await readState()) !== 'live')
     await rename('While the provider was away')
     await setActive('enable')
     await Promise.all([isDelivered(2), isAtTarget('active'), isRetrying('realtime_message')])

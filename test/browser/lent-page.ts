@@ -1,4 +1,5 @@
 import type { Browser, BrowserContext, BrowserContextOptions, CDPSession, Page } from 'playwright-core'
+import { keepInView, rememberShown } from './shown-pages.ts'
 import { addAuthenticator, type VirtualAuthenticator } from './virtual-authenticator.ts'
 
 /** Options of a page and of its context. */
@@ -59,6 +60,7 @@ export function buildPageLender(browser: Browser): PageLender {
       const lent: RestingPage = {
         ...{ context, page, session, authenticator, globals },
         giveBack: async () => {
+          await rememberShown(page)
           await empty(lent)
           used.delete(lent)
           if ((await page.evaluate(GLOBALS)) === globals) resting.push([key, lent])
@@ -66,7 +68,7 @@ export function buildPageLender(browser: Browser): PageLender {
         },
       }
       used.add(lent)
-      await page.emulateMedia({ colorScheme, reducedMotion })
+      await page.emulateMedia({ colorScheme, reducedMotion, forcedColors: 'none', contrast: null, media: null })
       await page.setViewportSize(viewport ?? { width: 1280, height: 720 })
       return lent
     },
@@ -80,16 +82,37 @@ export function buildPageLender(browser: Browser): PageLender {
 
 async function openPage(browser: Browser, { hasAuthenticator = false, ...options }: PageOptions) {
   const context = await browser.newContext(options)
+  keepInView(context)
   const page = await context.newPage()
   const session = await context.newCDPSession(page)
   const globals = await page.evaluate<string>(GLOBALS)
   return { context, page, session, globals, authenticator: hasAuthenticator ? await addAuthenticator(page) : undefined }
 }
 
-/** Makes a page as it was when it was opened. The pages of these tests store nothing in a browser but cookies. */
+/** What a test may listen to. A dialog that somebody listens to is not closed. */
+const EVENTS = [
+  'console',
+  'dialog',
+  'download',
+  'filechooser',
+  'framenavigated',
+  'pageerror',
+  'popup',
+  'request',
+] as const
+
+/** The stores of the last origin. A page without one may not ask for them. */
+const CLEAR_STORES = 'try { localStorage.clear(); sessionStorage.clear() } catch {}'
+
+/** Makes a page as it was when it was opened. */
 async function empty({ context, page, session, authenticator }: Omit<LentPage, 'giveBack'>) {
   for (const other of context.pages()) if (other !== page) await other.close()
+  for (const event of EVENTS) page.removeAllListeners(event)
   await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await context.unrouteAll({ behavior: 'ignoreErrors' })
+  await context.setOffline(false)
+  await context.clearPermissions()
+  await page.evaluate(CLEAR_STORES)
   // The policy of the last page would hold for content that a test sets itself.
   await page.goto('about:blank')
   await session.send('Page.resetNavigationHistory')

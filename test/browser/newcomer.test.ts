@@ -88,7 +88,7 @@ async function registerApp(page: Page): Promise<void> {
   await waitForHeading(page, 'Partner')
 }
 
-test('a newcomer does the whole of it in the browser alone, after npm start', { timeout: 180_000 }, async () => {
+test('a newcomer does the whole of it in the browser alone, after npm start', async () => {
   const [, address] = /Signalbox listens on (\S+)/.exec(shown)!
   baseURL = address!
   const page = await browser.newPage({ baseURL, viewport: { width: 1280, height: 900 } })

@@ -78,6 +78,9 @@ function recordOf(page: Page, origin: string) {
   return { foreign, complaints, stop }
 }
 
+/** The browser says so when a test filled a field before the first frame, with which it moves the focus. */
+const OF_QUICK_HANDS = /^Autofocus processing was blocked because a document already has a focused element/
+
 /** Calls for each URL that a page requests, and each text of its console and of an error of its scripts, until it is stopped. */
 export function watchPage(
   page: Page,
@@ -85,7 +88,9 @@ export function watchPage(
 ): () => void {
   const listeners = {
     request: (request: Request) => onRequest(request.url()),
-    console: (message: ConsoleMessage) => onComplaint(message.text()),
+    console: (message: ConsoleMessage) => {
+      if (!OF_QUICK_HANDS.test(message.text())) onComplaint(message.text())
+    },
     pageerror: (error: Error) => onComplaint(error.message),
   }
   page.on('request', listeners.request).on('console', listeners.console).on('pageerror', listeners.pageerror)

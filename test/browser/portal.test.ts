@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { FrameLocator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { type DeliveryApp, openDelivery } from '../harness/app/delivery-app.ts'
 import { findFreePort } from '../harness/process/port.ts'
@@ -10,8 +10,6 @@ import { examine, takePicture } from './console-browser.ts'
 import { NO_VIOLATIONS } from './page-browser.ts'
 
 // The example is a whole process: on a busy machine its start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 const stack = new AsyncDisposableStack()
 let d: DeliveryApp
 let browser: SharedBrowser
@@ -306,7 +304,7 @@ test('every screen has no accessibility fault, light and dark, and fits a phone'
     await page.evaluate((hash) => {
       location.hash = hash
     }, `#/${path}`)
-    await page.getByText(text).first().waitFor({ timeout: 8_000 })
+    await page.getByText(text).first().waitFor()
     await page.locator('.mantine-Skeleton-root, main [aria-busy="true"]').first().waitFor({ state: 'detached' })
     const name = path
       .split('/')

@@ -1,14 +1,12 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { openRealtimeService, type RealtimeService, type User } from '../harness/realtime/realtime-service.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 /** Changes whose arrival is timed. */
 const CHANGES = 30
 
@@ -40,7 +38,7 @@ async function openAs({ email, password }: User): Promise<Page> {
   await page.getByLabel('E-mail').fill(email)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await expect.poll(() => stateOf(page), { timeout: 20_000 }).toBe('live')
+  await expect.poll(() => stateOf(page)).toBe('live')
   return page
 }
 
@@ -62,7 +60,7 @@ test('a page with the hooks shows each change of a contract, and the test prints
   process.stdout.write(
     `from the begin of a change to its arrival in a page: median ${median} ms, longest ${longest} ms\n`,
   )
-  expect(median).toBeLessThan(1_000)
+  expect(median).toBeLessThan(5_000)
   await page.close()
 })
 
@@ -70,7 +68,7 @@ test('a page of a user who loses the membership says that it has no access', asy
   const user = await service.addMember()
   const page = await openAs(user)
   await service.call('DELETE', `/api/v3/identity/account/${service.account}/member`, { user: user.id })
-  await expect.poll(() => stateOf(page), { timeout: 20_000 }).toMatch(/^No access: /)
+  await expect.poll(() => stateOf(page)).toMatch(/^No access: /)
   await page.close()
 })
 
@@ -78,12 +76,10 @@ test('a page says that there is no connection while the service is away, and sho
   const page = await openAs(await service.addMember())
   const contract = await service.addContract()
   await service.restart(async () => {
-    await expect.poll(() => stateOf(page), { timeout: 20_000 }).not.toBe('live')
+    await expect.poll(() => stateOf(page)).not.toBe('live')
     await service.renameUnseen(contract, 'Changed meanwhile')
   })
-  await expect.poll(() => stateOf(page), { timeout: 60_000 }).toBe('live')
-  await expect
-    .poll(() => page.getByRole('listitem').allTextContents(), { timeout: 20_000 })
-    .toContain('Changed meanwhile: draft')
+  await expect.poll(() => stateOf(page)).toBe('live')
+  await expect.poll(() => page.getByRole('listitem').allTextContents()).toContain('Changed meanwhile: draft')
   await page.close()
 })

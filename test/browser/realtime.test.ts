@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { startTestRealtime, TEST_REALTIME_APP, type TestRealtime } from '../harness/realtime/realtime-server.ts'
 import { waitFor } from '../harness/run/wait.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
@@ -13,7 +14,8 @@ let realtime: TestRealtime
 let browser: SharedBrowser
 beforeAll(async () => {
   database = await createTestDatabase()
-  realtime = await startTestRealtime(database)
+  // A port that nobody else takes while the server is restarted.
+  realtime = await startTestRealtime(database, { listenOn: await findFreePort() })
   browser = await shareChromium()
 })
 afterAll(async () => {

@@ -105,7 +105,7 @@ test('a browser that loses its session at once is stopped, and gets in again aft
   await openTarget()
   expect(page.url()).toBe(`${apps.b}/?sso_error=exchange_failed`)
   await expect
-    .poll(async () => (await context.cookies(apps.b)).map(({ name }) => name), { timeout: 20_000 })
+    .poll(async () => (await context.cookies(apps.b)).map(({ name }) => name))
     .not.toContain('signalbox_landings')
   await openTarget()
   expect(await who()).toBe(`Signed in as ${ADA}.`)

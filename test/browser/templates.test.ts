@@ -131,7 +131,7 @@ test('realtime shows an event of the demonstration as it happens, also beside ne
   await page.getByLabel('E-mail').fill(administrator.email)
   await page.getByLabel('Password').fill(administrator.password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await expect.poll(() => page.getByRole('status').textContent(), { timeout: 30_000 }).toBe('live')
+  await expect.poll(() => page.getByRole('status').textContent()).toBe('live')
   expect(await page.locator('#account').textContent()).toMatch(/ of Demo account \(/)
   // The contract of the first command that the start printed.
   const [, id = ''] = /curl .*-X PATCH \S+\/contract\/([0-9a-f-]{36}) /.exec(printed()) ?? []

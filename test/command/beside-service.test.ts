@@ -1,12 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runCommand } from '../harness/process/command-line.ts'
 import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
 import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const EMAIL = 'admin@signalbox.localhost'
 const FIRST = 'the first password of an admin'

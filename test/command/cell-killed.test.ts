@@ -16,7 +16,7 @@ let directory: string
 beforeAll(async () => {
   cells = await startCellsUnderTest()
   directory = await mkdtemp(join(tmpdir(), 'signalbox cell '))
-}, 120_000)
+})
 afterAll(async () => {
   await cells[Symbol.asyncDispose]()
   await rm(directory, { recursive: true, force: true })

@@ -1,10 +1,8 @@
 import { userInfo } from 'node:os'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const EMAIL = 'operator@example.com'
 const actor = { actor: 'command line', system_user: userInfo().username }

@@ -1,7 +1,7 @@
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { startLocalService } from '../harness/process/local-service.ts'
@@ -9,8 +9,6 @@ import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process/process
 import { buildServiceEnvironment, callService } from '../harness/process/service-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
-
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 
 let directory: string

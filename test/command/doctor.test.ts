@@ -50,9 +50,7 @@ const buildEnvironment = (database: Pick<TestDatabase, 'connectionString'>) => (
   SSO_TARGETS: 'https://app.example.com',
 })
 
-test('doctor finds a prepared database in order, and exits 1 for the server of the tests, which is not durable', {
-  timeout: 120_000,
-}, async () => {
+test('doctor finds a prepared database in order, and exits 1 for the server of the tests, which is not durable', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
   const answer = await askDoctor(buildEnvironment(database))
   expect(listOwn(answer)).toEqual([])
@@ -69,9 +67,7 @@ test('doctor finds a prepared database in order, and exits 1 for the server of t
   expect(answer.areas.find(({ area }) => area === 'schema')).toMatchObject({ status: 'ok' })
 })
 
-test('doctor names a held port, a closed mail server, a wrong key and an older schema, and shows no secret', {
-  timeout: 120_000,
-}, async () => {
+test('doctor names a held port, a closed mail server, a wrong key and an older schema, and shows no secret', async () => {
   await using fixture = await openDeliveryFixture()
   const receiver = await fixture.receive()
   const service = await fixture.start()
@@ -107,9 +103,7 @@ test('doctor names a held port, a closed mail server, a wrong key and an older s
   expect(stdout).toMatch(/\n\d+ failures, \d+ warnings\n$/)
 })
 
-test('doctor reports a refused configuration and an unreachable database, and what it could not examine', {
-  timeout: 120_000,
-}, async () => {
+test('doctor reports a refused configuration and an unreachable database, and what it could not examine', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'signalbox doctor '))
   try {
     const refused = await askDoctor({ APP_ENV: 'test', PORT: 'many', SIGNALBOX_DATA_DIR: directory })

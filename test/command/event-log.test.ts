@@ -23,7 +23,7 @@ beforeAll(async () => {
   database = await createTestDatabase({ content: 'prepared', isOwn: true })
   fixture = await openDeliveryFixture(database)
   service = await fixture.startLocal({ env: buildLogEnvironment(servers.url) })
-}, 120_000)
+})
 afterAll(async () => {
   await fixture?.[Symbol.asyncDispose]()
   await database?.[Symbol.asyncDispose]()
@@ -97,7 +97,7 @@ test('log status and log read show what the log holds, and change nothing', asyn
     ['--since', since, '--account', '*'],
   ])
     expect((await run(['log', 'read', ...wrong])).code).toBe(1)
-}, 120_000)
+})
 
 test('log republish appends events again with their ids, and is audited', async () => {
   if (!program) return
@@ -113,7 +113,7 @@ test('log republish appends events again with their ids, and is audited', async 
   expect(await readAudit('event-log.republish')).toEqual([
     { detail: expect.objectContaining({ command: 'log republish', since, actor: 'command line' }) },
   ])
-}, 120_000)
+})
 
 test('a stream that an operator deleted is created anew, alarms, and has every event again', async () => {
   if (!program) return
@@ -133,7 +133,7 @@ test('a stream that an operator deleted is created anew, alarms, and has every e
   const health = await service.call('GET', '/api/v3/health')
   const component = health.body.data.components.find((item: { component: string }) => item.component === 'event-log')
   expect(component).toMatchObject({ status: 'operational', details: { loss: 'replaced', waiting: 0 } })
-}, 120_000)
+})
 
 test('doctor reads at the servers whether they write each event to disk', async () => {
   if (!program) return
@@ -156,7 +156,7 @@ test('doctor reads at the servers whether they write each event to disk', async 
     'event_log_durability_unknown',
   ])
   expect(await manageStreams(careless.url, async ({ streams }) => (await streams.list().next()).length)).toBe(0)
-}, 120_000)
+})
 
 test('log off ends the recording, is audited, and needs the setting to be gone', async () => {
   if (!program) return
@@ -169,7 +169,7 @@ test('log off ends the recording, is audited, and needs the setting to be gone',
   expect(await readAudit('event-log.off')).toHaveLength(1)
   await fixture.recordEvents(2)
   expect((await database.pool.query('select from event_outbox')).rowCount).toBe(0)
-}, 120_000)
+})
 
 test('a start whose database user may not create the trigger ends, and says what to do', async () => {
   if (!program) return
@@ -192,4 +192,4 @@ test('a start whose database user may not create the trigger ends, and says what
   } finally {
     await own.pool.query(`drop owned by ${role}; drop role ${role}`)
   }
-}, 120_000)
+})

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { logtoHash, makeSecret, PASSWORD, supabaseUser, TOTP_TEXT } from './people-exports.ts'
@@ -12,8 +12,6 @@ import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
  * The statements of the guides, on tables with the columns of the other systems: `auth.*` of Supabase Auth and those of
  * Logto, as their migrations make them.
  */
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let fixture: PeopleFixture
 let other: TestDatabase

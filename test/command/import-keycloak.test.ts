@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { computeTotp, findStep } from '../../src/identity/sign-in/second-factor/totp.ts'
 import {
   COSE_KEY,
@@ -13,8 +13,6 @@ import {
   keycloakUser,
 } from './people-exports.ts'
 import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let fixture: PeopleFixture
 beforeAll(async () => {

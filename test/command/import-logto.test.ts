@@ -1,8 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { logtoApplication, logtoHash, logtoUser, makeSecret, TOTP_TEXT } from './people-exports.ts'
 import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let fixture: PeopleFixture
 beforeAll(async () => {

@@ -1,10 +1,8 @@
 import { decodeAttestationObject, parseAuthenticatorData } from '@simplewebauthn/server/helpers'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SoftwareAuthenticator } from '../harness/browser/software-authenticator.ts'
 import { keycloakRealm, keycloakUser, supabaseUser } from './people-exports.ts'
 import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let fixture: PeopleFixture
 beforeAll(async () => {

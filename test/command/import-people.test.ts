@@ -1,10 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { keycloakRealm, supabaseUser } from './people-exports.ts'
 import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let fixture: PeopleFixture
 beforeAll(async () => {

@@ -1,10 +1,8 @@
 import { userInfo } from 'node:os'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { computeTotp, findStep } from '../../src/identity/sign-in/second-factor/totp.ts'
 import { makeSecret, supabaseClient, supabaseTotp, supabaseUser } from './people-exports.ts'
 import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let fixture: PeopleFixture
 beforeAll(async () => {

@@ -14,7 +14,7 @@ let folder: string
 beforeAll(async () => {
   cells = await startCellsUnderTest()
   folder = await mkdtemp(join(tmpdir(), 'signalbox ledger '))
-}, 120_000)
+})
 afterAll(async () => {
   await cells?.[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })

@@ -55,7 +55,7 @@ test('a lease is extended while the receiver works, so that its answer acknowled
   const id = await makePulling()
   await fixture.createContract()
   const listening = listenHere(id, target)
-  await target.waitFor(1, 20_000)
+  await target.waitFor(1)
   // Four steps are longer than a lease of 30 s.
   for (let step = 1; step <= 4; step += 1) {
     fixture.service.clock.advance(10_000)
@@ -78,7 +78,7 @@ test('a stop interrupts the receiver and gives the delivery back at once, for an
   const id = await makePulling()
   await fixture.createContract()
   const listening = listenHere(id, target)
-  await target.waitFor(1, 20_000)
+  await target.waitFor(1)
   listening.stop()
   await listening.ended
   const pulled = await fixture.service.admin('POST', `${PATH}/${id}/pull`, {})
@@ -91,9 +91,9 @@ test('a slow receiver of one delivery keeps no other one waiting', async () => {
   const id = await makePulling()
   await fixture.createContract()
   const listening = listenHere(id, target)
-  await target.waitFor(1, 20_000)
+  await target.waitFor(1)
   await fixture.createContract()
-  await target.waitFor(2, 20_000)
+  await target.waitFor(2)
   listening.stop()
   await listening.ended
 })
@@ -105,7 +105,7 @@ test('a session that the service refuses ends with its refusal', async () => {
   const id = await makePulling()
   await fixture.createContract()
   const listening = listenHere(id, target)
-  await target.waitFor(1, 20_000)
+  await target.waitFor(1)
   await fixture.service.admin('DELETE', `${PATH}/${id}`)
   const ended = expect(listening.ended).rejects.toThrow('not_found')
   answer.resolve()

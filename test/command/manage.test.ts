@@ -1,13 +1,11 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const PASSWORD = 'correct horse battery'
 const NO_ID = '01990000-0000-7000-8000-000000000000'

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp } from '../harness/app/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { buildCleanEnvironment, PROJECT_ROOT } from '../harness/process/process.ts'
 import { limit } from '../harness/run/wait.ts'
 import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
@@ -36,7 +37,7 @@ describe('signalbox listen', () => {
     await using listening = fixture.start(['listen', '--forward', `${target.origin}/hook`])
     const [, secret = ''] = await listening.waitForOutput(/signed with (whsec_\S+)/)
     const contract = await fixture.createContract()
-    const [request] = await target.waitFor(1, 20_000)
+    const [request] = await target.waitFor(1)
     const { headers, body } = request!
 
     const stripe = new Stripe('sk_test_unused')
@@ -86,8 +87,8 @@ describe('signalbox listen', () => {
     const contract = await fixture.createContract()
     await fixture.service.admin('PATCH', `/api/v3/contract/contract/${contract}`, { name: 'Changed' })
     await fixture.service.settle()
-    const [forwarded] = await target.waitFor(1, 20_000)
-    const [own] = await fixture.receiver.waitFor(1, 20_000)
+    const [forwarded] = await target.waitFor(1)
+    const [own] = await fixture.receiver.waitFor(1)
     expect(forwarded!.body.toString()).toBe(own!.body.toString())
     // Headers of the connection, and the trace, which only a POST of the service has.
     const others = ['host', 'connection', 'accept', 'accept-encoding', 'traceparent']
@@ -164,9 +165,9 @@ describe('signalbox listen', () => {
     await using listening = fixture.start(['listen', '--forward', target.origin])
     await listening.waitForOutput(/Listening/)
     await fixture.createContract()
-    await target.waitFor(1, 20_000)
+    await target.waitFor(1)
     listening.signal('SIGINT')
-    expect(await limit(listening.ended, 5_000, 'the end after SIGINT')).toEqual({ code: 0, signal: null })
+    expect(await limit(listening.ended, 60_000, 'the end after SIGINT')).toEqual({ code: 0, signal: null })
     expect(listening.stderr()).toBe('')
   })
 })
@@ -184,25 +185,27 @@ test('listen ends with exit code 0 when the reader of its output exits, as with 
   await once(child.stdout, 'data')
   child.stdout.destroy()
   await fixture.createContract()
-  expect(await limit(ended, 20_000, 'the end of the command')).toEqual([0, null])
+  expect(await limit(ended, 60_000, 'the end of the command')).toEqual([0, null])
 })
 
 describe('the connection to the service', () => {
   test('when it is lost, one line reports it, and the events in between follow', async () => {
     await using database = await createTestDatabase()
-    const first = await openCliFixture({ database })
+    // Nobody else takes it while no service listens.
+    const env = { PORT: String(await findFreePort()) }
+    const first = await openCliFixture({ database, env })
     await using listening = first.start(['listen'])
     await listening.waitForOutput(/Listening/)
     await first[Symbol.asyncDispose]()
     // Either error is possible: the service is gone, or still stopping.
     await listening.waitForOutput(/The service (cannot be reached|answered 503) .* Retrying; no event is lost\./)
     const contract = await createContractOf(database)
-    await using _next = await openCliFixture({ database, env: { PORT: new URL(first.url).port } })
+    await using _next = await openCliFixture({ database, env })
     await listening.waitForOutput(new RegExp(contract.event))
     expect(listening.stdout().match(/Retrying; no event is lost/g)).toHaveLength(1)
     expect(listening.stdout().match(/The service is reachable again\./g)).toHaveLength(1)
     expect(listening.stdout().match(new RegExp(contract.event, 'g'))).toHaveLength(1)
-  }, 90_000)
+  })
 
   test('a token that is revoked meanwhile ends it with one sentence and exit code 1', async () => {
     const made = await fixture.service.admin('POST', '/api/v3/identity/api-key', {
@@ -213,7 +216,7 @@ describe('the connection to the service', () => {
     await using listening = fixture.start(['listen', '--events', 'contract.*'], { SIGNALBOX_TOKEN: key })
     await listening.waitForOutput(/Listening/)
     await fixture.service.admin('DELETE', `/api/v3/identity/api-key/${id}`)
-    const ending = await limit(listening.ended, 20_000, 'the end after the revocation')
+    const ending = await limit(listening.ended, 60_000, 'the end after the revocation')
     expect(ending).toEqual({ code: 1, signal: null })
     expect(listening.stderr().trim()).toMatch(/^The service refused the token: .*--token or SIGNALBOX_TOKEN\.$/)
   })

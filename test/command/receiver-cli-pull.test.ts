@@ -28,7 +28,7 @@ test('signalbox listen --pull forwards deliveries with their signature, and ackn
   await using listening = fixture.start(['listen', '--pull', id, '--forward', `${target.origin}/hook`])
   await listening.waitForOutput(new RegExp(`Pulling the deliveries of the webhook ${id}`))
   await fixture.createContract()
-  const [request] = await target.waitFor(1, 20_000)
+  const [request] = await target.waitFor(1)
   // The clock of the service stands, and is not that of this process.
   const now = Date.now
   try {
@@ -77,7 +77,7 @@ test('signalbox listen --pull forwards the asymmetric signature as it is, which 
   await using listening = fixture.start(['listen', '--pull', data.document_id, '--forward', `${target.origin}/hook`])
   await listening.waitForOutput(/Pulling the deliveries/)
   await fixture.createContract()
-  const [request] = await target.waitFor(1, 20_000)
+  const [request] = await target.waitFor(1)
   const text = request!.body.toString()
   const headers = request!.headers as Record<string, string>
   const versions = headers['webhook-signature']!.split(' ').map((signature) => signature.split(',')[0])
@@ -93,8 +93,8 @@ test('signalbox listen --pull without --forward prints and acknowledges, with --
   const { id } = await makePulling()
   await fixture.createContract()
   await using listening = fixture.start(['listen', '--pull', id, '--print-json'])
+  const [line] = await listening.waitForOutput(/^\{.*\}$/m)
   await waitFor('the acknowledgement', async () => (await listRows(id))[0]?.status === 'success')
-  const [line = ''] = listening.stdout().trim().split('\n')
   expect(JSON.parse(line)).toMatchObject({ type: 'contract.create', attempt: 1 })
 })
 

@@ -44,7 +44,7 @@ async function runJob(args: string[]): Promise<CommandEnd> {
   await using command = fixture.start(['replay', ...args, '--wait'])
   await command.waitForOutput(/^replay job/m)
   await fixture.service.app.replayWorker.drain()
-  const ending = await limit(command.ended, 20_000, 'the end of the command')
+  const ending = await limit(command.ended, 60_000, 'the end of the command')
   return { ...ending, stdout: command.stdout(), stderr: command.stderr() }
 }
 
@@ -137,7 +137,7 @@ describe('signalbox replay with filters', () => {
     await using waiting = fixture.start(['replay', '--filter', `document_id|eq|${id}`, '--wait'])
     const [, job = ''] = await waiting.waitForOutput(/^replay job {2}(\S+)/m)
     await fixture.service.admin('POST', `/api/v3/webhook/replay-job/${job}/cancel`)
-    expect(await limit(waiting.ended, 20_000, 'the end of the command')).toEqual({ code: 1, signal: null })
+    expect(await limit(waiting.ended, 60_000, 'the end of the command')).toEqual({ code: 1, signal: null })
     expect(waiting.stderr().trim()).toBe('The replay job was cancelled.')
     expect(waiting.stdout()).toMatch(/^cancelled {2}0 of 1: 0 replayed, 0 skipped\n$/m)
   })
@@ -150,7 +150,7 @@ describe('signalbox replay with filters', () => {
       `update replay_job set status = 'failed', last_error = 'lock timeout', ended_at = now() where document_id = $1`,
       [job],
     )
-    expect(await limit(waiting.ended, 20_000, 'the end of the command')).toEqual({ code: 1, signal: null })
+    expect(await limit(waiting.ended, 60_000, 'the end of the command')).toEqual({ code: 1, signal: null })
     expect(waiting.stderr()).toContain(`POST /api/v3/webhook/replay-job/${job}/resume`)
   })
 

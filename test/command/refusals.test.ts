@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { withDatabaseName } from '../harness/database/database-url.ts'
 import { startFakePostgres } from '../harness/database/fake-postgres.ts'
@@ -13,8 +13,6 @@ import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000 })
-
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 
 /** A name over the length limit: it fails on this machine, without a query. */

@@ -45,4 +45,4 @@ test('--sample adds its rows before the service is ready, and a second start add
   } finally {
     await rm(dataDir, { recursive: true, force: true })
   }
-}, 120_000)
+})

@@ -58,7 +58,7 @@ const readUrl = (started: TestProcess) => /listens on (\S+)/.exec(started.stdout
 const IN_ORDER = { concurrent: false }
 
 /** One data directory and its service: each start of a test is the next one on what the tests before left. */
-describe.concurrent('npm start on one data directory', { timeout: 120_000 }, () => {
+describe.concurrent('npm start on one data directory', () => {
   let parent: string | undefined
   let running: TestProcess | undefined
   let starts = 0
@@ -170,9 +170,7 @@ async function listUpdates(started: TestProcess, dataDir: string): Promise<{ doc
 
 const listNames = (directory: string): Promise<string[]> => readdir(directory).catch(() => [])
 
-test.concurrent('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing behind, and the next start works until kill -9, after which its PostgreSQL stops', {
-  timeout: 180_000,
-}, async () => {
+test.concurrent('Ctrl-C at each step of a start ends it in order with 0 and leaves nothing behind, and the next start works until kill -9, after which its PostgreSQL stops', async () => {
   await withDataDir(async (dataDir) => {
     const pidFile = join(dataDir, 'postgres', 'data', 'postmaster.pid')
     const steps = {
@@ -195,9 +193,7 @@ test.concurrent('Ctrl-C at each step of a start ends it in order with 0 and leav
   })
 })
 
-test.concurrent('Ctrl-C before the service handles signals ends the start by the signal, without a service left', {
-  timeout: 120_000,
-}, async () => {
+test.concurrent('Ctrl-C before the service handles signals ends the start by the signal, without a service left', async () => {
   await withDataDir(async (dataDir) => {
     await using started = startAsNewcomer(dataDir)
     started.signal('SIGINT', 'group')

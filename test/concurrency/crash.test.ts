@@ -84,7 +84,7 @@ test('five automatic POSTs at most, whatever dies: after the fifth attempt was l
   await fixture.subscribe(api, receiver)
   await fixture.change(api)
   for (let attempt = 1; attempt <= 4; attempt++) {
-    await receiver.waitFor(attempt, 60_000)
+    await receiver.waitFor(attempt)
     await fixture.waitForLedger(1, ['retrying'])
     if (attempt === 4) break
     await fixture.letRetriesComeDue()

@@ -23,7 +23,7 @@ test('a database that pauses for 6 s under running deliveries: not ready meanwhi
   await fixture.subscribe(service, receiver)
   await fixture.recordEvents(200)
   await fixture.change(service)
-  await receiver.waitFor(40, 60_000)
+  await receiver.waitFor(40)
 
   proxy.set('paused')
   const pausedAt = performance.now()
@@ -57,7 +57,7 @@ test('a database that is gone: 503 with Retry-After, and deliveries go on by the
   const answer = Promise.withResolvers<void>()
   receiver.behaveNext({ kind: 'wait', until: answer.promise })
   await fixture.change(service)
-  await receiver.waitFor(1, 60_000)
+  await receiver.waitFor(1)
 
   proxy.set('refusing')
   const refused = await service.call('POST', '/api/v3/contract/contract', {
@@ -93,7 +93,7 @@ test('connections that break in the middle, again and again: everything delivere
   await fixture.subscribe(service, receiver)
   await fixture.recordEvents(150)
   for (const count of [10, 30, 60]) {
-    await receiver.waitFor(count, 60_000)
+    await receiver.waitFor(count)
     proxy.drop()
   }
   // A claim whose commit was answered into a broken connection is found by its process, and its attempt made again.
@@ -128,7 +128,7 @@ test('PostgreSQL killed and started again in the middle: the service stays, reco
     const service = await fixture.start({ env: { WEBHOOK_CONCURRENCY: '4' } })
     await fixture.subscribe(service, receiver)
     await fixture.recordEvents(150)
-    await receiver.waitFor(20, 60_000)
+    await receiver.waitFor(20)
     process.kill(postgres.pid, 'SIGKILL')
     await postgres.exited
     // The answer may be a second old.
@@ -183,7 +183,7 @@ test('a full disk of the database: changes answer 503, what was posted is record
   receiver.behave({ kind: 'wait', until: answer.promise })
   await fixture.change(service)
   await fixture.change(service)
-  await receiver.waitFor(2, 60_000)
+  await receiver.waitFor(2)
 
   const makeRoom = await fillDisk(fixture.database)
   answer.resolve()

@@ -78,7 +78,7 @@ async function failUnderLoad(servers: Failover, urls: readonly [string, string],
   const answer = Promise.withResolvers<void>()
   const asked = receivers[0]!.requests.length
   receivers[0]!.behave({ kind: 'wait', until: answer.promise })
-  await receivers[0]!.waitFor(asked + 5, 60_000)
+  await receivers[0]!.waitFor(asked + 5)
 
   await primary.kill()
   const acknowledged = loads.flatMap((load) => load.acknowledged)
@@ -167,7 +167,7 @@ test('asynchronous standby: what it did not receive is lost, attempts go back, a
   const answer = Promise.withResolvers<void>()
   receiver.behave({ kind: 'wait', until: answer.promise })
   const kept = await fixture.change(services[0])
-  await receiver.waitFor(1, 60_000)
+  await receiver.waitFor(1)
   await servers.awaitReplay()
 
   await servers.stopStream()
@@ -227,6 +227,6 @@ test('a promoted standby with the setting of its primary commits after the state
   })
 
   for (const statement of statements.slice(0, -1)) await standby.ask(statement)
-  expect(await limit(waiting, 30_000, 'the commit')).toBe('ended')
+  expect(await limit(waiting, 60_000, 'the commit')).toBe('ended')
   expect(await examineWaiting(servers, standby)).toEqual([])
 })

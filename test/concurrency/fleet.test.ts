@@ -30,7 +30,7 @@ test('two API processes and two dispatchers: of 120 changes each is posted exact
   receiver.behave({ kind: 'wait', until: answer.promise })
   await makeChanges(fixture, services.slice(0, 2), 120)
   // As many as both have in flight together.
-  await receiver.waitFor(8, 60_000)
+  await receiver.waitFor(8)
   answer.resolve()
 
   const rows = await fixture.waitForLedger(120, ['success'], 60_000)
@@ -50,7 +50,7 @@ test('a dispatcher stopped with SIGTERM in the middle hands its work over: no le
   const answer = Promise.withResolvers<void>()
   receiver.behave({ kind: 'wait', until: answer.promise })
   await makeChanges(fixture, [api], 24)
-  await receiver.waitFor(8, 60_000)
+  await receiver.waitFor(8)
 
   const ended = leaving.stop()
   await leaving.waitForOutput(/Stopping/)
@@ -74,10 +74,10 @@ test('processes started, stopped and killed at will during a run of changes: eve
   await fixture.subscribe(api, receiver)
   const changes = makeChanges(fixture, [api], 120)
   const first = await fixture.start({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '8' } })
-  await receiver.waitFor(20, 60_000)
+  await receiver.waitFor(20)
   const second = await fixture.start({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '8' } })
   await first.kill()
-  await receiver.waitFor(60, 60_000)
+  await receiver.waitFor(60)
   const third = await fixture.startLocal({ roles: 'dispatcher', env: { WEBHOOK_CONCURRENCY: '8' } })
   expect(await second.stop()).toEqual({ code: 0, signal: null })
   await changes

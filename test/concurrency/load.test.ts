@@ -50,7 +50,7 @@ test('a dead subscriber and a slow one delay no healthy one: it has all its deli
 
   // Many times what the eight places hold: were one place lost for good to each that hangs, these would not come.
   // In order of their coming, those that hang would keep it waiting for minutes: 120 POSTs of 15 s over eight places.
-  await healthy.waitFor(60, 60_000)
+  await healthy.waitFor(60)
   const at = (rows: { webhook: string; log: unknown[] }[], index: number) =>
     rows.filter((row) => row.webhook === ids[index]).flatMap((row) => row.log)
   const rows = await waitFor('the record of the healthy', async () => {
@@ -62,7 +62,7 @@ test('a dead subscriber and a slow one delay no healthy one: it has all its deli
 
   answer.resolve()
   slow.behave({ kind: 'status', status: 200 })
-  await waitFor('the slow one', async () => at(await fixture.readLedger(), 1).length === 60, { limitMs: 60_000 })
+  await waitFor('the slow one', async () => at(await fixture.readLedger(), 1).length === 60)
   await service.stop()
   const ended = await fixture.readLedger()
   const left = ended.filter((row) => row.webhook === ids[0])

@@ -112,7 +112,7 @@ test.concurrent('kill -9 of one of two processes with an attempt in flight: the 
   await waitForWorkers(fixture, 1)
   receiver.behaveNext({ kind: 'hang' })
   const user = await makeUser(api)
-  await receiver.waitFor(1, 60_000)
+  await receiver.waitFor(1)
   await freezeWorker(fixture.database, doomed)
   await startSurvivor()
   await waitForWorkers(fixture, 2)

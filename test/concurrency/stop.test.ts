@@ -14,7 +14,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     await fixture.subscribe(service, receiver)
     receiver.behaveNext({ kind: 'hang' })
     await fixture.change(service)
-    await receiver.waitFor(1, 60_000)
+    await receiver.waitFor(1)
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
     socket.on('error', () => {})
     socket.write('POST /api/v3/contract/contract HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{')
@@ -44,7 +44,7 @@ test.concurrent('signals: the same Ctrl-C twice is one, a later one ends at once
   await fixture.subscribe(service, receiver)
   receiver.behaveNext({ kind: 'hang' })
   await fixture.change(service)
-  await receiver.waitFor(1, 60_000)
+  await receiver.waitFor(1)
   service.signal('SIGINT')
   const [, askedAt] = [await service.waitForOutput(/Stopping/), performance.now()]
   service.signal('SIGINT')

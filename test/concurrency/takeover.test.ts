@@ -22,7 +22,7 @@ test.concurrent('kill -9 of one of two processes: the other repeats its POST whi
   await waitForWorkers(fixture, 1)
   receiver.behaveNext({ kind: 'hang' })
   await fixture.change(api)
-  await receiver.waitFor(1, 60_000)
+  await receiver.waitFor(1)
   await freezeWorker(fixture.database, doomed)
   await fixture.startLocal({ roles: 'dispatcher' })
   await waitForWorkers(fixture, 2)
@@ -31,7 +31,7 @@ test.concurrent('kill -9 of one of two processes: the other repeats its POST whi
   const killedAt = performance.now()
   await doomed.kill()
   // How soon a lost lock is acted on is measured by src/delivery/worker-lease.test.ts.
-  await receiver.waitFor(2, 60_000)
+  await receiver.waitFor(2)
   const tookMs = performance.now() - killedAt
   process.stdout.write(`from kill -9 to the repeated POST: ${Math.round(tookMs)} ms\n`)
   const [row] = await fixture.waitForLedger(1, ['success'])
@@ -51,7 +51,7 @@ test.concurrent('a process that loses its listening connection alone keeps its w
   const answer = Promise.withResolvers<void>()
   receiver.behaveNext({ kind: 'wait', until: answer.promise })
   await fixture.change(api)
-  await receiver.waitFor(1, 60_000)
+  await receiver.waitFor(1)
   const [held] = await fixture.readLedger()
   const worker = held!.leaseOwner
 

@@ -6,6 +6,7 @@ import { createSecret, signTimestamped } from '../../src/outbound/signature.ts'
 import { buildEnvelope } from '../../src/webhook/envelope/envelope.ts'
 import { createTestApp, type TestApp, type TestAppOptions } from '../harness/app/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { findFreePort } from '../harness/process/port.ts'
 import { expectProblem, NO_ONE } from './contract-fixture.ts'
 
 const SINK = '/api/v3/webhook/sink'
@@ -123,15 +124,16 @@ async function startListening(options: TestAppOptions & { port?: number }) {
 }
 
 test('webhooks#sink, delivery#success: a test delivery to the sink succeeds with the secret in WEBHOOK_SINK_SECRET', async () => {
-  const first = await startListening({ database })
+  // Nobody else takes it between the two.
+  const port = await findFreePort()
+  const first = await startListening({ database, port })
   const url = `${first.app.app.baseUrl()}${SINK}`
-  const { port } = new URL(url)
   const created = await first.app.admin('POST', '/api/v3/webhook/webhook', { url, is_global: true })
   expect(created.status).toBe(201)
   await first.app[Symbol.asyncDispose]()
 
   const { secret, document_id: id } = created.body.data
-  const second = await startListening({ database, port: Number(port), env: { WEBHOOK_SINK_SECRET: secret } })
+  const second = await startListening({ database, port, env: { WEBHOOK_SINK_SECRET: secret } })
   await using app = second.app
   const test = await app.admin('POST', `/api/v3/webhook/webhook/${id}/test`)
   await app.settle()

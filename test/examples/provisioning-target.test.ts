@@ -14,8 +14,6 @@ import {
 } from '../harness/provisioning/provisioning-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 const USERS = '/api/v3/identity/user'
 
 let fixture: ProvisioningFixture

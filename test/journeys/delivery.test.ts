@@ -82,7 +82,7 @@ test('sign in, create a webhook, subscribe, change something: the delivery is ve
   await call('PUT', `/api/v3/webhook/webhook/${webhook.document_id}/events`, { events: [event.document_id] })
   const contract = await call('POST', '/api/v3/contract/contract', { account, name: 'Lease' })
 
-  const [request] = (await receiver.waitFor(1, 60_000)) as [ReceivedRequest]
+  const [request] = (await receiver.waitFor(1)) as [ReceivedRequest]
   const said = await verifyElsewhere(request, webhook.secret)
   expect(Object.keys(said)).toEqual(LIBRARIES)
   for (const library of LIBRARIES) {
@@ -132,7 +132,7 @@ test('a rotated secret is the one that verifies the next delivery, and the old o
   const webhook = await call('POST', '/api/v3/webhook/webhook', { url: `${receiver.origin}/rotated`, is_global: true })
   const rotated = await call('POST', `/api/v3/webhook/webhook/${webhook.document_id}/rotate-secret`)
   await call('POST', `/api/v3/webhook/webhook/${webhook.document_id}/test`)
-  const request = (await receiver.waitFor(seen + 1, 60_000)).at(-1) as ReceivedRequest
+  const request = (await receiver.waitFor(seen + 1)).at(-1) as ReceivedRequest
   const [fresh, old] = [await verifyElsewhere(request, rotated.secret), await verifyElsewhere(request, webhook.secret)]
   for (const library of LIBRARIES) expect([fresh[library]?.ok, old[library]?.ok], library).toEqual([true, false])
 })

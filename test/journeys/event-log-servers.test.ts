@@ -60,4 +60,4 @@ test('the permissions of the page are enough for the service, its bus and its co
   expect(noInfo[0]).toMatchObject({ code: 'event_log_refused', detail: expect.stringMatching(/violation.*INFO/i) })
   const noLogin = await examine({ EVENT_LOG_URL: servers.url })
   expect(noLogin[0]).toMatchObject({ code: 'event_log_refused', detail: expect.stringMatching(/authorization/i) })
-}, 200_000)
+})

@@ -240,7 +240,7 @@ beforeAll(async () => {
   // A variable that a guide forgot ends its command.
   await shell.run('set -u')
   await shell.run(`npx() { shift; node bin/signalbox.mjs "$@"; }; signalbox() { node bin/signalbox.mjs "$@"; }`)
-}, 120_000)
+})
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]()
   await shell?.[Symbol.asyncDispose]()
@@ -292,7 +292,7 @@ async function hasNoJob(): Promise<boolean> {
 }
 
 describe('the commands of a guide run as they stand', () => {
-  test.each(Object.entries(RUN))('%s', { timeout: 120_000 }, async (guide, blocks) => {
+  test.each(Object.entries(RUN))('%s', async (guide, blocks) => {
     const left = new Map(blocks)
     /** The row of the block before, which the text of a guide names. */
     let lastId = ''
@@ -332,7 +332,7 @@ test('the first command of the README prints what it shows, in a checkout where 
   await own.waitForOutput(/Stop with Ctrl-C\./)
   const [printed] = await own.waitForOutput(/A change through the API[\s\S]*?realtime .*$/m)
   expect(blurRun(printed)).toBe(blurRun(shown))
-}, 120_000)
+})
 
 test('the commands of examples/provisioning-target run as they stand, and the target has the users', async () => {
   const text = await readFile(join(PROJECT_ROOT, 'examples/provisioning-target/README.md'), 'utf8')
@@ -348,7 +348,7 @@ test('the commands of examples/provisioning-target run as they stand, and the ta
   await shell.waitForOutput(/Target platform\. Its users:/)
   expect(await shell.run(here(sync))).toMatch(/"data":\{"document_id"/)
   await waitFor('the users of the target', async () => (await shell.run(here(look))).includes('@'))
-}, 120_000)
+})
 
 test('the first API key of a production is made as deployment.md says', async () => {
   const page = await readFile(join(PROJECT_ROOT, 'docs/deployment.md'), 'utf8')
@@ -362,7 +362,7 @@ test('the first API key of a production is made as deployment.md says', async ()
     .replace('you@example.com', 'admin@signalbox.localhost')
   expect(await shell.run(`export SIGNALBOX_ADMIN_PASSWORD='${password}'; ${here}`)).toMatch(/"key":"sbx_/)
   await shell.run('unset SIGNALBOX_ADMIN_PASSWORD')
-}, 120_000)
+})
 
 test('the first steps of the start page run as they stand, the steps after a new password too', async () => {
   const page = await (await fetch(`http://localhost:${port}/`, { headers: { accept: 'text/html' } })).text()
@@ -378,7 +378,7 @@ test('the first steps of the start page run as they stand, the steps after a new
     expect.stringMatching(/^npx signalbox /),
     expect.stringMatching(/^npx signalbox /),
   ])
-}, 120_000)
+})
 
 test('each block of each guide is run, or listed with its reason', async () => {
   const guides = (await readdir(join(PROJECT_ROOT, 'docs/guides'))).filter((name) => name.endsWith('.md'))

@@ -70,7 +70,7 @@ function listValues(size: number): [string, string][] {
 let fixture: ContractFixture
 beforeAll(async () => {
   fixture = (await startRequestFixture()).fixture
-}, 60_000)
+})
 afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 /** A schema of an object, as far as its members go. */
@@ -117,7 +117,7 @@ async function measure(request: () => Promise<TestAnswer>): Promise<Sent> {
 
 const isFine = ({ status, length, ms }: Sent) => SETTLED.includes(status) && length < LIMIT_BYTES && ms < LIMIT_MS
 
-test.each(ROUTES)('%s', { timeout: 120_000 }, async (name) => {
+test.each(ROUTES)('%s', async (name) => {
   // The limits of a minute count for each route anew.
   fixture.app.clock.advance(60_000)
   const route = findRouteOf(name)

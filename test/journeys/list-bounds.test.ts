@@ -126,7 +126,7 @@ beforeAll(async () => {
   callers = await makeCallers(fixture.app, filled)
   const path = `/api/v3/identity/account/${filled.other}/connection`
   connection = (await callers.operator('POST', path, CONNECTION_BODY)).body.data.document_id
-}, 240_000)
+})
 afterAll(async () => {
   await fixture?.[Symbol.asyncDispose]()
   await database?.[Symbol.asyncDispose]()

@@ -39,7 +39,7 @@ describe.each<Population>(['one huge', 'spread'])('beside others, %s', (populati
     } finally {
       client.release()
     }
-  }, 120_000)
+  })
   afterAll(() => database?.[Symbol.asyncDispose]())
 
   describe.each([

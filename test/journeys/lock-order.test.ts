@@ -28,7 +28,7 @@ test('every request of the service takes its locks in the written order', async 
   expect(Object.fromEntries([...wrong].filter(([pair]) => !(pair in KNOWN_PAIRS)))).toEqual({})
   const unused = Object.keys(KNOWN_PAIRS).filter((pair) => !wrong.has(pair))
   expect(unused).toEqual([...OF_RACES, ...OF_WORKERS])
-}, 120_000)
+})
 
 describe('the watch of the order', () => {
   const refused: WrongOrder[] = []

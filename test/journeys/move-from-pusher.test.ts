@@ -33,13 +33,13 @@ beforeAll(async () => {
   shell = await openGuideShell()
   const settings = (await readGuide()).find(({ text }) => text.includes('INTEGRATION_REALTIME_CLUSTER'))
   service = await startGuideService(shell, { PORT: String(port), ...readSettings(settings?.text ?? '') })
-}, 120_000)
+})
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]()
   await shell?.[Symbol.asyncDispose]()
 })
 
-test('programs and clients of Pusher work with the settings of the guide', { timeout: 120_000 }, async () => {
+test('programs and clients of Pusher work with the settings of the guide', async () => {
   const blocks = await readGuide()
   const [publisher, client, ...more] = blocks.filter(({ language }) => language === 'sh')
   expect(more).toEqual([])
@@ -66,7 +66,7 @@ test('what the guide says of Laravel is what its libraries are given in the othe
   expect(blocks.find(({ text }) => text.includes('new Echo'))?.text).toContain(`key: '${own.INTEGRATION_REALTIME_KEY}'`)
 })
 
-test('the events of channels that the guide refers to are listed', { timeout: 120_000 }, async () => {
+test('the events of channels that the guide refers to are listed', async () => {
   const token = (await readFile(join(shell.dataDir, 'demo-token'), 'utf8')).trim()
   const list = async () => {
     const answer = await fetch(
@@ -78,5 +78,5 @@ test('the events of channels that the guide refers to are listed', { timeout: 12
     const { data } = (await answer.json()) as { data: { name: string }[] }
     return data.map(({ name }) => name)
   }
-  await expect.poll(list, { timeout: 60_000 }).toEqual(expect.arrayContaining(['channel_occupied', 'member_added']))
+  await expect.poll(list).toEqual(expect.arrayContaining(['channel_occupied', 'member_added']))
 })

@@ -99,4 +99,4 @@ test('realtime processes on the two sides of a split cluster receive each other,
   await reader.waitFor('pusher:subscription_error', 'private-a')
   servers.heal()
   expect(numbers()).toEqual([1, 2])
-}, 120_000)
+})

@@ -24,7 +24,7 @@ const OUTCOMES: readonly (readonly [block: string, printed: RegExp])[] = [
   ['-X DELETE', /Webhook deleted/],
 ]
 
-test('the guide for receivers leads to verified deliveries, command by command', { timeout: 240_000 }, async () => {
+test('the guide for receivers leads to verified deliveries, command by command', async () => {
   const ports = { service: await findFreePort(), receiver: await findFreePort() }
   const usePorts = (text: string) =>
     text.replaceAll('localhost:3000', `localhost:${ports.service}`).replaceAll(/\b4000\b/g, String(ports.receiver))

@@ -23,7 +23,7 @@ async function send(method: string, target: string, body = '', headers = ''): Pr
   socket.on('data', (chunk) => {
     text += chunk
   })
-  await limit(once(socket, 'close'), 20_000, 'the end of the connection')
+  await limit(once(socket, 'close'), 60_000, 'the end of the connection')
   return Number(text.split(' ')[1])
 }
 

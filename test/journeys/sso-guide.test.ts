@@ -37,4 +37,4 @@ test('the guide for one sign-in leads to a handshake: by its settings, its link 
   await shell.run(`set -u; export PASSWORD='${password}'`)
   const printed = await shell.run(handshake ?? '')
   expect(printed).toMatch(/"redirect_url":"https:\/\/app\.example\.com\/\?sso_token=[\w.-]+"/)
-}, 120_000)
+})

@@ -44,7 +44,7 @@ beforeAll(async () => {
     await database.pool.query('insert into database_identity (home, cell) values ($1, $2)', [ids[0].id, name])
   service = await fixture.startLocal()
   webhook = await subscribe(service)
-}, 180_000)
+})
 afterAll(async () => {
   await fixture?.[Symbol.asyncDispose]()
   for (const database of [home, cell]) await database?.[Symbol.asyncDispose]()

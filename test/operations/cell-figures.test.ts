@@ -25,7 +25,7 @@ beforeAll(async () => {
     await fill(place, account)
   }
   service = await ground.start({ CELL_DISK_BYTES: `c1=1000000000000,c2=${await fillDisk('c2')}` })
-}, 180_000)
+})
 afterAll(() => ground?.[Symbol.asyncDispose]())
 
 /** Writes an active and a disabled webhook with a waiting, a successful and an exhausted delivery, and their sums. */
@@ -288,7 +288,7 @@ describe.each(['refusing', 'paused'] as const)('while a cell is away (%s)', (sta
     const forecast = `/api/v3/webhook/event/${ground.eventType}/routing`
     expect((await get(`${forecast}?account=${of('c1')}`)).missing_cells).toEqual(['c1'])
     expect((await get(`${forecast}?account=${of('c2')}`)).missing_cells).toBeUndefined()
-  }, 60_000)
+  })
 
   test('the health names it', async () => {
     for (const path of ['integration/webhook-out', 'stored-secrets'])
@@ -297,7 +297,7 @@ describe.each(['refusing', 'paused'] as const)('while a cell is away (%s)', (sta
         return details.missing_cells?.join() === 'c1'
       })
     await waitFor('the metric', async () => (await scrape()).includes('cells_missing 1'))
-  }, 60_000)
+  })
 
   test('its caller is told that it is away, and others notice nothing', async () => {
     const [theirs, others] = [await actAs(of('c1')), await actAs(of('c2'))]
@@ -305,7 +305,7 @@ describe.each(['refusing', 'paused'] as const)('while a cell is away (%s)', (sta
     expect([refused.status, refused.body.code]).toEqual([503, 'dependency_unavailable'])
     expect(refused.body.detail).toContain('c1')
     expect((await get(`${DASHBOARD}/summary`, others)).missing_cells).toBeUndefined()
-  }, 60_000)
+  })
 })
 
 test('the command about the catalogue counts the subscribers of all databases, and names a cell that is away', async () => {

@@ -24,7 +24,7 @@ let webhook: string
 
 beforeAll(async () => {
   ground = await openMovedGround()
-}, 120_000)
+})
 afterAll(() => ground[Symbol.asyncDispose]())
 beforeEach(async () => {
   posted.length = 0

@@ -56,7 +56,7 @@ beforeAll(async () => {
     .pool.query(
       `insert into role (document_id, name, created_at, updated_at) values (gen_random_uuid(), 'account-admin', now(), now())`,
     )
-}, 120_000)
+})
 afterAll(() => stack.disposeAsync())
 
 beforeEach(async () => {

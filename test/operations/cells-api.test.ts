@@ -70,7 +70,7 @@ beforeAll(async () => {
   )
   await place(account, 'c1')
   service = await fixture.startLocal({ env: LOG })
-}, 180_000)
+})
 afterAll(async () => {
   await fixture?.[Symbol.asyncDispose]()
   await proxy?.[Symbol.asyncDispose]()

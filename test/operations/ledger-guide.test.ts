@@ -30,7 +30,7 @@ beforeAll(async () => {
   failed = await addEnded(database, { account, at: '2026-09-02T10:00:00Z', status: 'failed' })
   await writeFile(join(shell.checkout, 'storage.key'), `${STORAGE_KEY.secretAccessKey}\n`)
   await shell.run(`set -u; EVENT=${done.event}; signalbox() { node bin/signalbox.mjs "$@"; }`)
-}, 120_000)
+})
 afterAll(async () => {
   await shell?.[Symbol.asyncDispose]()
   await store?.[Symbol.asyncDispose]()
@@ -65,7 +65,7 @@ test('the commands of the page export to a folder and to object storage, and fin
     ['./archive', 0],
     ['s3://archive/signalbox/', 4],
   ])
-}, 180_000)
+})
 
 const probe = spawnSync('python3', ['-c', 'import pyarrow'], { encoding: 'utf8' })
 

@@ -10,7 +10,7 @@ import { createTestDatabase } from '../harness/database/database.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
-import { limit, waitFor } from '../harness/run/wait.ts'
+import { BUSY_MS, limit, waitFor } from '../harness/run/wait.ts'
 
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 const LISTENS = /listens on (http:\/\/127\.0\.0\.1:\d+)/
@@ -34,7 +34,7 @@ async function fillLog(url: string): Promise<void> {
   const headers = { 'x-request-id': LONG_ID }
   const refuse = async () => (await fetch(`${url}${LONG_PATH}`, { headers })).arrayBuffer()
   for (let sent = 0; sent * LINE_BYTES < 1.5 * LOG_BUFFER_BYTES; sent += 50)
-    await limit(Promise.all(Array.from({ length: 50 }, refuse)), 20_000, 'the answers to 50 requests')
+    await limit(Promise.all(Array.from({ length: 50 }, refuse)), 60_000, 'the answers to 50 requests')
 }
 
 async function readDropped(url: string): Promise<number> {
@@ -46,7 +46,7 @@ async function readDropped(url: string): Promise<number> {
 async function expectAlive(url: string): Promise<void> {
   const startedAt = performance.now()
   for (const path of ['/livez', '/readyz']) expect((await fetch(`${url}${path}`)).status).toBe(200)
-  expect(performance.now() - startedAt).toBeLessThan(5_000)
+  expect(performance.now() - startedAt).toBeLessThan(BUSY_MS)
 }
 
 test('a service starts on a full disk, serves, counts the lines that have no room, and stops in order', async () => {
@@ -126,7 +126,7 @@ test('a socket whose reader stalls stops nothing, and the service stops in order
     await expectAlive(url)
     await waitFor('the count of lost lines', async () => (await readDropped(url)) > 0)
     service.kill('SIGTERM')
-    expect(await limit(ended, 30_000, 'the stop')).toBe(0)
+    expect(await limit(ended, 60_000, 'the stop')).toBe(0)
   } finally {
     service.kill('SIGKILL')
   }
@@ -147,7 +147,7 @@ test('the line of a crash is written before the process ends', async () => {
 
 test('successes above the rate are summed in a line, failures are all in the log', async () => {
   await using database = await createTestDatabase({ content: 'prepared' })
-  await using service = startWithLog(database.connectionString, '', { LOG_SUCCESSES_PER_SECOND: '5' })
+  await using service = startWithLog(database.connectionString, '', { LOG_SUCCESSES_PER_SECOND: '1' })
   const [, url = ''] = await service.waitForOutput(LISTENS)
   const ask = (path: string) => fetch(`${url}${path}`).then((answer) => answer.arrayBuffer())
   await Promise.all(Array.from({ length: 200 }, () => ask('/api/v3/health')))
@@ -158,14 +158,14 @@ test('successes above the rate are summed in a line, failures are all in the log
       .split('\n')
       .filter((text) => text.startsWith('{') && text.endsWith('}'))
       .map((text) => JSON.parse(text))
-  await waitFor('every request in the log', () => {
+  const summed = await waitFor('every request in the log', () => {
     const lines = readLines()
-    const summed = lines.filter((line) => line.msg === 'successes summed').reduce((sum, item) => sum + item.lines, 0)
+    const count = lines.filter((line) => line.msg === 'successes summed').reduce((sum, item) => sum + item.lines, 0)
     const single = lines.filter((line) => line.msg === 'request' && line.route === '/api/v3/health').length
-    return summed > 0 && summed + single === 200
+    return count > 0 && count + single === 200 ? count : undefined
   })
   expect(readLines().filter((line) => line.msg === 'request' && line.status === 401)).toHaveLength(100)
   const headers = { authorization: `Bearer ${TEST_METRICS_TOKEN}` }
   const text = await (await fetch(`${url}/metrics`, { headers })).text()
-  expect(Number(/^log_lines_lost_total\{reason="summed"\} (\d+)/m.exec(text)?.[1])).toBeGreaterThan(100)
+  expect(Number(/^log_lines_lost_total\{reason="summed"\} (\d+)/m.exec(text)?.[1])).toBe(summed)
 })

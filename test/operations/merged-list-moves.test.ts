@@ -109,7 +109,7 @@ test('at every step of a move each row is listed once, in its order, and counted
     })
   expect(looks).toBeGreaterThan(40)
   expect(await readAll()).toEqual(before)
-}, 200_000)
+})
 
 test('lists that are read while pages are copied and cleared miss nothing and have nothing twice', async () => {
   const before = await readAll()
@@ -135,7 +135,7 @@ test('lists that are read while pages are copied and cleared miss nothing and ha
   }
   await readers
   expect(reads).toBeGreaterThan(10)
-}, 200_000)
+})
 
 test('a cursor from before a move goes on after it', async () => {
   const query = new URLSearchParams({ sort: '-updated_at', page_size: '10' })
@@ -146,4 +146,4 @@ test('a cursor from before a move goes on after it', async () => {
   const second = await ask(callers.operator as TestCall, '/api/v3/webhook/dispatch', query)
   const idsOf = (body: Json) => body.data.map(({ document_id: id }: { document_id: string }) => id)
   expect([...idsOf(first), ...idsOf(second)]).toEqual(whole.ids.slice(0, 20))
-}, 200_000)
+})

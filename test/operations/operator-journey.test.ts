@@ -45,9 +45,7 @@ async function startFixture() {
   }
 }
 
-test('a rotation of SECRET_KEY is followed by commands from its start to its shown end', {
-  timeout: 240_000,
-}, async () => {
+test('a rotation of SECRET_KEY is followed by commands from its start to its shown end', async () => {
   await using fixture = await startFixture()
   const before = await fixture.runCommand(['secrets', 'status'], `${NEW},${OLD}`)
   expect(before.code).toBe(1)
@@ -64,9 +62,7 @@ test('a rotation of SECRET_KEY is followed by commands from its start to its sho
   expect(`${before.stdout}${during.stdout}${after.stdout}`).not.toContain(NEW)
 })
 
-test('a wrong SECRET_KEY stops the start with the remedy, and a lost one has its own way in', {
-  timeout: 240_000,
-}, async () => {
+test('a wrong SECRET_KEY stops the start with the remedy, and a lost one has its own way in', async () => {
   await using fixture = await startFixture()
   const refused = await fixture.runCommand(['serve'], NEW)
   expect(refused.code).toBe(1)
@@ -80,9 +76,7 @@ test('a wrong SECRET_KEY stops the start with the remedy, and a lost one has its
   expect(body.data).toMatchObject({ status: 'degraded', details: { unreadable: 1, missing_keys: [idOf(OLD)] } })
 })
 
-test('a started service says where it listens, shows what it is, and posts an alert that begins and ends', {
-  timeout: 240_000,
-}, async () => {
+test('a started service says where it listens, shows what it is, and posts an alert that begins and ends', async () => {
   await using fixture = await startFixture()
   await using alerts = await startReceiver()
   await using service = startHere({ ...fixture.environment(OLD), ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` })
@@ -105,6 +99,6 @@ test('a started service says where it listens, shows what it is, and posts an al
   )
   const posted = () => alerts.requests.map(({ body }) => JSON.parse(body.toString()).status)
   // The webhook is active, so the check of the service ends the incident.
-  await waitFor('both alerts', () => posted().length === 2, { limitMs: 60_000 })
+  await waitFor('both alerts', () => posted().length === 2)
   expect(posted()).toEqual(['firing', 'resolved'])
 })

@@ -39,7 +39,7 @@ beforeAll(async () => {
     await symlink(join(modules, name), join(consumer, 'node_modules', name))
   await writeFile(join(consumer, 'package.json'), '{"type":"module"}')
   await run(process.execPath, [build, dist], { cwd: packageFolder })
-}, 60_000)
+})
 
 afterAll(() => rm(consumer, { recursive: true, force: true }))
 

@@ -49,7 +49,7 @@ beforeAll(async () => {
   await mkdir(dist, { recursive: true })
   await cp(join(packageFolder, 'package.json'), join(installed, 'package.json'))
   await run(process.execPath, [build, dist], { cwd: packageFolder })
-}, 60_000)
+})
 
 afterAll(() => rm(consumer, { recursive: true, force: true }))
 
@@ -170,7 +170,7 @@ describe('the built package', () => {
       await browser.close()
       server.close()
     }
-  }, 60_000)
+  })
 })
 
 /** Runs in the page; text, because the test runner rewrites `import()` in functions. */

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { waitFor } from '../../../test/harness/run/wait.ts'
+import { BUSY_MS, waitFor } from '../../../test/harness/run/wait.ts'
 import { type Clock, machineClock } from '../../base/clock.ts'
 import { openLogOutput } from './log-output.ts'
 
@@ -71,7 +71,7 @@ describe('the output of the log', () => {
     })
     const startedAt = performance.now()
     for (let number = 0; number < 10_000; number += 1) output.write(line(number))
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    expect(performance.now() - startedAt).toBeLessThan(30_000)
     // 2,000 lines fill the buffer to its last byte.
     expect(output.dropped()).toBe(8_000)
     expect(told).toEqual([])
@@ -116,7 +116,7 @@ describe('the output of the log', () => {
     for (let number = 0; number < 5_000; number += 1) output.write(line(number))
     const startedAt = performance.now()
     output.flushNow()
-    expect(performance.now() - startedAt).toBeLessThan(1_500)
+    expect(performance.now() - startedAt).toBeLessThan(1_000 + BUSY_MS)
     const first = pipe.read()
     expect(first.length).toBeGreaterThan(50_000)
     await readAll(pipe, (text) => first.length + text.length === 500_000)

@@ -17,7 +17,7 @@ beforeAll(async () => {
   under = await openMovedLog(async () => log, clock)
   await addAccount(under.ground)
   await addGlobalWebhook(under.ground, 'order.create')
-}, 120_000)
+})
 afterAll(() => under[Symbol.asyncDispose]())
 beforeEach(() => {
   under.told.losses.length = 0

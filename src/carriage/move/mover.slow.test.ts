@@ -17,7 +17,7 @@ let ground: MovedGround
 
 beforeAll(async () => {
   ground = await openMovedGround()
-}, 120_000)
+})
 afterAll(() => ground[Symbol.asyncDispose]())
 
 const deps = (change: Partial<MoverDeps> = {}): MoverDeps => ({

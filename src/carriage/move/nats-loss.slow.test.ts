@@ -55,7 +55,7 @@ test('an account that moves while its stream is restored from an older copy lose
 
   const back = async () => {
     const log = await open()
-    await waitFor('the stream', () => log.readState().then(Boolean, () => false), { limitMs: 60_000 })
+    await waitFor('the stream', () => log.readState().then(Boolean, () => false))
     return log
   }
   const check = await back()

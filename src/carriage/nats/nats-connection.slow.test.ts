@@ -41,7 +41,7 @@ test('a user with a password is let in; no other one is, and the error has no se
   await link.connection.flush()
   await link.close()
   for (const settings of [withUser('app:secret-2'), withUser('secret-2'), settingsOf(servers.url)]) {
-    const refused = await connectNats(settings, { name: 'test', timeoutMs: 2_000 }).catch((error: Error) => error)
+    const refused = await connectNats(settings, { name: 'test', timeoutMs: 20_000 }).catch((error: Error) => error)
     expect(String(refused)).toMatch(/authorization/i)
     expect(String(refused)).not.toContain('secret-')
   }
@@ -63,16 +63,17 @@ test('over TLS the certificate of the server is checked, by the given authority,
     const [certFile, keyFile] = [await write('cert.pem', issued.cert), await write('key.pem', issued.key)]
     const files = `cert_file: "${certFile}", key_file: "${keyFile}", ca_file: "${caFile}"`
     await using servers = await startNatsServers({ program, lines: `tls { ${files}, verify: true }` })
-    const open = (tls: NatsSettings['tls']) =>
+    const open = (tls: NatsSettings['tls'], timeoutMs: number) =>
       connectNats(
         { ...parseNatsUrl(servers.url.replace('nats://127.0.0.1', 'tls://localhost')), tls },
-        { name: 'test', timeoutMs: 2_000 },
+        { name: 'test', timeoutMs },
       )
-    const link = await open({ caFile, certFile, keyFile })
+    const link = await open({ caFile, certFile, keyFile }, 20_000)
     await link.connection.flush()
     await link.close()
+    // The server tells a client without a certificate nothing, so that it waits.
     for (const tls of [{ caFile: foreignCa, certFile, keyFile }, { caFile }, {}])
-      await expect(open(tls)).rejects.toThrow()
+      await expect(open(tls, 2_000)).rejects.toThrow()
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -84,7 +85,7 @@ test('an nkey lets its user in, and another one does not', async () => {
   const lines = `authorization { users: [{ nkey: ${own.getPublicKey()} }] }`
   await using servers = await startNatsServers({ program, lines })
   const open = (seed: string) =>
-    connectNats({ ...settingsOf(servers.url), auth: { kind: 'nkey', seed } }, { name: 'test', timeoutMs: 2_000 })
+    connectNats({ ...settingsOf(servers.url), auth: { kind: 'nkey', seed } }, { name: 'test', timeoutMs: 20_000 })
   const seedOf = (pair: typeof own) => new TextDecoder().decode(pair.getSeed())
   await (await open(seedOf(own))).close()
   const refused = await open(seedOf(other)).catch((error: Error) => error)
@@ -97,7 +98,10 @@ test('a credentials file of an operator lets its user in; one of a foreign accou
   const operator = createNatsOperator()
   await using servers = await startNatsServers({ program, lines: operator.lines })
   const open = (text: string) =>
-    connectNats({ ...settingsOf(servers.url), auth: { kind: 'credentials', text } }, { name: 'test', timeoutMs: 2_000 })
+    connectNats(
+      { ...settingsOf(servers.url), auth: { kind: 'credentials', text } },
+      { name: 'test', timeoutMs: 20_000 },
+    )
   const link = await open(operator.issueCredentials())
   await link.connection.flush()
   await link.close()

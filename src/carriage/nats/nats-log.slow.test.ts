@@ -81,7 +81,7 @@ test('a stream that would lose events or has other subjects is refused, with its
 test('more replicas than servers, a full account and a server that is gone are told apart', async () => {
   if (!program) return
   const open = (change: Partial<NatsLogSettings>) =>
-    openNatsLog(settingsOf(change), { name: 'test', timeoutMs: 1_000 }).catch((error: unknown) => error)
+    openNatsLog(settingsOf(change), { name: 'test', timeoutMs: 20_000 }).catch((error: unknown) => error)
   expect(await open({ replicas: 3 })).toMatchObject({ code: 'unreachable', message: /replicas/ })
   const nats = { ...parseNatsUrl('nats://127.0.0.1:1'), tls: {} }
   expect(await open({ nats })).toMatchObject({ code: 'unreachable' })

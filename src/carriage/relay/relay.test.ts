@@ -336,7 +336,7 @@ test('run goes on until it is stopped, confirms what it appended, and gives the 
   const running = under.relay.run()
   const ids = await under.record(3)
   under.relay.notify()
-  await expect.poll(under.stored, { timeout: 30_000 }).toEqual(ids)
+  await expect.poll(under.stored).toEqual(ids)
   under.relay.stop()
   await running
   expect(await under.facts()).toMatchObject({ waiting: 0, relay: null })

@@ -32,7 +32,7 @@ describe('stopping', () => {
     await d.emit()
     await d.t.app.router.drain()
     const running = d.t.app.dispatcher.run()
-    await d.receiver.waitFor(1, 5_000)
+    await d.receiver.waitFor(1)
     const stopped = d.t.app.dispatcher.stop()
     answer.resolve()
     await Promise.all([stopped, running])
@@ -46,7 +46,7 @@ describe('stopping', () => {
     await d.emit()
     await d.t.app.router.drain()
     const running = d.t.app.dispatcher.run()
-    await d.receiver.waitFor(1, 5_000)
+    await d.receiver.waitFor(1)
     const stopped = d.t.app.dispatcher.stop()
     d.t.clock.advance(6_000)
     await Promise.all([stopped, running])
@@ -145,7 +145,7 @@ describe('a database that refuses while results wait', () => {
     await d.emit(5)
     await d.t.app.router.drain()
     const drained = d.t.app.dispatcher.drain()
-    await d.receiver.waitFor(5, 5_000)
+    await d.receiver.waitFor(5)
     const refused = Promise.withResolvers<void>()
     onRefused = refused.resolve
     const reopen = await closeDatabase(d)
@@ -187,7 +187,7 @@ describe('a database that refuses while results wait', () => {
     // Whatever waits to be tried again is woken, also when it fails once more.
     onFailed = () => setImmediate(() => clock.advance(POLL_MS))
     clock.advance(POLL_MS)
-    await d.receiver.waitFor(2, 10_000)
+    await d.receiver.waitFor(2)
     await d.t.app.dispatcher.stop()
     await running
     expect(await d.listRows()).toMatchObject([
@@ -215,7 +215,7 @@ describe('a database that refuses while results wait', () => {
     await reopen()
     onFailed = () => setImmediate(() => clock.advance(POLL_MS))
     clock.advance(POLL_MS)
-    await d.receiver.waitFor(1, 10_000)
+    await d.receiver.waitFor(1)
     expect(d.t.app.dispatcher.measureRoom().fastSlots).toBeGreaterThan(0)
     await d.t.app.dispatcher.stop()
     await running
@@ -252,7 +252,7 @@ describe('a statement whose answer was lost', () => {
     await d.emit()
     await d.t.app.router.drain()
     const running = d.t.app.dispatcher.run()
-    await d.receiver.waitFor(1, 5_000)
+    await d.receiver.waitFor(1)
     d.t.app.dispatcher.expectLeak()
     for (let second = 0; second < 60; second += 1) d.t.clock.advance(1_000)
     const drained = d.t.app.dispatcher.drain()

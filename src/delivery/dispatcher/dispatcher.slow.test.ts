@@ -203,7 +203,7 @@ describe('webhooks that rest, go and are disabled', () => {
     d.receiver.behaveNext({ kind: 'wait', until: answer.promise, status: 500 }, { kind: 'wait', until: answer.promise })
     await d.emit(2)
     const settled = d.t.settle()
-    await d.receiver.waitFor(2, 5_000)
+    await d.receiver.waitFor(2)
     await d.call('DELETE', `/api/v3/webhook/webhook/${id}`)
     answer.resolve()
     await settled
@@ -217,7 +217,7 @@ describe('webhooks that rest, go and are disabled', () => {
     d.receiver.behaveNext({ kind: 'wait', until: answer.promise })
     await d.emit()
     const settled = d.t.settle()
-    await d.receiver.waitFor(1, 5_000)
+    await d.receiver.waitFor(1)
     await d.call('DELETE', `/api/v3/webhook/webhook/${id}/purge`)
     answer.resolve()
     await settled
@@ -300,7 +300,7 @@ describe('rows that are claimed as they are routed', () => {
     await waitFor('a dispatcher that claims', () => dispatcher.measureRoom().fastSlots === 4)
     await d.emit(3)
     expect(await router.drain()).toEqual({ events: 3, dispatches: 3 })
-    await d.receiver.waitFor(2, 5_000)
+    await d.receiver.waitFor(2)
     expect((await d.listRows()).map((row) => [row.attempts, row.fence, row.next_attempt_at === null]).sort()).toEqual([
       [0, 0, false],
       [1, 1, true],
@@ -308,7 +308,7 @@ describe('rows that are claimed as they are routed', () => {
     ])
     expect(dispatcher.inFlight()).toBe(2)
     answer.resolve()
-    await d.receiver.waitFor(3, 5_000)
+    await d.receiver.waitFor(3)
     await dispatcher.stop()
     await running
     expect((await d.listRows()).map((row) => [row.status, row.attempts])).toEqual(

@@ -26,7 +26,7 @@ async function openCrowded() {
   await waitFor('a dispatcher that claims', () => dispatcher.measureRoom().fastSlots === 8)
   await d.emit(8)
   await router.drain()
-  await d.receiver.waitFor(8, 10_000)
+  await d.receiver.waitFor(8)
   expect(dispatcher.measureRoom()).toMatchObject({ fastSlots: 0, lateGroups: [] })
   return {
     d,
@@ -65,7 +65,7 @@ describe('beside webhooks that hold every slot and do not answer', () => {
     expect([...room.lateGroups].sort()).toEqual([...c.hanging].sort())
     await c.d.emit(4, HEALTHY_EVENT)
     await c.d.t.app.router.drain()
-    await c.healthy.waitFor(4, 10_000)
+    await c.healthy.waitFor(4)
     await waitFor('records', async () => (await c.listHealthy()).every(([, status]) => status === 'success'))
     expect(await c.listHealthy()).toEqual(Array.from({ length: 4 }, () => [true, 'success']))
     expect(c.d.receiver.requests).toHaveLength(8)
@@ -81,7 +81,7 @@ describe('beside webhooks that hold every slot and do not answer', () => {
       await c.d.call('POST', '/api/v3/webhook/publish', { event: HEALTHY_EVENT, id: `order-${published}` })
       return (await c.listHealthy()).length > 0
     }
-    await waitFor('a publication that is routed at once', publish, { limitMs: 10_000 })
+    await waitFor('a publication that is routed at once', publish)
     await waitFor('records', async () => (await c.listHealthy()).every(([, status]) => status === 'success'))
     expect(await c.listHealthy()).toEqual([[true, 'success']])
     expect(c.healthy.requests).toHaveLength(1)
@@ -100,7 +100,7 @@ describe('beside webhooks that hold every slot and do not answer', () => {
       passedMs += LOOK_MS
       return false
     }
-    await waitFor('posts', look, { limitMs: 10_000 })
+    await waitFor('posts', look)
   })
 
   test('the late ones are posted no more until they answer, and then at once', async () => {
@@ -110,10 +110,10 @@ describe('beside webhooks that hold every slot and do not answer', () => {
     pass(c.d, LATE_AFTER_MS + LOOK_MS)
     await c.d.emit(8, HEALTHY_EVENT)
     await c.d.t.app.router.drain()
-    await c.healthy.waitFor(8, 10_000)
+    await c.healthy.waitFor(8)
     expect(c.d.receiver.requests).toHaveLength(8)
     c.release()
-    await c.d.receiver.waitFor(16, 10_000)
+    await c.d.receiver.waitFor(16)
     const statuses = async () => new Set((await c.d.listRows()).map((row) => `${row.status} ${row.attempts}`))
     await waitFor('records', async () => ![...(await statuses())].some((status) => status.startsWith('pending')))
     expect(await statuses()).toEqual(new Set(['success 1']))

@@ -163,7 +163,12 @@ describe('publications of concurrent requests', () => {
   test('do not wait behind two statements on connections that are dead', async () => {
     await using proxy = await startDatabaseProxy(database.connectionString)
     const { connectionString } = proxy
-    const opened = openDatabase({ connectionString, size: 4, applicationName: 'signalbox test', onError: () => {} })
+    // Nothing finds them dead while the test runs.
+    const limits = { silenceMs: 600_000 }
+    const opened = openDatabase({
+      ...{ connectionString, size: 4, applicationName: 'signalbox test', limits },
+      onError: () => {},
+    })
     const batch = build({ db: opened.db })
     await Promise.all([opened.pool.query('select 1'), opened.pool.query('select 1')])
     proxy.swallowOpen()
@@ -174,12 +179,10 @@ describe('publications of concurrent requests', () => {
       stuck.push(recorded)
       await waitFor('the statement', () => opened.pool.idleCount === idle)
     }
-    const startedAt = performance.now()
     expect(await Promise.all([batch.record(publish('stuck-e')), batch.record(publish('stuck-f'))])).toEqual([
       true,
       true,
     ])
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
     proxy.drop()
     await Promise.allSettled(stuck)
     await opened.close()

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildPipelineServer, SAMPLE_SECRET } from '../../../test/harness/app/pipeline-server.ts'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
 import { deleteExpiredIdempotencyKeys } from './idempotency.store.ts'
 import { IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
 
@@ -168,13 +169,11 @@ describe('two requests with one key at once, on two connections', () => {
 
   /** Resolves when the second request waits for the lock of the first. */
   async function waitUntilBlocked() {
-    const giveUpAt = Date.now() + 4000
-    for (;;) {
+    await waitFor('the second request to wait', async () => {
       const { rows } = await sql<{ waiting: number }>`select count(*)::int as waiting from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'`.execute(database.db)
-      if (rows[0]?.waiting) return
-      if (Date.now() > giveUpAt) throw new Error('the second request never waited')
-    }
+      return rows[0]?.waiting !== 0
+    })
   }
 
   test('create one row: the second waits and gets the answer of the first', async () => {

@@ -134,20 +134,22 @@ describe('the metadata of a provider', () => {
   })
 
   test('of a provider that never answers, or nests without end, ends by a limit', async () => {
-    await using providers = await startProviderFixture(() => 0, { timeoutMs: 300 })
+    await using impatient = await startProviderFixture(() => 0, { timeoutMs: 300 })
+    await using patient = await startProviderFixture(() => 0)
     const metadata_url = 'https://login.company.example/metadata'
     for (const [code, reply] of [
       ['not_read', SILENT],
-      ['not_read', { status: 302, body: '', headers: { location: `${providers.fakes.company.origin}/moved` } }],
+      ['not_read', { status: 302, body: '', headers: { location: `${patient.fakes.company.origin}/moved` } }],
       ['too_deep', { status: 200, body: '<a>'.repeat(40_000) }],
       ['too_many_elements', { status: 200, body: `<a>${'<a/>'.repeat(30_000)}</a>` }],
     ] as const) {
+      const providers = reply === SILENT ? impatient : patient
       providers.fakes.company.replies.set('/metadata', reply)
       const refused = importMetadata({ fetch: providers.fetch }, { metadata_url, now: new Date() })
       await expect(refused).rejects.toMatchObject({ errors: [{ path: 'metadata_url', code }] })
     }
-    expect(providers.fakes.company.calls).toHaveLength(4)
-    expect(providers.fakes.company.calls).not.toContain('/moved')
+    expect(patient.fakes.company.calls).toHaveLength(3)
+    expect(patient.fakes.company.calls).not.toContain('/moved')
   })
 
   test('is fetched by the rules of callbacks, without redirects, up to a limit', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ContractFixture, type Json, startContractFixture } from '../../../test/contract/contract-fixture.ts'
 import { createTestApp, type TestAnswer, type TestCall } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
+import { BUSY_MS } from '../../../test/harness/run/wait.ts'
 import { ROUTE_TREE } from '../../app/feature/route-tree.ts'
 import { operationIdOf, type RouteDeclaration } from '../../http/route/route.ts'
 import { matchesPattern } from '../../http/shape/caller.ts'
@@ -367,7 +368,7 @@ describe('a session ends', () => {
     const ask = async () => (await other.callAs(session.token)('GET', HOOKS)).status
     expect(await ask()).toBe(200)
     await end({ key, account, ...session })
-    await expect.poll(ask, { timeout: 1_000, interval: 50 }).toBe(401)
+    await expect.poll(ask, { timeout: 1_000 + BUSY_MS, interval: 50 }).toBe(401)
   })
 
   test('when the owner of its key is disabled or deleted', async () => {

@@ -162,10 +162,10 @@ test('a stop ends the wait for another process, and its session ends while that 
          where datname = current_database() and application_name = 'signalbox migrate'`,
       )
     ).rows
-  await expect.poll(listSessions, { timeout: 10_000 }).toEqual([{ wait_event: 'advisory' }])
+  await expect.poll(listSessions).toEqual([{ wait_event: 'advisory' }])
   stop.abort()
   expect(await waiting).toEqual([])
-  await expect.poll(listSessions, { timeout: 10_000 }).toEqual([])
+  await expect.poll(listSessions).toEqual([])
   expect(await listTables(database)).toEqual([])
   other.release(true)
 })
@@ -258,7 +258,7 @@ test('a lost connection fails the migration, not the process, and the next call 
     )
     return rows.length
   }
-  await expect.poll(terminate, { timeout: 10_000 }).toBe(1)
+  await expect.poll(terminate).toBe(1)
   expect(await cut).toBeInstanceOf(MigrationError)
   expect(await listTables(database)).toEqual(['schema_migration'])
   expect(await migrate(connectionString, { migrations: [FIRST] })).toEqual(['0001_first'])
@@ -278,7 +278,7 @@ test('a process that waits for another one continues when that one ends, and lea
            and application_name = 'signalbox migrate'`,
       )
     ).rowCount
-  await expect.poll(countWaiting, { timeout: 10_000 }).toBe(1)
+  await expect.poll(countWaiting).toBe(1)
   expect(await listTables(database)).toEqual([])
   await other.end()
   expect(await waiting).toEqual(['0001_first'])
@@ -286,5 +286,5 @@ test('a process that waits for another one continues when that one ends, and lea
     pool.query(
       `select from pg_stat_activity where datname = current_database() and application_name = 'signalbox migrate'`,
     )
-  await expect.poll(async () => (await left()).rowCount, { timeout: 10_000 }).toBe(0)
+  await expect.poll(async () => (await left()).rowCount).toBe(0)
 })

@@ -144,7 +144,7 @@ describe('replay', () => {
     d.receiver.behaveNext({ kind: 'wait', until: answer.promise })
     await d.emit()
     const settled = d.t.settle()
-    await d.receiver.waitFor(1, 5_000)
+    await d.receiver.waitFor(1)
     const [row] = await d.listRows()
     expect(await d.replay(row!.document_id, { confirm_duplicate: true })).toMatchObject({
       status: 409,

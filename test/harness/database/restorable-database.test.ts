@@ -10,9 +10,13 @@ const CHANGES: Readonly<Record<string, string>> = {
   'a row more': `insert into permission (name, created_at, updated_at) values ('x', now(), now())`,
   'a row less':
     'delete from role_permission where (role, pattern) in (select role, pattern from role_permission limit 1)',
+  'a number of a sequence': `select nextval('recorded_ordinal')`,
   'a row in the place of another': `with gone as (delete from permission where name = (select min(name) from permission))
     insert into permission (name, created_at, updated_at) values ('x', now(), now())`,
 }
+
+/** The next numbers of the sequences. */
+const NUMBERS = 'select sequencename as name, last_value as row from pg_sequences order by 1'
 
 /** Every row of every table, in a statement for all of them. */
 const ROWS = `select string_agg(
@@ -21,10 +25,10 @@ const ROWS = `select string_agg(
 
 async function readRows({ pool }: TestDatabase): Promise<unknown[]> {
   const { rows } = await pool.query(ROWS)
-  return (await pool.query(rows[0].text)).rows
+  return [...(await pool.query(rows[0].text)).rows, ...(await pool.query(NUMBERS)).rows]
 }
 
-test('a restored database has the rows that it had, whatever a test did to them, again and again', async () => {
+test('a restored database has the rows and numbers that it had, whatever a test did to them, again and again', async () => {
   await using database = await createTestDatabase({ content: 'prepared', isOwn: true })
   const { pool, connectionString } = database
   const keeper = await openRestorable(connectionString)

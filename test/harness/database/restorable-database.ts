@@ -4,7 +4,7 @@ import pg from 'pg'
 export interface RestorableDatabase {
   connectionString: string
   /**
-   * Puts back the rows that the database had. False when that would not make it as it was: its tables, functions,
+   * Puts back the rows and the numbers of sequences that the database had. False when that would not make it as it was: its tables, functions,
    * triggers, settings or statistics differ, or somebody but the server processes `known` is still connected. It is then
    * of no further use.
    */
@@ -21,7 +21,7 @@ const ENDING_PAUSE_MS = 10
 const LATEST = `age('3'::xid) - min(age(xmin))`
 
 /**
- * Keeps a copy of the rows, and a function that puts them back without any trigger or check of references. It passes over
+ * Keeps a copy of the rows, and a function that puts them and the numbers of sequences back without any trigger or check of references. It passes over
  * tables whose files are empty, and over those with as many rows as they had that nobody has written since: a hundred
  * statements less in most tests.
  */
@@ -35,6 +35,8 @@ declare
   has_rows boolean;
   found oid;
   seen text;
+  last bigint;
+  is_used boolean;
   body text := '';
 begin
   for name, found in select relname, oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' loop
@@ -52,6 +54,10 @@ begin
     else
       body := body || format('if pg_relation_size(%s) > 0 then delete from public.%I; end if;', found, name);
     end if;
+  end loop;
+  for name, found in select relname, oid from pg_class where relnamespace = 'public'::regnamespace and relkind = 'S' loop
+    execute format('select last_value, is_called from public.%I', name) into last, is_used;
+    body := body || format('perform setval(%s, %s, %L);', found, last, is_used);
   end loop;
   execute format('create function kept_rows.restore() returns void language plpgsql as %L', 'begin ' || body || ' end');
 end $$`

@@ -78,7 +78,7 @@ async function startInstalled(binDir: string): Promise<TestServer> {
     connectionString,
     [Symbol.asyncDispose]: async () => {
       server.kill('SIGINT')
-      await limit(gone, 20_000, 'the end of the server')
+      await limit(gone, 60_000, 'the end of the server')
       await rm(directory, { recursive: true, force: true })
     },
   }

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { DEFAULT_LIMIT_MS } from '../run/wait.ts'
 
 /** A received span, in OTLP terms. */
 export interface CollectedSpan {
@@ -30,10 +31,10 @@ export interface Collector {
   paths: string[]
   /** The behaviour for later requests: accept, never answer, or refuse with this status. */
   behave(behaviour: 'take' | 'hang' | number): void
-  /** The first `count` spans; rejects when there are fewer after `limitMs`. */
-  waitFor(count: number, limitMs: number): Promise<CollectedSpan[]>
-  /** Resolves when `count` requests were received, with any answer; rejects after `limitMs`. */
-  waitForRequests(count: number, limitMs: number): Promise<void>
+  /** The first `count` spans; rejects when there are fewer after `limitMs`, by default a minute. */
+  waitFor(count: number, limitMs?: number): Promise<CollectedSpan[]>
+  /** Resolves when `count` requests were received, with any answer; rejects after `limitMs`, by default a minute. */
+  waitForRequests(count: number, limitMs?: number): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -81,7 +82,7 @@ export async function startCollector(): Promise<Collector> {
     behave: (value) => {
       behaviour = value
     },
-    waitFor: async (count, limitMs) => {
+    waitFor: async (count, limitMs = DEFAULT_LIMIT_MS) => {
       await waitUntil(
         () => `${spans.length} of ${count} spans`,
         () => spans.length >= count,
@@ -89,7 +90,7 @@ export async function startCollector(): Promise<Collector> {
       )
       return spans.slice(0, count)
     },
-    waitForRequests: (count, limitMs) =>
+    waitForRequests: (count, limitMs = DEFAULT_LIMIT_MS) =>
       waitUntil(
         () => `${bodies.length} of ${count} requests`,
         () => bodies.length >= count,

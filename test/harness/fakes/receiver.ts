@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { gzipSync } from 'node:zlib'
+import { DEFAULT_LIMIT_MS } from '../run/wait.ts'
 
 /** One received request. */
 export interface ReceivedRequest {
@@ -58,8 +59,8 @@ export interface Receiver {
   behaveNext(...behaviours: Behaviour[]): void
   /** Bytes of response bodies written by `endless` so far. */
   bytesPoured(): number
-  /** The first `count` requests; rejects when there are fewer after `limitMs`. */
-  waitFor(count: number, limitMs: number): Promise<ReceivedRequest[]>
+  /** The first `count` requests; rejects when there are fewer after `limitMs`, by default a minute. */
+  waitFor(count: number, limitMs?: number): Promise<ReceivedRequest[]>
   /** Closes its connections at once, as a receiver does whose idle limit has passed. */
   closeConnections(): void
   close(): Promise<void>
@@ -106,7 +107,7 @@ export async function startReceiver(
   await new Promise<void>((resolve) => server.listen(0, host, resolve))
   const { port } = server.address() as AddressInfo
 
-  const waitFor = (count: number, limitMs: number) => {
+  const waitFor = (count: number, limitMs = DEFAULT_LIMIT_MS) => {
     const { promise, resolve, reject } = Promise.withResolvers<ReceivedRequest[]>()
     const late = () => reject(new Error(`received ${requests.length} of ${count} requests in ${limitMs} ms`))
     const timer = setTimeout(late, limitMs)

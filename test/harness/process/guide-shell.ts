@@ -74,12 +74,12 @@ export async function openGuideShell(env: Record<string, string> = {}): Promise<
       count += 1
       const before = shell.stdout().length
       shell.type(`${commands}\necho "commands ${count} ended with $?"\n`)
-      const [, code] = await shell.waitForOutput(new RegExp(`commands ${count} ended with (\\d+)`), 120_000)
+      const [, code] = await shell.waitForOutput(new RegExp(`commands ${count} ended with (\\d+)`))
       const printed = shell.stdout().slice(before)
       if (code !== '0') throw new Error(`${commands}\nended with ${code}:\n${printed}\n${shell.stderr()}`)
       return printed
     },
-    waitForOutput: (pattern) => shell.waitForOutput(pattern, 60_000),
+    waitForOutput: (pattern) => shell.waitForOutput(pattern),
     [Symbol.asyncDispose]: async () => {
       const postmaster = await findPostmaster(dataDir)
       shell.signal('SIGKILL', 'group')

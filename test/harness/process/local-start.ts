@@ -69,7 +69,7 @@ export function startHere(
           if (failure !== undefined) throw failure
           return pattern.exec(written.out) ?? pattern.exec(written.log) ?? undefined
         },
-        { limitMs: 90_000, describe: () => `It wrote:\n${written.out}\n${written.log}` },
+        { limitMs: 180_000, describe: () => `It wrote:\n${written.out}\n${written.log}` },
       ),
     stop: stopInOrder,
     [Symbol.asyncDispose]: async () => {

@@ -81,7 +81,7 @@ export function startProcess(options: ProcessOptions): TestProcess {
     type: (text) => void child.stdin.write(text),
     signal: (signal, to = 'process') => sendSignal(child, signal, to),
     ended,
-    waitForOutput: (pattern, limitMs = 90_000) =>
+    waitForOutput: (pattern, limitMs = 180_000) =>
       waitFor(
         `output ${pattern}`,
         () => {

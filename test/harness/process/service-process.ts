@@ -51,9 +51,7 @@ export async function startService(options: ServiceOptions): Promise<ServiceProc
     },
   })
   try {
-    // The sources of another folder are not in the compile cache.
-    const limitMs = options.root === undefined ? 90_000 : 180_000
-    const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/, limitMs)
+    const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
     const url = `http://127.0.0.1:${port}`
     // One with a crash point may come to it first.
     let hasEnded = false
@@ -69,7 +67,7 @@ export async function startService(options: ServiceOptions): Promise<ServiceProc
       stop: async (signal = 'SIGTERM') => {
         started.signal(signal)
         // The process gives up after 9.5 s by its own clock; the rest is what a busy machine takes.
-        return limit(started.ended, 30_000, `the stop after ${signal}`)
+        return limit(started.ended, 60_000, `the stop after ${signal}`)
       },
     }
   } catch (error) {

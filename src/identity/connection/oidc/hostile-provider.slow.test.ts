@@ -9,7 +9,7 @@ const DISCOVERY = '/realms/staff/.well-known/openid-configuration'
 const KEYS = '/jwks'
 const MEBIBYTE = 1_048_576
 /** In place of 10 s. */
-const LIMIT_MS = 500
+const LIMIT_MS = 2_000
 
 let t: ConnectionApp
 let connection: string

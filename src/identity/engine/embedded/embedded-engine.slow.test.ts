@@ -28,7 +28,7 @@ const buildEngine = () =>
 
 beforeAll(async () => {
   clock = buildManualClock()
-  fixture = await startProviderFixture(() => clock.now(), { timeoutMs: 2_000 })
+  fixture = await startProviderFixture(() => clock.now(), { timeoutMs: 5_000 })
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => {

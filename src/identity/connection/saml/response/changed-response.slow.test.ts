@@ -141,7 +141,7 @@ describe('a hostile response', () => {
       for (let round = 0; round < 3; round += 1)
         expect(await judgeResponse(encoded, fixture.wanted)).toHaveProperty('refusal')
     })
-    expect(tookMs / 3).toBeLessThan(500)
+    expect(tookMs / 3).toBeLessThan(2_000)
   })
 
   test.each([
@@ -154,7 +154,7 @@ describe('a hostile response', () => {
       for (const size of [RESPONSE_LIMIT - 10, 1_048_576])
         expect(await judgeResponse(`${piece.repeat(size / piece.length)}!`, fixture.wanted)).toHaveProperty('refusal')
     })
-    expect(tookMs).toBeLessThan(1_000)
+    expect(tookMs).toBeLessThan(4_000)
   })
 
   test('of the largest form that is verified takes bounded time, with four certificates', async () => {
