@@ -125,6 +125,7 @@ describe('classifyAddress', () => {
     '2606:8.8.8.8::1',
     ':2606::1',
     '2606:::1',
+    '2606:2:3:4:5:6:7:8::1::2',
   ])('"%s" is no address, so it is forbidden', (text) => {
     expect(parseAddress(text)).toBeUndefined()
     expect(classifyAddress(text)).toBe('forbidden')
