@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { lockRefreshToken, spendRefreshToken } from './refresh.store.ts'
 import {
   clearSessionAccount,
   deleteEndedSessions,
@@ -136,6 +137,50 @@ describe('a session', () => {
     expect((await findSession(db, ids[0]!))?.updatedAt).toEqual(at(1))
     await clear('all')
     expect(await accounts()).toEqual([null, null, otherAccount])
+  })
+})
+
+describe('a refresh token', () => {
+  const find = (tokenHash: Buffer, now = NOW) => inTransaction(db, (tx) => lockRefreshToken(tx, tokenHash, now))
+
+  test('is found with its session, which lives until its end, its revocation, or that of its user', async () => {
+    const [{ tokenHash, session }] = [await open({ expiresAt: at(9) }), await open()]
+    const unspent = { spentAt: null, spentBy: null, successorSalt: null, successorHash: null }
+    const found = { ...unspent, session, expiresAt: at(60_000), isSessionLiving: true }
+    expect(await find(tokenHash, at(8))).toEqual(found)
+    expect(await find(tokenHash, at(9))).toEqual({ ...found, isSessionLiving: false })
+    expect(await find(randomBytes(32))).toBeUndefined()
+    for (const assignment of ['is_actived = false', 'is_actived = true, deleted_at = now()', 'deleted_at = null']) {
+      await database.pool.query(`update "user" set ${assignment} where document_id = $1`, [user])
+      expect((await find(tokenHash))?.isSessionLiving).toBe(assignment === 'deleted_at = null')
+    }
+    await inTransaction(db, (tx) => revokeTokenTree(tx, { tokenHash, userId: user, isFamily: false, now: at(1) }))
+    expect((await find(tokenHash))?.isSessionLiving).toBe(false)
+  })
+
+  test('is spent alone, for a successor of its session', async () => {
+    const [{ tokenHash, session }, beside] = [await open(), await open()]
+    const [client, salt, hash] = [randomBytes(32), randomBytes(16), randomBytes(32)]
+    const successor = { salt, hash, expiresAt: at(5) }
+    await inTransaction(db, (tx) => spendRefreshToken(tx, { tokenHash, client, successor, session, now: at(1) }))
+    const used = { ...session, lastUsedAt: at(1) }
+    expect(await find(tokenHash)).toMatchObject({
+      ...{ spentAt: at(1), spentBy: client, successorSalt: salt, successorHash: hash, session: used },
+    })
+    expect(await find(hash)).toMatchObject({ spentAt: null, expiresAt: at(5), session: used })
+    expect(await find(beside.tokenHash)).toMatchObject({ spentAt: null, session: beside.session })
+    const { rows } = await database.pool.query('select created_at from session_refresh where token_hash = $1', [hash])
+    expect(rows).toEqual([{ created_at: at(1) }])
+  })
+
+  test('is locked where it is found, so that of two uses the second finds it spent', async () => {
+    const { tokenHash } = await open()
+    const waited = await whileHeld(
+      db,
+      (tx) => lockRefreshToken(tx, tokenHash, NOW),
+      () => find(tokenHash),
+    )
+    expect(waited).toMatchObject({ isSessionLiving: true })
   })
 })
 

@@ -229,6 +229,10 @@ describe('parsing', () => {
     )
   })
 
+  test('reads the dotted end of an IPv6 address as its last two groups', () => {
+    expect(parseIpv6('::ffff:1.2.3.4')).toBe(0xffff_0102_0304n)
+  })
+
   test('accepts exactly the IPv6 texts that the URL parser accepts', () => {
     const piece = fc.constantFrom(
       '0',

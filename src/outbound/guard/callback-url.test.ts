@@ -134,6 +134,7 @@ const REFUSED: [string, string][] = [
   ['https://1.2.3.4.5.6/', 'url_invalid'],
   [`https://${'a'.repeat(64)}.com/`, 'url_invalid'],
   [`https://${'a.'.repeat(126)}com/`, 'url_invalid'],
+  [`https://${'a.'.repeat(125)}info/`, 'url_invalid'],
   ['https://@example.com/', 'url_has_user_info'],
   ['https://:@example.com/', 'url_has_user_info'],
   ['https://user@example.com/', 'url_has_user_info'],
@@ -170,6 +171,7 @@ const TAKEN = [
   'https://hooks.nobody.invalid/h',
   'https://example.com:8080/',
   `https://${'a'.repeat(63)}.com/`,
+  `https://${'a.'.repeat(125)}com/`,
 ]
 
 describe('checkCallbackUrl', () => {
@@ -351,6 +353,8 @@ describe('parseAllowedTargets', () => {
     expect(parseAllowedTargets('')).toEqual([])
     expect(parseAllowedTargets('  ')).toEqual([])
     expect(parseAllowedTargets('a:1 , 10.0.0.0/8')).toHaveLength(2)
+    const longest = `${'a.'.repeat(125)}com`
+    expect(parseAllowedTargets(`${longest}:65535`)).toEqual([{ kind: 'host', host: longest, port: 65_535 }])
   })
 
   test.each([
@@ -373,6 +377,7 @@ describe('parseAllowedTargets', () => {
     '[fd00::/8]/8',
     'a b',
     `${'a'.repeat(64)}`,
+    `${'a.'.repeat(125)}info`,
   ])('names the bad entry of %j', (text) => {
     const bad =
       text

@@ -92,6 +92,7 @@ describe('resolveTarget', () => {
     expect((await resolve(['10.0.0.5', '192.168.0.1'], rules)).resolution).toEqual(BLOCKED)
     const otherPort = new URL('https://hooks.example.com:8443/h')
     expect((await resolve(['10.0.0.5'], rules, otherPort)).resolution).toEqual(BLOCKED)
+    expect((await resolve(['not an address'], rules)).resolution).toEqual(BLOCKED)
   })
 })
 
