@@ -4,6 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { endAccessRows, endAccessWithNext } from './access-end.store.ts'
 import { lockRefreshToken, spendRefreshToken } from './refresh.store.ts'
 import {
   clearSessionAccount,
@@ -138,6 +139,25 @@ describe('a session', () => {
     await clear('all')
     expect(await accounts()).toEqual([null, null, otherAccount])
   })
+})
+
+test('the end of the access of a user ends its sessions, and those of apps and one of them only where it says so', async () => {
+  const client = { id: 'app', scope: 'openid', grantId: null }
+  for (const end of [endAccessRows, endAccessWithNext]) {
+    const ids: SessionId[] = []
+    for (const more of [{}, {}, { client }, { userId: other }]) ids.push((await open(more)).session.id)
+    const revoked = async () => Promise.all(ids.map(isRevoked))
+    const act = (more: { keepApps?: boolean; kept?: SessionId }) =>
+      inTransaction(db, async (tx) => {
+        await end(tx, { userId: user, now: at(1), ...more })
+        // It may be sent with the next statement.
+        await findSession(tx, ids[0]!)
+      })
+    await act({ keepApps: true, kept: ids[1]! })
+    expect(await revoked()).toEqual([true, false, false, false])
+    await act({})
+    expect(await revoked()).toEqual([true, true, true, false])
+  }
 })
 
 describe('a refresh token', () => {

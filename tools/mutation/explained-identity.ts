@@ -8,7 +8,7 @@ const XML = 'src/identity/connection/saml/xml'
 const ALL_OR_NONE = 'only for the types: the children are taken together, or none is'
 
 /** The survivors of `src/identity/connection/saml` that are explained. */
-export const EXPLAINED_OF_SAML: readonly Explained[] = [
+export const EXPLAINED_OF_IDENTITY: readonly Explained[] = [
   {
     path: `${FOLDER}/read-assertion.ts`,
     lineText: 'if (text === undefined || !INSTANT.test(text)) return undefined',
