@@ -43,7 +43,8 @@ async function startNameServer(zone: Zone) {
     socket.send(Buffer.concat([head, query.subarray(12, at + 5), ...body]), peer.port, peer.address)
   })
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
-  return { lookup: buildSystemLookup({ servers: [`127.0.0.1:${socket.address().port}`] }), asked }
+  const servers = [`127.0.0.1:${socket.address().port}`]
+  return { lookup: buildSystemLookup({ servers }), asked, servers }
 }
 
 const IPV4 = Buffer.from([93, 184, 215, 14])
@@ -81,6 +82,27 @@ describe('buildSystemLookup', () => {
     await expect(lookup('none.example.com.')).rejects.toMatchObject({ code: 'ENODATA' })
     await expect(lookup('gone.example.com.')).rejects.toMatchObject({ code: 'ENOTFOUND' })
     await expect(lookup('dead.example.com.')).rejects.toMatchObject({ code: 'ESERVFAIL' })
+  })
+
+  test('rejects with the fault of one family where the other has no address', async () => {
+    const { lookup } = await startNameServer((name, type) =>
+      (type === TYPE_A) === name.startsWith('four') ? SERVFAIL : [],
+    )
+    await expect(lookup('four.example.com.')).rejects.toMatchObject({ code: 'ESERVFAIL' })
+    await expect(lookup('six.example.com.')).rejects.toMatchObject({ code: 'ESERVFAIL' })
+  })
+
+  test('reads the configured name servers again after a fault of theirs, and not after a name without address', async () => {
+    const before = await startNameServer((name) =>
+      name.startsWith('dead') ? SERVFAIL : name === 'none' ? [] : NXDOMAIN,
+    )
+    const after = await startNameServer((_name, type) => (type === TYPE_A ? [IPV4] : []))
+    before.servers.splice(0, 1, ...after.servers)
+    await expect(before.lookup('gone.')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    await expect(before.lookup('none.')).rejects.toMatchObject({ code: 'ENODATA' })
+    await expect(before.lookup('dead.')).rejects.toMatchObject({ code: 'ESERVFAIL' })
+    expect(after.asked).toEqual([])
+    expect(await before.lookup('dead.')).toEqual(['93.184.215.14'])
   })
 
   test('concurrent look-ups share an answer; a later one queries again', async () => {
