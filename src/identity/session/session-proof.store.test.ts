@@ -5,6 +5,7 @@ import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import type { SessionId, UserId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { findSession } from './session.store.ts'
+import { raiseSession } from './session-proof.ts'
 import { lockSession, lockUserAhead, lowerUserSessions, setSessionProof } from './session-proof.store.ts'
 
 /** How a session was proved, each row beside another of the same user and of another one. */
@@ -44,6 +45,17 @@ test('a proof is of its session alone', async () => {
   expect(await read(beside)).toEqual(made())
 })
 
+test('a second factor is added to what proved a session, which is refused once it is revoked', async () => {
+  const [id, beside] = [await rows.session(user, { amr: ['pwd'], acr: 'aal1' }), await rows.session(user, MULTI)]
+  const raise = () =>
+    inTransaction(database.db, (tx) => raiseSession(tx, { sessionId: id, methods: ['otp'], now: madeAfter(1) }))
+  const raised = { ...MULTI, authTime: madeAfter(1), updatedAt: madeAfter(1) }
+  expect(await raise()).toMatchObject({ id, ...raised })
+  expect([await read(id), await read(beside)]).toEqual([raised, made()])
+  await database.pool.query('update session set revoked_at = $2 where document_id = $1', [id, madeAfter(2)])
+  await expect(raise()).rejects.toMatchObject({ code: 'unauthenticated' })
+})
+
 test('without a second factor no open session of the user has one, and no other session changes', async () => {
   const [first, second] = [await rows.session(user, MULTI), await rows.session(user, MULTI)]
   const single = await rows.session(user, { amr: ['pwd'], acr: 'aal3' })
@@ -68,6 +80,8 @@ test('a session and a user do not change behind their locks', async () => {
     await lockUserAhead(tx, user)
     // It is sent with the next statement.
     await lockSession(tx, newId<SessionId>())
+    // No other user waits.
+    await pool.query('select from "user" where document_id = $1 for no key update nowait', [other])
   }
   expect((await whileHeld(db, hold, rename)).rowCount).toBe(1)
 })

@@ -115,8 +115,8 @@ describe('buildSystemLookup', () => {
 
   test('a name without the root dot uses the name service of the machine', async () => {
     const { lookup, asked } = await startNameServer(() => NXDOMAIN)
-    const addresses = await lookup('localhost')
-    expect(addresses.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true)
+    for (const addresses of [await lookup('localhost'), await buildSystemLookup()('localhost')])
+      expect(addresses.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true)
     expect(asked).toEqual([])
   })
 })
