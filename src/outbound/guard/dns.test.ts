@@ -1,9 +1,11 @@
 import { createSocket } from 'node:dgram'
 import { afterEach, describe, expect, test } from 'vitest'
 import { buildSystemLookup } from './dns.ts'
+import { buildSystemTxtLookup } from './dns-text.ts'
 
 const TYPE_A = 1
 const TYPE_AAAA = 28
+const TYPES: Record<number, string> = { [TYPE_A]: 'A', [TYPE_AAAA]: 'AAAA', 16: 'TXT' }
 const NXDOMAIN = 3
 const SERVFAIL = 2
 
@@ -29,7 +31,7 @@ async function startNameServer(zone: Zone) {
     }
     const type = query.readUInt16BE(at + 1)
     const name = labels.join('.').toLowerCase()
-    asked.push(`${type === TYPE_A ? 'A' : 'AAAA'} ${name}`)
+    asked.push(`${TYPES[type]} ${name}`)
     const answer = zone(name, type)
     const records = typeof answer === 'number' ? [] : answer
     const head = Buffer.from(query.subarray(0, 12))
@@ -37,7 +39,7 @@ async function startNameServer(zone: Zone) {
     head.writeUInt16BE(records.length, 6)
     head.writeUInt32BE(0, 8)
     const body = records.map((data) => {
-      const fixed = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length])
+      const fixed = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, data.length >> 8, data.length & 255])
       return Buffer.concat([fixed, data])
     })
     socket.send(Buffer.concat([head, query.subarray(12, at + 5), ...body]), peer.port, peer.address)
@@ -119,4 +121,19 @@ describe('buildSystemLookup', () => {
       expect(addresses.every((address) => address === '127.0.0.1' || address === '::1')).toBe(true)
     expect(asked).toEqual([])
   })
+})
+
+test('text records are whole, of 1024 characters at most, and none without an answer', async () => {
+  /** A record of several texts of 255 characters at most (RFC 1035). */
+  const record = (text: string) =>
+    Buffer.concat((text.match(/.{1,255}/g) ?? []).map((part) => Buffer.from([part.length, ...Buffer.from(part)])))
+  const [longest, longer] = ['a'.repeat(1024), 'a'.repeat(1025)]
+  const { servers, asked } = await startNameServer((name) =>
+    name === 'none.test' ? NXDOMAIN : [record('first=1'), record(name === 'most.test' ? longest : longer)],
+  )
+  const lookup = buildSystemTxtLookup({ servers })
+  expect(await lookup('most.test')).toEqual(['first=1', longest])
+  expect(await lookup('more.test')).toEqual(['first=1'])
+  expect(await lookup('none.test')).toEqual([])
+  expect(asked).toEqual(['TXT most.test', 'TXT more.test', 'TXT none.test'])
 })
