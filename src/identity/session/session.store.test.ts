@@ -15,6 +15,7 @@ import {
   lockActiveUser,
   revokeTokenTree,
   type SessionRecord,
+  withClient,
 } from './session.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
@@ -99,6 +100,8 @@ describe('a session', () => {
     })
     expect(await findSession(db, session.id)).toEqual(session)
     expect(await findSession(db, plain.id)).toEqual(plain)
+    expect(withClient(session)).toMatchObject({ clientId: 'app', scope: 'openid' })
+    expect(withClient(plain)).toMatchObject({ clientId: null, scope: null })
   })
 
   test('is described with its user alone, who is not deleted', async () => {
