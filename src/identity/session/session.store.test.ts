@@ -76,6 +76,7 @@ describe('a sign-in', () => {
 
   test('is refused when the password was changed meanwhile, or all access was ended', async () => {
     expect([await lock({ passwordHash: 'old' }), await lock({ passwordHash: 'new' })]).toEqual([[], undefined])
+    expect(await lock({ begunAt: at(-1) })).toEqual([])
     await set(`access_ended_at = '${NOW.toISOString()}'`)
     expect([await lock(), await lock({ begunAt: NOW }), await lock({ begunAt: at(-1) })]).toEqual([[], [], undefined])
   })
