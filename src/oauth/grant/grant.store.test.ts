@@ -8,8 +8,8 @@ import { findSession } from '../../identity/session/session.store.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { type ClientId, insertClient } from '../client/client.store.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
-import { revokeUsersGrant } from './grant.ts'
-import { findGrantOf, type GrantId, lockGrant, upsertGrant, widenGrant } from './grant.store.ts'
+import { listUsersApps, revokeUsersGrant } from './grant.ts'
+import { findGrantOf, type GrantId, lockGrant, selectGrants, upsertGrant, widenGrant } from './grant.store.ts'
 
 let database: TestDatabase
 let db: Database
@@ -105,6 +105,12 @@ test('a user revokes its own grant, once, with the sessions of its app, and noth
   await expect(revoke(randomUUID())).rejects.toMatchObject(notFound)
   expect(await revoke(own)).toMatchObject({ id: own, userId: user, clientId: client, clientName: 'App' })
   await expect(revoke(own)).rejects.toMatchObject(notFound)
+  const list = async (owner: UserId | 'all') => {
+    const listed = await selectGrants(db, owner).execute()
+    return [own, foreign, third].filter((id) => listed.some((row) => row.id === id && row.clientName === 'App'))
+  }
+  expect([await list(user), await list(other), await list('all')]).toEqual([[third], [foreign], [foreign, third]])
+  expect((await listUsersApps({ isManaged: false }, db, user)).map(({ grantId }) => grantId)).toEqual([third])
   const { rows: grants } = await database.pool.query(
     'select document_id, revoked_at, updated_at from oauth_grant where document_id = any($1)',
     [[own, foreign, third]],
