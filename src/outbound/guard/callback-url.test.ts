@@ -333,7 +333,7 @@ describe('exemptions', () => {
     ['receiver', 'http://receiver.internal/x', false],
     ['receiver:8080', 'http://receiver:8081/x', false],
     ['other, receiver', 'http://receiver:8080/x', true],
-    ['127.0.0.1, 10.0.0.0/8', 'http://127.0.0.1/x', true],
+    ['receiver, 10.0.0.0/8, 127.0.0.1', 'http://127.0.0.1/x', true],
     ['hooks.internal:443', 'https://hooks.internal/x', true],
     ['hooks.internal:443', 'https://a.hooks.internal/x', false],
   ])('with %s listed, %s is exempt: %s', (listed, url, isExempt) => {
