@@ -9,7 +9,15 @@ import { type Database, inTransaction } from '../../postgres/statement/database.
 import { type ClientId, insertClient } from '../client/client.store.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
 import { listUsersApps, revokeUsersGrant } from './grant.ts'
-import { findGrantOf, type GrantId, lockGrant, selectGrants, upsertGrant, widenGrant } from './grant.store.ts'
+import {
+  findGrantOf,
+  type GrantId,
+  lockGrant,
+  lockSilentGrant,
+  selectGrants,
+  upsertGrant,
+  widenGrant,
+} from './grant.store.ts'
 
 let database: TestDatabase
 let db: Database
@@ -64,6 +72,7 @@ test('a user has one grant of a client until it is revoked, and another one afte
     ...{
       id: first,
       scopes: ['openid', 'email'],
+      refusedScopes: ['refused-1'],
       redirectUris: ['https://app.example.com/1'],
       createdAt: MADE_AT,
       updatedAt: madeAfter(1),
@@ -129,4 +138,19 @@ test('a grant is locked until the transaction ends', async () => {
   const id = await allow(user, client, ['openid'])
   const lock = (tx: Database) => lockGrant(tx, id)
   expect(await whileHeld(db, lock, () => inTransaction(db, lock))).toMatchObject({ id })
+})
+
+test('a grant without a question is one of an active user to a first-party client that is there', async () => {
+  const set = (table: string, id: string, assignment: string) =>
+    database.pool.query(`update ${table} set ${assignment} where document_id = $1`, [id])
+  const may = () => inTransaction(db, (tx) => lockSilentGrant(tx, { userId: user, clientId: client }))
+  await set('oauth_client', beside, 'first_party = true')
+  expect(await may()).toBe(false)
+  await set('oauth_client', client, 'first_party = true')
+  expect(await may()).toBe(true)
+  await set('"user"', user, 'is_actived = false')
+  expect(await may()).toBe(false)
+  await set('"user"', user, 'is_actived = true')
+  await set('oauth_client', client, 'deleted_at = now()')
+  expect(await may()).toBe(false)
 })
