@@ -53,6 +53,12 @@ test('while no slot is free, room is looked for at short intervals, up to the en
   await waiting.wait({ ...ROOM, fastSlots: 0, workerId: 'worker-a', now: new Date(clock.now()) })
   expect(slept.length).toBeGreaterThan(1)
   expect(Math.max(...slept)).toBeLessThanOrEqual(LOOK_MS)
+  // A notification ends the looks.
+  slept.splice(0)
+  waiting.beginRound()
+  waiting.notify()
+  await waiting.wait({ ...ROOM, fastSlots: 0, workerId: 'worker-a', now: new Date(clock.now()) })
+  expect(slept).toHaveLength(1)
 })
 
 test.each([

@@ -52,7 +52,7 @@ const allow = async (userId: UserId, clientId: ClientId, scopes: string[], ms = 
         userId,
         clientId,
         scopes,
-        refusedScopes: [],
+        refusedScopes: [`refused-${ms}`],
         redirectUris: [`https://app.example.com/${ms}`],
       },
       now: madeAfter(ms),
