@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type ArchivedDay, FileSummary, fileName, manifestName, parseManifest } from './manifest.ts'
 import { planDay } from './plan-day.ts'
-import { kindsOf, mayHaveDay, mayHaveFile } from './read-archive.ts'
+import { kindsOf, mayHaveDay, mayHaveFile, readArchive } from './read-archive.ts'
+import type { Storage } from './storage/storage.ts'
 
 const DAY: ArchivedDay = {
   ...{
@@ -139,4 +140,16 @@ test('a manifest is taken as it was written, and refused with any member of anot
     holder[last] = value
     expect(() => parseManifest(JSON.stringify(broken), name), [...path, last].join('.')).toThrow(/manifest_invalid/)
   }
+})
+
+test('a manifest that is removed while an archive is read has no rows, and what is none is not read', async () => {
+  const asked: string[] = []
+  const storage = {
+    async *list(prefix: string) {
+      for (const name of ['home/none.json', 'home/none.json.part', 'home/other.json']) yield `${prefix}${name}`
+    },
+    readText: async (name: string) => void asked.push(name),
+  } as unknown as Storage
+  expect(await Array.fromAsync(readArchive(storage, { kinds: ['deliveries', 'events'] }))).toEqual([])
+  expect(asked).toEqual(['manifest/deliveries/home/none.json', 'manifest/events/home/none.json'])
 })
