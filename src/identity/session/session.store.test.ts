@@ -9,10 +9,13 @@ import { lockRefreshToken, spendRefreshToken } from './refresh.store.ts'
 import {
   clearSessionAccount,
   deleteEndedSessions,
+  endSessionTree,
   findSession,
   findSessionDescription,
   insertSession,
   lockActiveUser,
+  revokeSessionFamily,
+  revokeSessionTree,
   revokeTokenTree,
   type SessionRecord,
   withClient,
@@ -128,6 +131,25 @@ describe('a session', () => {
     expect(await end(child.tokenHash, user)).toEqual(idsOf(child))
     expect((await end(child.tokenHash, user, true)).toSorted()).toEqual(idsOf(opened))
     expect(await isRevoked(beside.session.id)).toBe(false)
+  })
+
+  test('ends with those opened from it, or with all of its family, and no other does', async () => {
+    const [parent, beside] = [(await open()).session.id, (await open()).session.id]
+    const [first, second, third] = [
+      (await open({ parentId: parent })).session.id,
+      (await open({ parentId: parent })).session.id,
+      (await open({ parentId: beside })).session.id,
+    ]
+    expect(await inTransaction(db, (tx) => revokeSessionTree(tx, first, at(1)))).toEqual([first])
+    expect(await isRevoked(parent)).toBe(false)
+    const family = await inTransaction(db, (tx) => revokeSessionFamily(tx, second, at(1)))
+    expect(family.toSorted()).toEqual([parent, second].toSorted())
+    expect([await isRevoked(beside), await isRevoked(third)]).toEqual([false, false])
+    await inTransaction(db, async (tx) => {
+      await endSessionTree(tx, beside, at(1))
+      await findSession(tx, beside)
+    })
+    expect([await isRevoked(beside), await isRevoked(third)]).toEqual([true, true])
   })
 
   test('leaves an account, of one user or of all, and no other account', async () => {
