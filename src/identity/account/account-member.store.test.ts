@@ -1,9 +1,18 @@
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
-import type { UserId } from '../../base/id.ts'
+import type { AccountId, UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import type { RoleId } from '../access/role.store.ts'
+import {
+  findAccount,
+  insertAccount,
+  keepAccount,
+  lockForRename,
+  renameIfDifferent,
+  selectAccounts,
+  softDeleteAccount,
+} from './account.store.ts'
 import {
   type AccountMemberId,
   findMembersAmong,
@@ -109,4 +118,50 @@ test('a candidate is locked with its account and the roles that are asked for or
   await rows.set('account', account, { deleted_at: MADE_AT })
   expect(await find()).toMatchObject({ hasAccount: false, isLiving: false, isEmailVerified: true })
   expect(await find(newId(), [], newId())).toMatchObject({ hasAccount: false, isLiving: false, asked: [] })
+})
+
+test('an account is found, locked, renamed and deleted alone, within the scope of the caller, until it is deleted', async () => {
+  await using database = await createTestDatabase()
+  const { db, pool } = database
+  const by = await buildIdentityRows(db).user()
+  const make = (name: string) => insertAccount(db, { id: newId<AccountId>(), name, by, now: MADE_AT })
+  const [account, beside] = [await make('One'), await make('Two')]
+  expect(account).toMatchObject({ name: 'One', createdBy: by, updatedBy: by, createdAt: MADE_AT, updatedAt: MADE_AT })
+  const { id } = account
+  const [own, foreign] = [
+    { id, scope: [id] },
+    { id, scope: [beside.id] },
+  ]
+  const write = <T>(act: (tx: Database) => Promise<T>) => inTransaction(db, act)
+  const locks = [
+    keepAccount,
+    (tx: Database) => lockForRename(tx, own),
+    (tx: Database) => lockForRename(tx, { id, scope: 'all' }),
+  ]
+  for (const lock of locks)
+    await write(async (tx) => {
+      expect(await lock(tx, id)).toEqual(account)
+      const free = 'select document_id from account where document_id = any($1) for update skip locked'
+      expect((await pool.query(free, [[id, beside.id]])).rows).toEqual([{ document_id: beside.id }])
+    })
+  // Other members may be added beside one that keeps it.
+  await write(async (tx) => {
+    await keepAccount(tx, id)
+    expect((await pool.query('select from account where document_id = $1 for share nowait', [id])).rowCount).toBe(1)
+  })
+  expect(await write((tx) => lockForRename(tx, foreign))).toBeUndefined()
+
+  const rename = (target: typeof own, name: string) => renameIfDifferent(db, target, { name, by, now: madeAfter(1) })
+  expect([await rename(foreign, 'Other'), await rename(own, 'One')]).toEqual([undefined, undefined])
+  const renamed = { ...account, name: 'Other', updatedAt: madeAfter(1) }
+  expect(await rename(own, 'Other')).toEqual(renamed)
+  expect([await findAccount(db, id), await findAccount(db, beside.id)]).toEqual([renamed, beside])
+
+  const remove = (target: typeof own) => softDeleteAccount(db, target, { by, now: madeAfter(2) })
+  expect(await remove(foreign)).toBeUndefined()
+  expect((await selectAccounts(db, id).execute()).map((row) => row.name)).toEqual(['Other'])
+  expect(await remove(own)).toMatchObject({ id, updatedAt: madeAfter(2) })
+  expect([await remove(own), await findAccount(db, id), await keepAccount(db, id)]).toEqual(Array(3).fill(undefined))
+  expect([await rename(own, 'Third'), await write((tx) => lockForRename(tx, own))]).toEqual([undefined, undefined])
+  expect(await selectAccounts(db).execute()).toEqual([beside])
 })
