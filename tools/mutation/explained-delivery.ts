@@ -4,7 +4,7 @@ import type { Explained } from './explained.ts'
 const OF_GUARD: readonly (readonly [file: string, lineText: string, change: string, reason: string])[] = [
   [
     'address',
-    'if (range === undefined) throw new Error(`not an address range: ${text}`)',
+    `if (range === undefined) throw new Error(\`not an address range: $\{text}\`)`,
     'range === undefined -> false',
     'only for the types: the ranges are constants of the file',
   ],

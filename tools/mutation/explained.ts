@@ -1,6 +1,6 @@
 import { EXPLAINED_OF_DELIVERY } from './explained-delivery.ts'
-import { EXPLAINED_OF_OAUTH } from './explained-oauth.ts'
 import { EXPLAINED_OF_IDENTITY } from './explained-identity.ts'
+import { EXPLAINED_OF_OAUTH } from './explained-oauth.ts'
 import { EXPLAINED_OF_WEBHOOK } from './explained-webhook.ts'
 
 /** A mutant that no test can or needs to notice, and why. */

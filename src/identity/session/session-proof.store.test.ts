@@ -6,8 +6,8 @@ import type { AccountId, ConnectionId, SessionId, UserId } from '../../base/id.t
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { divideAccounts } from './by-connection.ts'
 import { clearSessionAccount, findSession } from './session.store.ts'
-import { raiseSession } from './session-proof.ts'
 import { lockSession, lockUserAhead, lowerUserSessions, setSessionProof } from './session-proof.store.ts'
+import { raiseSession } from './session-proof.ts'
 
 /** How a session was proved, each row beside another of the same user and of another one. */
 

@@ -8,7 +8,6 @@ import { findSession } from '../../identity/session/session.store.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { type ClientId, insertClient } from '../client/client.store.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
-import { listUsersApps, revokeUsersGrant } from './grant.ts'
 import {
   findGrantOf,
   type GrantId,
@@ -18,6 +17,7 @@ import {
   upsertGrant,
   widenGrant,
 } from './grant.store.ts'
+import { listUsersApps, revokeUsersGrant } from './grant.ts'
 
 let database: TestDatabase
 let db: Database
