@@ -1,7 +1,74 @@
 import type { Explained } from './explained.ts'
 
-/** The survivors of `src/delivery` that are explained. */
+/** Survivors of the guard of callback URLs: file, line, change, reason. */
+const OF_GUARD: readonly (readonly [file: string, lineText: string, change: string, reason: string])[] = [
+  [
+    'address',
+    `if (range === undefined) throw new Error(\`not an address range: $\{text}\`)`,
+    'range === undefined -> false',
+    'only for the types: the ranges are constants of the file',
+  ],
+  [
+    'callback-url',
+    "if (/^(?:[0-9]+|0x[0-9a-f]*)$/.test(suffix)) return refuseHost('ends in a number without being an address')",
+    '/^(?:[0-9]+|0x[0-9a-f]*)$/.test(suffix) -> false',
+    'a second wall: the parser of URLs reads such a host as an address, or not at all',
+  ],
+  [
+    'callback-url',
+    'const sink = rules.sinkUrl === undefined ? null : URL.parse(rules.sinkUrl)',
+    'rules.sinkUrl === undefined -> false',
+    'only for the types: the text of undefined is no URL',
+  ],
+  [
+    'callback-url',
+    'if (rules.allowedPrivateTargets.length === 0) return false',
+    'rules.allowedPrivateTargets.length === 0 -> false',
+    'saves the reading of an address: none of no targets is allowed',
+  ],
+  [
+    'callback-url',
+    "(target) => target.kind === 'host' && target.host === url.hostname && (target.port ?? port) === port,",
+    "target.kind === 'host' -> true",
+    'only for the types: a range has no host',
+  ],
+  [
+    'dns',
+    "each.status === 'rejected' ? [each.reason as { code?: string }] : [],",
+    "each.status === 'rejected' -> true",
+    'only for the types: a question that is answered has an address, and then nothing failed',
+  ],
+  [
+    'dns',
+    "throw failure ?? new Error('no address')",
+    "failure ?? new Error('no address') -> (failure)",
+    'only for the types: without an address both questions have failed',
+  ],
+  [
+    'dns-text',
+    'if (options.servers !== undefined) resolver.setServers(options.servers)',
+    'options.servers !== undefined -> true',
+    'only shows where the name servers of the machine are asked, which no test does',
+  ],
+  [
+    'resolve',
+    "options.signal?.addEventListener('abort', onStop, { once: true })",
+    'true -> false',
+    'the end of the look-up removes the listener as well',
+  ],
+  [
+    'resolve',
+    'if (error instanceof OwnFault) return failDns(error.code)',
+    'error instanceof OwnFault -> true',
+    'a second wall: all else that a look-up rejects with is an answer already',
+  ],
+]
+
+/** The survivors of `src/delivery`, and of the guard that it dials through, that are explained. */
 export const EXPLAINED_OF_DELIVERY: readonly Explained[] = [
+  ...OF_GUARD.map(([file, lineText, change, reason]) => ({
+    ...{ path: `src/outbound/guard/${file}.ts`, lineText, change, reason },
+  })),
   {
     path: 'src/delivery/dispatcher/attempts.ts',
     lineText: "if (works.length > 0) deps.onDispatcherPoint?.('after-claim')",

@@ -288,4 +288,10 @@ export const EXPLAINED_OF_WEBHOOK: readonly Explained[] = [
     ['return found[0]?.is_open ?? false', 'false -> true'],
     ['return rows[0]?.is_taken ?? false', 'false -> true'],
   ),
+  {
+    path: 'src/webhook/archive/export-archive.ts',
+    lineText: 'rows += file.rows',
+    change: '+= -> -=',
+    reason: 'only how many rows an interrupted export writes again: its end stores the manifest as well',
+  },
 ]

@@ -1,6 +1,6 @@
 import { EXPLAINED_OF_DELIVERY } from './explained-delivery.ts'
+import { EXPLAINED_OF_IDENTITY } from './explained-identity.ts'
 import { EXPLAINED_OF_OAUTH } from './explained-oauth.ts'
-import { EXPLAINED_OF_SAML } from './explained-saml.ts'
 import { EXPLAINED_OF_WEBHOOK } from './explained-webhook.ts'
 
 /** A mutant that no test can or needs to notice, and why. */
@@ -17,7 +17,7 @@ export interface Explained {
 export const EXPLAINED: readonly Explained[] = [
   ...EXPLAINED_OF_DELIVERY,
   ...EXPLAINED_OF_OAUTH,
-  ...EXPLAINED_OF_SAML,
+  ...EXPLAINED_OF_IDENTITY,
   ...EXPLAINED_OF_WEBHOOK,
   {
     path: 'src/identity/connection/entry/entry.ts',

@@ -36,23 +36,29 @@ test('one that was due then has no slot, and one that is due later is waited for
   expect(await waitUntil(6)).toBe(false)
 })
 
-test('while no slot is free, room is looked for at short intervals, up to the end of the wait', async () => {
-  const machine = buildManualClock()
-  const slept: number[] = []
-  const clock = {
-    ...machine,
-    sleep: async (ms: number) => {
-      slept.push(ms)
-      machine.advance(ms)
-    },
+test('while no slot is free, room is looked for at short intervals, up to the end of the wait or a notification', async () => {
+  const look = async (isNotified: boolean) => {
+    const machine = buildManualClock()
+    const slept: number[] = []
+    const clock = {
+      ...machine,
+      sleep: async (ms: number) => {
+        slept.push(ms)
+        machine.advance(ms)
+      },
+    }
+    const lanes = buildLanes(1)
+    lanes.enter({ group: 'one', startedAtMs: clock.now() })
+    const waiting = buildWaiting({ clock, lanes, nextDueAt: async () => new Date(clock.now() + 2.5 * LOOK_MS) })
+    waiting.beginRound()
+    if (isNotified) waiting.notify()
+    await waiting.wait({ ...ROOM, fastSlots: 0, workerId: 'worker-a', now: new Date(clock.now()) })
+    return slept
   }
-  const lanes = buildLanes(1)
-  lanes.enter({ group: 'one', startedAtMs: clock.now() })
-  const waiting = buildWaiting({ clock, lanes, nextDueAt: async () => new Date(clock.now() + 2.5 * LOOK_MS) })
-  waiting.beginRound()
-  await waiting.wait({ ...ROOM, fastSlots: 0, workerId: 'worker-a', now: new Date(clock.now()) })
+  const slept = await look(false)
   expect(slept.length).toBeGreaterThan(1)
   expect(Math.max(...slept)).toBeLessThanOrEqual(LOOK_MS)
+  expect(await look(true)).toHaveLength(1)
 })
 
 test.each([

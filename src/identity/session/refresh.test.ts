@@ -159,6 +159,23 @@ describe('a refresh', () => {
     expect(rowCount).toBe(1)
   })
 
+  test('of a token that has expired, or of an ended session, is refused for that, and ends nothing', async () => {
+    const user = await signIn()
+    const { sid } = claimsOf(user.jwt)
+    const expire = 'update session_refresh set expires_at = $2 where session = $1'
+    await app.database.pool.query(expire, [sid, new Date(app.clock.now())])
+    expect(await refresh(user.token)).toMatchObject(refused)
+    expect(await statusOf(user.jwt)).toBe(200)
+    await app.callAs(user.jwt)('POST', '/api/v3/auth/session/revoke')
+    expect(await refresh(user.token)).toMatchObject(refused)
+    const log = await app.admin('GET', `/api/v3/audit/log?filters=action|eq|session.refresh&sort=-created_at`)
+    const ofUser = log.body.data.filter((row: { user: string }) => row.user === user.userId)
+    expect(ofUser.map((row: { detail: object }) => row.detail)).toMatchObject([
+      { reason: 'session_ended' },
+      { reason: 'expired' },
+    ])
+  })
+
   test('leaves no token in the database, neither the spent one nor its successor', async () => {
     const user = await signIn()
     const first = (await refresh(user.token)).body.data

@@ -4,15 +4,21 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { endAccessRows, endAccessWithNext } from './access-end.store.ts'
+import { lockRefreshToken, spendRefreshToken } from './refresh.store.ts'
 import {
   clearSessionAccount,
   deleteEndedSessions,
+  endSessionTree,
   findSession,
   findSessionDescription,
   insertSession,
   lockActiveUser,
+  revokeSessionFamily,
+  revokeSessionTree,
   revokeTokenTree,
   type SessionRecord,
+  withClient,
 } from './session.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
@@ -73,6 +79,7 @@ describe('a sign-in', () => {
 
   test('is refused when the password was changed meanwhile, or all access was ended', async () => {
     expect([await lock({ passwordHash: 'old' }), await lock({ passwordHash: 'new' })]).toEqual([[], undefined])
+    expect(await lock({ begunAt: at(-1) })).toEqual([])
     await set(`access_ended_at = '${NOW.toISOString()}'`)
     expect([await lock(), await lock({ begunAt: NOW }), await lock({ begunAt: at(-1) })]).toEqual([[], [], undefined])
   })
@@ -97,6 +104,8 @@ describe('a session', () => {
     })
     expect(await findSession(db, session.id)).toEqual(session)
     expect(await findSession(db, plain.id)).toEqual(plain)
+    expect(withClient(session)).toMatchObject({ clientId: 'app', scope: 'openid' })
+    expect(withClient(plain)).toMatchObject({ clientId: null, scope: null })
   })
 
   test('is described with its user alone, who is not deleted', async () => {
@@ -124,6 +133,25 @@ describe('a session', () => {
     expect(await isRevoked(beside.session.id)).toBe(false)
   })
 
+  test('ends with those opened from it, or with all of its family, and no other does', async () => {
+    const [parent, beside] = [(await open()).session.id, (await open()).session.id]
+    const [first, second, third] = [
+      (await open({ parentId: parent })).session.id,
+      (await open({ parentId: parent })).session.id,
+      (await open({ parentId: beside })).session.id,
+    ]
+    expect(await inTransaction(db, (tx) => revokeSessionTree(tx, first, at(1)))).toEqual([first])
+    expect(await isRevoked(parent)).toBe(false)
+    const family = await inTransaction(db, (tx) => revokeSessionFamily(tx, second, at(1)))
+    expect(family.toSorted()).toEqual([parent, second].toSorted())
+    expect([await isRevoked(beside), await isRevoked(third)]).toEqual([false, false])
+    await inTransaction(db, async (tx) => {
+      await endSessionTree(tx, beside, at(1))
+      await findSession(tx, beside)
+    })
+    expect([await isRevoked(beside), await isRevoked(third)]).toEqual([true, true])
+  })
+
   test('leaves an account, of one user or of all, and no other account', async () => {
     const [account, otherAccount] = [await makeAccount(), await makeAccount()]
     const make = async (userId: UserId, accountId: AccountId) => (await open({ userId, accountId })).session.id
@@ -136,6 +164,69 @@ describe('a session', () => {
     expect((await findSession(db, ids[0]!))?.updatedAt).toEqual(at(1))
     await clear('all')
     expect(await accounts()).toEqual([null, null, otherAccount])
+  })
+})
+
+test('the end of the access of a user ends its sessions, and those of apps and one of them only where it says so', async () => {
+  const client = { id: 'app', scope: 'openid', grantId: null }
+  for (const end of [endAccessRows, endAccessWithNext]) {
+    const ids: SessionId[] = []
+    for (const more of [{}, {}, { client }, { userId: other }]) ids.push((await open(more)).session.id)
+    const revoked = async () => Promise.all(ids.map(isRevoked))
+    const act = (more: { keepApps?: boolean; kept?: SessionId }) =>
+      inTransaction(db, async (tx) => {
+        await end(tx, { userId: user, now: at(1), ...more })
+        // It may be sent with the next statement.
+        await findSession(tx, ids[0]!)
+      })
+    await act({ keepApps: true, kept: ids[1]! })
+    expect(await revoked()).toEqual([true, false, false, false])
+    await act({})
+    expect(await revoked()).toEqual([true, true, true, false])
+  }
+})
+
+describe('a refresh token', () => {
+  const find = (tokenHash: Buffer, now = NOW) => inTransaction(db, (tx) => lockRefreshToken(tx, tokenHash, now))
+
+  test('is found with its session, which lives until its end, its revocation, or that of its user', async () => {
+    const [{ tokenHash, session }] = [await open({ expiresAt: at(9) }), await open()]
+    const unspent = { spentAt: null, spentBy: null, successorSalt: null, successorHash: null }
+    const found = { ...unspent, session, expiresAt: at(60_000), isSessionLiving: true }
+    expect(await find(tokenHash, at(8))).toEqual(found)
+    expect(await find(tokenHash, at(9))).toEqual({ ...found, isSessionLiving: false })
+    expect(await find(randomBytes(32))).toBeUndefined()
+    for (const assignment of ['is_actived = false', 'is_actived = true, deleted_at = now()', 'deleted_at = null']) {
+      await database.pool.query(`update "user" set ${assignment} where document_id = $1`, [user])
+      expect((await find(tokenHash))?.isSessionLiving).toBe(assignment === 'deleted_at = null')
+    }
+    await inTransaction(db, (tx) => revokeTokenTree(tx, { tokenHash, userId: user, isFamily: false, now: at(1) }))
+    expect((await find(tokenHash))?.isSessionLiving).toBe(false)
+  })
+
+  test('is spent alone, for a successor of its session', async () => {
+    const [{ tokenHash, session }, beside] = [await open(), await open()]
+    const [client, salt, hash] = [randomBytes(32), randomBytes(16), randomBytes(32)]
+    const successor = { salt, hash, expiresAt: at(5) }
+    await inTransaction(db, (tx) => spendRefreshToken(tx, { tokenHash, client, successor, session, now: at(1) }))
+    const used = { ...session, lastUsedAt: at(1) }
+    expect(await find(tokenHash)).toMatchObject({
+      ...{ spentAt: at(1), spentBy: client, successorSalt: salt, successorHash: hash, session: used },
+    })
+    expect(await find(hash)).toMatchObject({ spentAt: null, expiresAt: at(5), session: used })
+    expect(await find(beside.tokenHash)).toMatchObject({ spentAt: null, session: beside.session })
+    const { rows } = await database.pool.query('select created_at from session_refresh where token_hash = $1', [hash])
+    expect(rows).toEqual([{ created_at: at(1) }])
+  })
+
+  test('is locked where it is found, so that of two uses the second finds it spent', async () => {
+    const { tokenHash } = await open()
+    const waited = await whileHeld(
+      db,
+      (tx) => lockRefreshToken(tx, tokenHash, NOW),
+      () => find(tokenHash),
+    )
+    expect(waited).toMatchObject({ isSessionLiving: true })
   })
 })
 

@@ -5,8 +5,17 @@ import { createTestDatabase, type TestDatabase } from '../../../test/harness/dat
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
 import type { UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { chargeAttempt, chargeOwnAttempt, forgiveAttempt } from './login-attempt.ts'
-import { deleteThrottlesOfEmails, lockAttempt } from './login-throttle.store.ts'
+import {
+  chargeAttempt,
+  chargeFactorAttempt,
+  chargeOwnAttempt,
+  clearFactorThrottle,
+  clearLoginThrottle,
+  dropAttempt,
+  forgiveAttempt,
+  forgiveFactorAttempt,
+} from './login-attempt.ts'
+import { deleteForgottenThrottles, deleteThrottlesOfEmails, lockAttempt } from './login-throttle.store.ts'
 
 const START = new Date('2026-09-11T12:00:00.000Z')
 const inMs = (ms: number) => new Date(START.getTime() + ms)
@@ -143,5 +152,72 @@ test('what is known of an address is deleted in the order in which attempts lock
     return { deleted: deletion }
   })
   await deleted
+  expect(await readRows()).toEqual([])
+})
+
+test('an attempt whose password was not checked is not counted, and no earlier one is forgotten', async () => {
+  const attempt = newAttempt()
+  const charge = async (ms: number) => {
+    const charged = await chargeAttempt(database.db, { ...attempt, now: inMs(ms) })
+    if (charged.kind !== 'made') throw new Error('the attempt waits')
+    return charged
+  }
+  for (let ms = 0; ms < 3; ms += 1) await charge(ms)
+  const beside = newAttempt()
+  await chargeAttempt(database.db, beside)
+  const countsOf = async ({ key }: Awaited<ReturnType<typeof charge>>) => {
+    const of = 'select failures, wait_until from login_throttle where email_hash = $1 or address_hash = $2'
+    return (await database.pool.query(of, [key.emailHash, key.addressHash])).rows
+  }
+  const [fourth, fifth] = [await charge(3), await charge(4)]
+  expect((await countsOf(fifth)).map((row) => row.failures)).toEqual([5, 5, 5])
+  // A wait that a later failure began stays.
+  await dropAttempt(database.db, fourth, inMs(3))
+  expect((await countsOf(fifth)).map((row) => row.wait_until !== null).toSorted()).toEqual([false, true, true])
+  await dropAttempt(database.db, fifth, inMs(4))
+  expect(await countsOf(fifth)).toEqual(Array(3).fill({ failures: 3, wait_until: null }))
+  for (let count = 0; count < 4; count += 1) await dropAttempt(database.db, fifth, inMs(4))
+  expect((await countsOf(fifth)).map((row) => row.failures)).toEqual([0, 0, 0])
+  const rows = await readRows()
+  expect(rows.filter(({ failures }) => failures === 1)).toHaveLength(3)
+})
+
+test('failures with passwords and with codes are cleared apart, of one user from every address', async () => {
+  const [one, other] = [newOwnAttempt(), newOwnAttempt()]
+  for (const attempt of [one, other, { ...one, address: '10.1.0.1' }])
+    for (const charge of [chargeOwnAttempt, chargeFactorAttempt]) await charge(database.db, attempt)
+  const subjects = async () => {
+    const { rows } = await database.pool.query<{ count: number }>(
+      `select count(*)::int as count from login_throttle where email_hash <> ''`,
+    )
+    return rows[0]?.count
+  }
+  expect(await subjects()).toBe(10)
+  await inTransaction(database.db, (tx) => clearLoginThrottle(tx, one.userId))
+  expect(await subjects()).toBe(7)
+  await inTransaction(database.db, (tx) => clearFactorThrottle(tx, one.userId))
+  expect(await subjects()).toBe(4)
+  const rows = await readRows()
+  // Those of network addresses stay.
+  expect(rows.map(({ subject }) => subject).filter((subject) => subject === 'address')).toHaveLength(3)
+})
+
+test('a correct code reverts what it was counted, as a correct password does, and no turn is left to its pair', async () => {
+  const attempt = newOwnAttempt()
+  for (let ms = 0; ms < 2; ms += 1) await chargeFactorAttempt(database.db, { ...attempt, now: inMs(ms) })
+  await database.pool.query('update login_throttle set turn_at = $1', [START])
+  await inTransaction(database.db, (tx) => forgiveFactorAttempt(tx, { ...attempt, now: inMs(1) }))
+  const { rows } = await database.pool.query(
+    'select failures, last_failure_at, turn_at from login_throttle order by email_hash, address_hash',
+  )
+  expect(rows[0]).toEqual({ failures: 1, last_failure_at: inMs(1), turn_at: START })
+  expect(rows.slice(1)).toEqual(Array(2).fill({ failures: 0, last_failure_at: inMs(1), turn_at: null }))
+  await readRows()
+})
+
+test('subjects are forgotten once their last failure is older than an instant', async () => {
+  await chargeAttempt(database.db, newAttempt())
+  expect(await deleteForgottenThrottles(database.db, START)).toBe(0)
+  expect(await deleteForgottenThrottles(database.db, inMs(1))).toBe(3)
   expect(await readRows()).toEqual([])
 })

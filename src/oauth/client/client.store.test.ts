@@ -14,6 +14,7 @@ import {
 } from './client.store.ts'
 import { changeClient, DEFAULT_SETTINGS, deleteClient } from './client.ts'
 import { findLogo, keepLogo, removeLogo } from './client-logo.store.ts'
+import { findSecrets, removeSecret, touchSecret } from './secret-list.store.ts'
 import { deleteUnusedClients } from './unused-client.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
@@ -142,6 +143,51 @@ describe('the secrets of a client', () => {
     await rotate(first.id, at(30_000))
     expect((await endsOf(first.id))?.toSorted()).toEqual([...Array(3).fill(at(30_000).getTime()), null].toSorted())
     expect(await endsOf(second.id)).toEqual([null])
+  })
+
+  test('are listed until they end, the newest first, each used and removed alone, of a client that is not deleted', async () => {
+    const [client, beside] = clients as [ClientRecord, ClientRecord]
+    const secrets: Record<string, string> = {}
+    const add = async (name: string, createdMs: number, expiresAt: Date | null, of = client) => {
+      secrets[name] = randomUUID()
+      const insert = `insert into oauth_client_secret (document_id, client, secret_hash, created_at, expires_at)
+        values ($1, $2, $3, $4, $5)`
+      await database.pool.query(insert, [secrets[name], of.id, Buffer.from(name), at(createdMs), expiresAt])
+    }
+    await add('newest', 5, at(100))
+    await add('newer', 3, null)
+    await add('foreign', 9, null, beside)
+    const list = async (ms: number, of = client) =>
+      (await findSecrets(db, { client: of.id, now: at(ms) }))?.map(({ id }) => id)
+    expect(await list(0, clients[2])).toHaveLength(1)
+    expect((await list(99))?.slice(0, 2)).toEqual([secrets.newest, secrets.newer])
+    expect(await list(99)).toHaveLength(3)
+    expect((await list(100))?.[0]).toBe(secrets.newer)
+    expect(await findSecrets(db, { client: randomUUID(), now: NOW })).toBeUndefined()
+
+    const usesOf = async (of: ClientRecord) =>
+      new Map((await findSecrets(db, { client: of.id, now: NOW }))?.map(({ id, lastUsedAt }) => [id, lastUsedAt]))
+    const touch = (name: string, ms: number, beforeMs: number, of = client) =>
+      touchSecret(db, { client: of.id, hash: Buffer.from(name), now: at(ms), before: at(beforeMs) })
+    await touch('newest', 10, 0)
+    await touch('newest', 20, 9)
+    await touch('foreign', 30, 0)
+    expect((await usesOf(client)).get(secrets.newest!)).toEqual(at(10))
+    await touch('newest', 40, 10)
+    const uses = await usesOf(client)
+    expect([uses.get(secrets.newest!), uses.get(secrets.newer!)]).toEqual([at(40), null])
+    expect([...(await usesOf(beside)).values()]).toEqual([null, null])
+
+    const remove = (name: string, ms: number, of = client) =>
+      removeSecret(db, { client: of.id, secret: secrets[name]!, now: at(ms) })
+    expect([await remove('foreign', 0), await remove('newest', 100)]).toEqual([undefined, undefined])
+    expect(await remove('newest', 99)).toEqual({
+      ...{ id: secrets.newest, createdAt: at(5), expiresAt: at(100), lastUsedAt: at(40) },
+    })
+    expect(await remove('newer', 99)).toMatchObject({ id: secrets.newer })
+    expect([(await list(0))?.length, (await list(0, beside))?.length]).toEqual([1, 2])
+    await write((tx) => deleteClient(tx, client.id, NOW))
+    expect(await list(0)).toBeUndefined()
   })
 
   test('count until the instant at which they end', async () => {

@@ -125,6 +125,7 @@ describe('classifyAddress', () => {
     '2606:8.8.8.8::1',
     ':2606::1',
     '2606:::1',
+    '2606:2:3:4:5:6:7:8::1::2',
   ])('"%s" is no address, so it is forbidden', (text) => {
     expect(parseAddress(text)).toBeUndefined()
     expect(classifyAddress(text)).toBe('forbidden')
@@ -226,6 +227,10 @@ describe('parsing', () => {
         expect(parseIpv6(short)).toBe(value)
       }),
     )
+  })
+
+  test('reads the dotted end of an IPv6 address as its last two groups', () => {
+    expect(parseIpv6('::ffff:1.2.3.4')).toBe(0xffff_0102_0304n)
   })
 
   test('accepts exactly the IPv6 texts that the URL parser accepts', () => {

@@ -134,6 +134,7 @@ const REFUSED: [string, string][] = [
   ['https://1.2.3.4.5.6/', 'url_invalid'],
   [`https://${'a'.repeat(64)}.com/`, 'url_invalid'],
   [`https://${'a.'.repeat(126)}com/`, 'url_invalid'],
+  [`https://${'a.'.repeat(125)}info/`, 'url_invalid'],
   ['https://@example.com/', 'url_has_user_info'],
   ['https://:@example.com/', 'url_has_user_info'],
   ['https://user@example.com/', 'url_has_user_info'],
@@ -170,6 +171,7 @@ const TAKEN = [
   'https://hooks.nobody.invalid/h',
   'https://example.com:8080/',
   `https://${'a'.repeat(63)}.com/`,
+  `https://${'a.'.repeat(125)}com/`,
 ]
 
 describe('checkCallbackUrl', () => {
@@ -330,6 +332,8 @@ describe('exemptions', () => {
     ['Receiver.:8080', 'http://RECEIVER.:8080/x', true],
     ['receiver', 'http://receiver.internal/x', false],
     ['receiver:8080', 'http://receiver:8081/x', false],
+    ['other, receiver', 'http://receiver:8080/x', true],
+    ['receiver, 10.0.0.0/8, 127.0.0.1', 'http://127.0.0.1/x', true],
     ['hooks.internal:443', 'https://hooks.internal/x', true],
     ['hooks.internal:443', 'https://a.hooks.internal/x', false],
   ])('with %s listed, %s is exempt: %s', (listed, url, isExempt) => {
@@ -351,6 +355,8 @@ describe('parseAllowedTargets', () => {
     expect(parseAllowedTargets('')).toEqual([])
     expect(parseAllowedTargets('  ')).toEqual([])
     expect(parseAllowedTargets('a:1 , 10.0.0.0/8')).toHaveLength(2)
+    const longest = `${'a.'.repeat(125)}com`
+    expect(parseAllowedTargets(`${longest}:65535`)).toEqual([{ kind: 'host', host: longest, port: 65_535 }])
   })
 
   test.each([
@@ -373,6 +379,7 @@ describe('parseAllowedTargets', () => {
     '[fd00::/8]/8',
     'a b',
     `${'a'.repeat(64)}`,
+    `${'a.'.repeat(125)}info`,
   ])('names the bad entry of %j', (text) => {
     const bad =
       text

@@ -1,4 +1,6 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
+import { OwnFault } from '../own-fault/own-fault.ts'
 import { type CallbackRules, parseAllowedTargets } from './callback-url.ts'
 import { checkRegistrationDns, resolveTarget } from './resolve.ts'
 
@@ -58,7 +60,9 @@ describe('resolveTarget', () => {
       resolveTarget({ lookup: () => Promise.reject(error) }, URL_OF_NAME, { rules: RULES, limitMs: 1_000 })
     const error = Object.assign(new Error('queryA ESERVFAIL 10.0.0.53'), { code: 'ESERVFAIL' })
     expect(await failWith(error)).toEqual({ ok: false, errorClass: 'dns', errorCode: 'ESERVFAIL' })
-    expect(await failWith('10.0.0.53')).toEqual({ ok: false, errorClass: 'dns', errorCode: 'DNS_FAILED' })
+    const named = (code: unknown) => Object.assign(new Error('x'), { code })
+    for (const other of ['10.0.0.53', null, named(7), named('at 10.0.0.53'), named('A'.repeat(65))])
+      expect(await failWith(other)).toEqual({ ok: false, errorClass: 'dns', errorCode: 'DNS_FAILED' })
     const throwing = () => {
       throw new Error('at once')
     }
@@ -79,6 +83,36 @@ describe('resolveTarget', () => {
     expect(await resolveTarget({ lookup }, URL_OF_NAME, options)).toEqual(late)
   })
 
+  test('leaves neither a timer nor a listener behind its answer', async () => {
+    vi.useFakeTimers()
+    try {
+      const { signal } = new AbortController()
+      const lookup = async () => ['8.8.8.8']
+      await resolveTarget({ lookup }, URL_OF_NAME, { rules: RULES, limitMs: 1_000, signal })
+      expect([vi.getTimerCount(), getEventListeners(signal, 'abort')]).toEqual([0, []])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('a fault of this process is no answer: no descriptor left, or a process that stood still for longer than the limit', async () => {
+    const full = Object.assign(new Error('queryA EMFILE'), { code: 'EMFILE' })
+    const fail = () => Promise.reject(full)
+    const options = { rules: RULES, limitMs: 20 }
+    await expect(resolveTarget({ lookup: fail }, URL_OF_NAME, options)).rejects.toThrow(OwnFault)
+    expect(await checkRegistrationDns({ lookup: fail }, URL_OF_NAME, RULES)).toEqual({ ok: true })
+    const stallFor = (ms: number) => {
+      let stalledMs = 0
+      const lookup = () => {
+        stalledMs = ms
+        return new Promise<string[]>(() => {})
+      }
+      return resolveTarget({ lookup, watch: { stalledMs: () => stalledMs, stop: () => {} } }, URL_OF_NAME, options)
+    }
+    await expect(stallFor(21)).rejects.toMatchObject({ code: 'STALLED' })
+    expect(await stallFor(20)).toMatchObject({ errorCode: 'DNS_TIMEOUT' })
+  })
+
   test('an exempt name may have any address, and uses the name service of the machine', async () => {
     const rules = { ...RULES, allowedPrivateTargets: parseAllowedTargets('receiver:8080') }
     const { resolution, lookup } = await resolve(['10.0.0.5'], rules, new URL('http://receiver:8080/h'))
@@ -92,6 +126,7 @@ describe('resolveTarget', () => {
     expect((await resolve(['10.0.0.5', '192.168.0.1'], rules)).resolution).toEqual(BLOCKED)
     const otherPort = new URL('https://hooks.example.com:8443/h')
     expect((await resolve(['10.0.0.5'], rules, otherPort)).resolution).toEqual(BLOCKED)
+    expect((await resolve(['not an address'], rules)).resolution).toEqual(BLOCKED)
   })
 })
 

@@ -43,5 +43,7 @@ describe('the check of URLs that are posted to again', () => {
     expect(check('http://localhost:3000/sink').ok).toBe(false)
     changing.sinkUrl = 'http://localhost:3000/sink'
     expect(check('http://localhost:3000/sink').ok).toBe(true)
+    // It keeps what it found by the same rules.
+    expect(check('http://localhost:3000/sink')).toBe(check('http://localhost:3000/sink'))
   })
 })

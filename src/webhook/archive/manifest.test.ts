@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type ArchivedDay, FileSummary, fileName, manifestName, parseManifest } from './manifest.ts'
 import { planDay } from './plan-day.ts'
-import { mayHaveDay, mayHaveFile } from './read-archive.ts'
+import { kindsOf, mayHaveDay, mayHaveFile, readArchive } from './read-archive.ts'
+import type { Storage } from './storage/storage.ts'
 
 const DAY: ArchivedDay = {
   ...{
@@ -19,6 +20,8 @@ test('a day is written once, again while it is open or a delivery was replayed, 
   const fresh = planDay('2026-09-01', undefined, undefined)
   expect(fresh).toMatchObject({ since: null, through: undefined, isResumed: false, number: 0 })
   expect(fresh?.after.at).toBe('2026-09-01T00:00:00.000Z')
+  const file = { file: 'x', rows: 1, bytes: 1, sha256: '', since: null, ids: ['a', 'a'] } as const
+  expect(planDay('2026-09-01', { ...DAY, is_closed: false, files: [file, file] }, undefined)?.number).toBe(2)
   expect(planDay('2026-09-01', DAY, undefined)).toBeUndefined()
   expect(planDay('2026-09-01', DAY, new Date('2026-09-02T23:59:59.999Z'))).toBeUndefined()
   const again = { since: DAY.through, through: undefined, isResumed: false }
@@ -36,8 +39,17 @@ test('the entry of a file names the range of its ids and its webhooks, unless th
   summary.add({ document_id: b, event_id: a, webhook: a })
   summary.add({ document_id: a, event_id: b, webhook: a })
   expect(summary.build()).toEqual({ rows: 2, ids: [a, b], event_ids: [a, b], webhooks: [a] })
-  for (let n = 0; n < 65; n += 1) summary.add({ document_id: a, event_id: a, webhook: randomUUID() })
-  expect(summary.build().webhooks).toBeNull()
+  const add = (webhook: string) => summary.add({ document_id: a, event_id: a, webhook })
+  const named = [a, ...Array.from({ length: 63 }, () => randomUUID())].toSorted()
+  for (const webhook of [...named, ...named]) add(webhook)
+  expect(summary.build().webhooks).toEqual(named)
+  for (const webhook of [b, randomUUID()]) {
+    add(webhook)
+    expect(summary.build().webhooks).toBeNull()
+  }
+  const events = new FileSummary()
+  events.add({ document_id: a })
+  expect(events.build()).toEqual({ rows: 1, ids: [a, a] })
 })
 
 test('files that cannot have a row are told by their entry, and days by their bounds', () => {
@@ -57,7 +69,15 @@ test('files that cannot have a row are told by their entry, and days by their bo
   expect(mayHaveFile(file, 'deliveries', { delivery: b, event: a })).toBe(false)
   expect(mayHaveFile(file, 'deliveries', { webhook: b })).toBe(false)
   expect(mayHaveFile({ ...file, webhooks: null }, 'deliveries', { webhook: b })).toBe(true)
+  for (const query of [{ delivery: a }, { delivery: b }, { event: b }, { webhook: a, delivery: b, event: b }])
+    expect(mayHaveFile(file, 'deliveries', query)).toBe(true)
+  expect(mayHaveFile({ ...file, ids: [b, b] }, 'deliveries', { delivery: a })).toBe(false)
+  const { event_ids: _ids, webhooks: _webhooks, ...unnamed } = file
+  expect(mayHaveFile(unnamed, 'deliveries', { webhook: c, event: c })).toBe(true)
+  expect(kindsOf({})).toEqual(['deliveries', 'events'])
+  expect([kindsOf({ webhook: a }), kindsOf({ delivery: a })]).toEqual([['deliveries'], ['deliveries']])
   expect(mayHaveFile(file, 'events', { event: a })).toBe(true)
+  expect(mayHaveFile(file, 'events', { event: b, webhook: c, delivery: c })).toBe(true)
   expect(mayHaveFile(file, 'events', { event: c })).toBe(false)
   const end = new Date('2026-09-02T00:00:00Z')
   expect(mayHaveDay(DAY, { since: end })).toBe(false)
@@ -80,6 +100,8 @@ test('a manifest is taken as it was written, and refused with any member of anot
   expect(parseManifest(JSON.stringify(manifest), name)).toEqual(manifest)
   const many = { ...manifest, days: [{ ...DAY, files: [file, { ...file, webhooks: null }] }] }
   expect(parseManifest(JSON.stringify(many), name)).toEqual(many)
+  const removed = { ...manifest, removed_before: '2026-08-31' }
+  expect(parseManifest(JSON.stringify(removed), name)).toEqual(removed)
   const named = (length: number) => {
     const path = 'deliveries/.parquet'.replace('.', `${'x'.repeat(length - 'deliveries/.parquet'.length)}.`)
     return JSON.stringify({ ...manifest, days: [{ ...DAY, files: [{ ...file, file: path }] }] })
@@ -89,6 +111,7 @@ test('a manifest is taken as it was written, and refused with any member of anot
   expect(() => parseManifest('{', name)).toThrow(/manifest_invalid/)
   const breakers: [path: string[], value: unknown][] = [
     ...['format', 'database', 'kind', 'account', 'days'].map((member): [string[], unknown] => [[member], 7]),
+    ...[7, '2026-08-31T00', 'x2026-08-31'].map((value): [string[], unknown] => [['removed_before'], value]),
     ...Object.keys(DAY).map((member): [string[], unknown] => [['days', '0', member], 7]),
     ...['at', 'id'].map((member): [string[], unknown] => [['days', '0', 'position', member], 'x']),
     ...Object.keys(file).map((member): [string[], unknown] => [['days', '0', 'files', '0', member], { x: 1 }]),
@@ -117,4 +140,16 @@ test('a manifest is taken as it was written, and refused with any member of anot
     holder[last] = value
     expect(() => parseManifest(JSON.stringify(broken), name), [...path, last].join('.')).toThrow(/manifest_invalid/)
   }
+})
+
+test('a manifest that is removed while an archive is read has no rows, and what is none is not read', async () => {
+  const asked: string[] = []
+  const storage = {
+    async *list(prefix: string) {
+      for (const name of ['home/none.json', 'home/none.json.part', 'home/other.json']) yield `${prefix}${name}`
+    },
+    readText: async (name: string) => void asked.push(name),
+  } as unknown as Storage
+  expect(await Array.fromAsync(readArchive(storage, { kinds: ['deliveries', 'events'] }))).toEqual([])
+  expect(asked).toEqual(['manifest/deliveries/home/none.json', 'manifest/events/home/none.json'])
 })

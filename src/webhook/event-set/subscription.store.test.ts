@@ -163,6 +163,9 @@ describe('a link that is removed', () => {
       db,
       async (tx) => {
         await removeSubscription(tx, links[0]!, { kept: 'none', now: MADE_AT })
+        // No other webhook waits.
+        const free = 'select document_id from webhook where document_id <> $1 for update nowait'
+        expect((await database.pool.query(free, [hook])).rows.length).toBeGreaterThan(0)
       },
       () => remove(links[1]!),
     )

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
+import { whileLockedInOrder } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
-import { leaseDue, listReady } from './pull.store.ts'
+import { extendLeases, leaseDue, listLapsed, listReady, listReceiptRows, readBacklog } from './pull.store.ts'
 
 const clock = buildManualClock()
 const later = (ms: number) => new Date(clock.now() + ms)
@@ -69,4 +70,76 @@ test.each([
   await keepRows()
   expect(await lease(5)).toEqual([])
   expect((await listReady(db, [webhook], later(0))).length).toBe(1)
+})
+
+test('the backlog of a webhook is its due rows, and begins with the one that is due longest', async () => {
+  expect(await readBacklog(db, webhook, later(0))).toEqual({ waiting: 3, oldestAt: later(-3) })
+  expect(await readBacklog(db, webhook, later(-3))).toEqual({ waiting: 1, oldestAt: later(-3) })
+  expect(await readBacklog(db, webhook, later(-4))).toEqual({ waiting: 0, oldestAt: null })
+})
+
+test('a lease lapses at its end, the earliest first', async () => {
+  await lease(1)
+  await leaseDue(db, { webhook, now: later(0), leasedUntil: later(50_000), max: 1 })
+  const lapsed = async (ms: number, limit = 999) => (await listLapsed(db, later(ms), limit)).map(({ id }) => id)
+  const ours = (ids: DispatchId[]) => ids.filter((id) => due.includes(id))
+  expect(ours(await lapsed(49_999))).toEqual([])
+  expect(ours(await lapsed(50_000))).toEqual([due[1]])
+  expect(ours(await lapsed(60_000))).toEqual([due[1], due[0]])
+  expect(await lapsed(60_000, 1)).toEqual([due[1]])
+})
+
+test('receipts find the rows of their webhook alone, open or ended', async () => {
+  await lease(1)
+  const [failed, delivered] = [
+    ...(await ledger.addDispatches(webhook, { status: 'failed' })),
+    ...(await ledger.addDispatches(webhook, { status: 'success' })),
+  ] as [DispatchId, DispatchId]
+  const foreign = [
+    ...(await ledger.addDispatches(other)),
+    ...(await ledger.addDispatches(other, { status: 'success' })),
+  ]
+  const found = await listReceiptRows(db, webhook, [due[0]!, due[1]!, failed, delivered, ...foreign])
+  const byId = new Map(found.map((row) => [row.id, row]))
+  expect([...byId.keys()].toSorted()).toEqual([due[0]!, due[1]!, failed, delivered].toSorted())
+  const open = { isSuccess: false, isEnded: false }
+  expect(byId.get(due[0]!)).toMatchObject({ ...open, fence: 1, attempt: 1, webhook, leasedUntil: later(60_000) })
+  expect(byId.get(due[1]!)).toMatchObject({ ...open, attempt: 0, leasedUntil: null })
+  expect(byId.get(failed)).toMatchObject({ isSuccess: false, isEnded: true, leasedUntil: null })
+  expect(byId.get(delivered)).toMatchObject({ isSuccess: true, isEnded: true, leasedUntil: null })
+})
+
+test('a lease is extended under its fence while it lasts, never shortened, and not beyond its longest time', async () => {
+  await lease(3)
+  const extend = async (ms: { now: number; until: number }, totalSeconds: number, fence = 1, ids = due.slice(0, 1)) => {
+    const leases = ids.map((id) => ({ id, fence }))
+    const bounds = { now: later(ms.now), until: later(ms.until), totalSeconds }
+    const extended = await extendLeases(db, leases, bounds)
+    return extended.map(({ id, leasedUntil }) => [id, leasedUntil.getTime() - clock.now()])
+  }
+  const first = due[0]
+  expect(await extend({ now: 1, until: 70_000 }, 3_600)).toEqual([[first, 70_000]])
+  expect(await extend({ now: 1, until: 65_000 }, 3_600)).toEqual([[first, 70_000]])
+  expect(await extend({ now: 2, until: 90_000 }, 80)).toEqual([[first, 80_000]])
+  expect(await ledger.readDispatch(due[0]!)).toMatchObject({ updated_at: later(2) })
+  expect(await ledger.readDispatch(due[1]!)).toMatchObject({ updated_at: later(0) })
+  for (const fence of [0, 2]) expect(await extend({ now: 1, until: 99_000 }, 3_600, fence)).toEqual([])
+  expect(await extend({ now: 80_000, until: 99_000 }, 3_600)).toEqual([])
+  expect(await extend({ now: 79_999, until: 99_000 }, 3_600)).toEqual([[first, 99_000]])
+  expect(await extend({ now: 1, until: 99_000 }, 3_600, 1, [])).toEqual([])
+})
+
+test('leases are extended in the order of their ids', async () => {
+  await lease(3)
+  const [least, greatest] = [due[0]!, due[2]!].toSorted() as [DispatchId, DispatchId]
+  // What was written last is found last.
+  await db.updateTable('webhook_dispatch_open').set({ attempts: 2 }).where('document_id', '=', least).execute()
+  const lock = (id: DispatchId) => (tx: Database) =>
+    tx.selectFrom('webhook_dispatch_open').select('fence').where('document_id', '=', id).forUpdate().execute()
+  const bounds = { now: later(1), until: later(70_000), totalSeconds: 3_600 }
+  const leases = [greatest, least].map((id) => ({ id, fence: 1 }))
+  const extended = await whileLockedInOrder(db, { first: lock(least), last: lock(greatest) }, () =>
+    extendLeases(db, leases, bounds),
+  )
+  expect(extended).toHaveLength(2)
 })

@@ -31,3 +31,24 @@ export async function whileHeld<Result>(
   })
   return result
 }
+
+/**
+ * Runs `work`, which locks two rows, while another transaction holds the first and then takes the last: whoever locks them in
+ * this order never deadlocks with `work`. Returns what `work` returned.
+ */
+export async function whileLockedInOrder<Result>(
+  db: Database,
+  locks: { first: (tx: Database) => Promise<unknown>; last: (tx: Database) => Promise<unknown> },
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { result } = await inTransaction(db, async (tx) => {
+    await locks.first(tx)
+    const result = work()
+    // Both fail in a deadlock, and the transaction tells it first.
+    result.catch(() => {})
+    await untilWaiting(db, 1)
+    await locks.last(tx)
+    return { result }
+  })
+  return result
+}

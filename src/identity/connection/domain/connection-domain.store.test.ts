@@ -4,6 +4,19 @@ import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../../test/h
 import { untilWaiting } from '../../../../test/harness/plan/lock-waits.ts'
 import type { AccountId, ConnectionId } from '../../../base/id.ts'
 import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
+import type { RoleId } from '../../access/role.store.ts'
+import {
+  type ConnectionRecord,
+  changeLockedConnection,
+  countConnectionsOf,
+  deleteConnectionRow,
+  findConnection,
+  findSignInConnection,
+  insertConnection,
+  listStaleConnectionSecrets,
+  replaceConnectionSecret,
+  selectConnections,
+} from '../connection.store.ts'
 import {
   type ConnectionDomainId,
   countDomainsOf,
@@ -152,5 +165,93 @@ describe('an address', () => {
     await db.updateTable('connection').set({ is_enabled: true }).where('document_id', '=', one).execute()
     await buildIdentityRows(db).set('account', account, { deleted_at: MADE_AT })
     expect(await findConnectionOfDomain(db, 'corp.example')).toBeUndefined()
+  })
+})
+
+describe('a connection beside others', () => {
+  const write = <T>(act: (tx: Database) => Promise<T>) => inTransaction(db, act)
+  const addRole = async () => {
+    const id = newId<RoleId>()
+    const insert = 'insert into role (document_id, name, created_at, updated_at) values ($1, $2, $3, $3)'
+    await database.pool.query(insert, [id, `role ${id}`, MADE_AT])
+    return id
+  }
+  const add = async (secretEncrypted: string, groupRoles: ConnectionRecord['groupRoles'] = []) => {
+    const by = await buildIdentityRows(db).user()
+    const saml = {
+      ssoUrl: null,
+      certificates: null,
+      certificatesEndAt: null,
+      emailAttribute: null,
+      nameAttribute: null,
+    }
+    const oidc = { issuer: 'https://b.example', clientId: 'b', scopes: ['openid'], groupsClaim: 'groups' }
+    const rule = { isEnabled: true, isEnforced: true, isJit: true, defaultRole: null, sessionHours: 9 }
+    const row = {
+      id: newId<ConnectionId>(),
+      account,
+      kind: 'oidc',
+      name: 'B',
+      isEmailTrusted: true,
+      groupRoles,
+    } as const
+    return write((tx) =>
+      insertConnection(tx, { ...saml, ...oidc, ...rule, ...row, secretEncrypted, by, now: madeAfter(1) }),
+    )
+  }
+
+  test('is found as it was written, locked alone, counted with its account, and deleted alone', async () => {
+    const made = await add('sealed', [{ group: 'g', role: await addRole() }])
+    expect(await findConnection(db, made.id)).toEqual(made)
+    expect((await findConnection(db, one))?.name).toBe(`of ${account}`)
+    expect((await selectConnections(db, foreign).execute()).map(({ id }) => id)).toEqual([two])
+    await write(async (tx) => {
+      expect(await findConnection(tx, made.id, { lock: true })).toEqual(made)
+      const free = 'select document_id from connection where document_id = any($1) for update skip locked'
+      expect((await database.pool.query(free, [[made.id, one]])).rows).toEqual([{ document_id: one }])
+    })
+    const count = (of: AccountId) => write((tx) => countConnectionsOf(tx, of))
+    expect([await count(account), await count(foreign), await count(newId())]).toEqual([2, 1, undefined])
+    await write((tx) => deleteConnectionRow(tx, made.id))
+    expect([await findConnection(db, made.id), (await findConnection(db, one))?.id]).toEqual([undefined, one])
+  })
+
+  test('signs in while it is enabled and its account is there', async () => {
+    const { id, ...made } = await add('of b')
+    expect(await findSignInConnection(db, id)).toEqual({ id, ...made, secretEncrypted: 'of b' })
+    expect(await findSignInConnection(db, two)).toMatchObject({ id: two, secretEncrypted: 'sealed' })
+    await database.pool.query('update connection set is_enabled = false where document_id = $1', [id])
+    await buildIdentityRows(db).set('account', foreign, { deleted_at: MADE_AT })
+    expect([await findSignInConnection(db, id), await findSignInConnection(db, two)]).toEqual([undefined, undefined])
+    expect(await findSignInConnection(db, newId())).toBeUndefined()
+  })
+
+  test('gets what a change names, and keeps the rest; its groups give these roles alone', async () => {
+    const [kept, taken, given] = [await addRole(), await addRole(), await addRole()]
+    const role = (group: string, id: RoleId) => ({ group, role: id })
+    const before = await add('sealed', [role('a', kept), role('b', taken)])
+    const beside = await add('sealed', [role('b', taken)])
+    const by = await buildIdentityRows(db).user()
+    const change = (more: Parameters<typeof changeLockedConnection>[2], ms: number) =>
+      write((tx) => changeLockedConnection(tx, before, more, { by, now: madeAfter(ms) }))
+    const groupRoles = [role('a', kept), role('b', given)]
+    const changed = { ...before, name: 'C', isEnabled: false, groupRoles, updatedBy: by, updatedAt: madeAfter(2) }
+    expect(await change({ name: 'C', isEnabled: false, groupRoles, secretEncrypted: 'new' }, 2)).toEqual(changed)
+    expect(await findConnection(db, before.id)).toEqual(changed)
+    await change({ sessionHours: 1 }, 3)
+    expect(await findConnection(db, before.id)).toEqual({ ...changed, sessionHours: 1, updatedAt: madeAfter(3) })
+    expect(await findConnection(db, beside.id)).toEqual(beside)
+  })
+
+  test('has its secret sealed anew where an older key sealed it, in order', async () => {
+    const stale = [(await add('old.1')).id, (await add('old.2')).id].toSorted()
+    const fresh = await add('new.1')
+    for (const id of [one, two]) await replaceConnectionSecret(db, id, 'new.2')
+    const list = async (after: string | null, limit = 9) =>
+      (await write((tx) => listStaleConnectionSecrets(tx, { prefix: 'new.', after, limit }))).map(({ id }) => id)
+    expect([await list(null), await list(null, 1), await list(stale[0]!)]).toEqual([stale, [stale[0]], [stale[1]]])
+    await replaceConnectionSecret(db, stale[0]!, 'new.3')
+    expect(await list(null)).toEqual([stale[1]])
+    expect(await findSignInConnection(db, fresh.id)).toMatchObject({ secretEncrypted: 'new.1' })
   })
 })

@@ -1,4 +1,4 @@
-import { sign, X509Certificate } from 'node:crypto'
+import { randomUUID, sign, X509Certificate } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BASE_URL, buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
 import {
@@ -144,6 +144,41 @@ describe('registration', () => {
     expect(await send(other.token)).toMatchObject(notAccepted)
     expect((await send(owner.token)).status).toBe(201)
     expect(await send(owner.token)).toMatchObject(notAccepted)
+  })
+
+  test('is refused to a user with 20 passkeys, also where the last one came after the question', async () => {
+    const { user, token } = await newcomer()
+    const address = '10.30.0.1'
+    const add = (passkeys: number) =>
+      app.db
+        .insertInto('passkey')
+        .values(
+          Array.from({ length: passkeys }, () => ({
+            ...{
+              document_id: randomUUID(),
+              user: user.id,
+              credential_id: randomUUID(),
+              public_key: Buffer.alloc(1),
+              counter: 0,
+            },
+            ...{ transports: [], name: 'key', is_backup_eligible: false, is_backed_up: false },
+            ...{ created_at: new Date(app.clock.now()), updated_at: new Date(app.clock.now()) },
+          })),
+        )
+        .execute()
+    const send = (options: object) => {
+      const body = { name: 'key', credential: new SoftwareAuthenticator(SITE).create(options as never) }
+      return app.call('POST', FACTOR, { token, address, body })
+    }
+    await add(18)
+    const [first, second] = [
+      await optionsOf(`${FACTOR}/options`, { token, address }),
+      await optionsOf(`${FACTOR}/options`, { token, address }),
+    ]
+    expect((await send(first)).status).toBe(201)
+    const full = { status: 409, body: { code: 'limit_reached' } }
+    expect(await send(second)).toMatchObject(full)
+    expect(await app.call('POST', `${FACTOR}/options`, { token, address })).toMatchObject(full)
   })
 
   test('of a credential that another user has is refused', async () => {

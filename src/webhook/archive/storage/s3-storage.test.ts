@@ -108,12 +108,23 @@ test('a place that is none, missing credentials and a malformed endpoint are ref
     's3://A/b',
     's3://archive/a b',
     's3://archive/../b',
+    's3://archive/a/.',
     'gs://archive/x',
     `s3://archive/${'a/'.repeat(500_000)}`,
   ])
     expect(() => parsePlace(place)).toThrow(/place_invalid/)
-  await expect(open(store, { AWS_SECRET_ACCESS_KEY: '' })).rejects.toThrow(/credentials_missing/)
-  for (const url of ['ftp://x', 'https://user:secret-of-url@x', 'https://x/?a=b', 'x'])
+  for (const missing of [{ AWS_SECRET_ACCESS_KEY: '' }, { AWS_ACCESS_KEY_ID: '' }])
+    await expect(open(store, missing)).rejects.toThrow(/credentials_missing/)
+  await using secure = await open(store, { AWS_ENDPOINT_URL_S3: 'https://storage.example.com' })
+  expect(secure.place).toBe('s3://archive/signalbox/eu/')
+  for (const url of [
+    'ftp://x',
+    'https://user:secret-of-url@x',
+    'https://:secret-of-url@x',
+    'https://x/?a=b',
+    'https://x/#a',
+    'x',
+  ])
     await expect(open(store, { AWS_ENDPOINT_URL_S3: url })).rejects.toThrow(/must be a URL.*place_invalid/)
   await expect(open(store, { AWS_REGION: 'a/b' })).rejects.toThrow(/place_invalid/)
 })
