@@ -61,6 +61,25 @@ function buildHiddenFrame(): Buffer {
   return bytes
 }
 
+/** A JPEG of a few pixels beside a marker that decoders pass over, before a frame with a pixel too many. */
+async function buildHiddenJpegFrame(marker: number): Promise<Buffer> {
+  const jpeg = await draw(16, 16).jpeg().toBuffer()
+  const at = jpeg.indexOf(Buffer.from([0xff, 0xc0]))
+  const shown = Buffer.from(jpeg.subarray(at, at + 19))
+  jpeg.writeUInt16BE(4096, at + 5)
+  jpeg.writeUInt16BE(4097, at + 7)
+  const comment = (content: Buffer) => {
+    const head = Buffer.from([0xff, 0xfe, 0, 0])
+    head.writeUInt16BE(content.length + 2, 2)
+    return Buffer.concat([head, content])
+  }
+  // Who reads a length behind the marker finds that of the comment, and then the frame of a few pixels.
+  const first = comment(Buffer.alloc(65_000))
+  const second = Buffer.alloc(2_000)
+  shown.copy(second, 0xfffe - first.length - 4)
+  return Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, marker]), first, comment(second), jpeg.subarray(2)])
+}
+
 function crc(bytes: Buffer): number {
   let sum = 0xffffffff
   for (const byte of bytes) {
@@ -164,6 +183,13 @@ describe('a refused picture', () => {
   ])('is a %s', async (_name, bytes, code) => {
     expect(fault(await upload(bytes))).toEqual([422, 'image', code])
   })
+
+  test.each([0x00, 0x01, 0x02, 0xbf, 0xd0, 0xd7, 0xd8, 0xd9, 0xdc, 0xf0, 0xfd])(
+    'is a JPEG whose large frame is hidden by the marker %i',
+    async (marker) => {
+      expect(fault(await upload(await buildHiddenJpegFrame(marker)))).toEqual([422, 'image', 'not_an_image'])
+    },
+  )
 
   test('is a JPEG of many scans, each of which would be a pass over all pixels', async () => {
     const photo = await draw(200, 100).jpeg({ progressive: true }).toBuffer()
