@@ -1,4 +1,4 @@
-import { deflateSync } from 'node:zlib'
+import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
@@ -25,15 +25,17 @@ const fault = ({ answer }: { answer: { status: number; body: { errors?: { path: 
   answer.body.errors?.[0]?.code,
 ]
 
+/** A chunk of a PNG. */
+function chunk(name: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(name, 'latin1'), data])
+  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
+  length.writeUInt32BE(data.length)
+  sum.writeUInt32BE(crc32(body))
+  return Buffer.concat([length, body, sum])
+}
+
 /** A PNG whose head says this size, with hardly any data. */
 function buildBomb(width: number, height: number): Buffer {
-  const chunk = (name: string, data: Buffer) => {
-    const body = Buffer.concat([Buffer.from(name, 'latin1'), data])
-    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
-    length.writeUInt32BE(data.length)
-    sum.writeUInt32BE(crc(body))
-    return Buffer.concat([length, body, sum])
-  }
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width, 0)
   head.writeUInt32BE(height, 4)
@@ -78,15 +80,6 @@ async function buildHiddenJpegFrame(marker: number): Promise<Buffer> {
   const second = Buffer.alloc(2_000)
   shown.copy(second, 0xfffe - first.length - 4)
   return Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, marker]), first, comment(second), jpeg.subarray(2)])
-}
-
-function crc(bytes: Buffer): number {
-  let sum = 0xffffffff
-  for (const byte of bytes) {
-    sum ^= byte
-    for (let bit = 0; bit < 8; bit += 1) sum = sum & 1 ? (sum >>> 1) ^ 0xedb88320 : sum >>> 1
-  }
-  return (sum ^ 0xffffffff) >>> 0
 }
 
 describe('an own picture', () => {
@@ -159,6 +152,23 @@ describe('an own picture', () => {
     const statuses = (await Promise.all(answers.map(({ path }) => read(path)))).map(({ statusCode }) => statusCode)
     expect(statuses.filter((status) => status === 200)).toHaveLength(1)
   })
+})
+
+test('a profile in a PNG is not unpacked: half a MiB of it may be half a GiB', async () => {
+  const packed = deflateSync(Buffer.alloc(450_000_000), { level: 9 })
+  const png = await draw().png().toBuffer()
+  const behindHead = 33
+  const bomb = Buffer.concat([
+    png.subarray(0, behindHead),
+    chunk('iCCP', Buffer.concat([Buffer.from('p\0\0', 'latin1'), packed])),
+    png.subarray(behindHead),
+  ])
+  expect(bomb.length).toBeLessThan(512 * 1024)
+  // The library is loaded, and its buffers are there.
+  const plain = await makePicture(png)
+  const before = process.resourceUsage().maxRSS
+  expect(await makePicture(bomb)).toEqual(plain)
+  expect(process.resourceUsage().maxRSS - before).toBeLessThan(200_000)
 })
 
 describe('a refused picture', () => {
