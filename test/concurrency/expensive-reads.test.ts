@@ -38,7 +38,7 @@ async function openFixture(statementTimeoutMs: number) {
   })
   return {
     ...fixture,
-    readDatabase,
+    ...{ database, readDatabase },
     /** Keeps every read of contracts waiting until it is released. */
     holdContracts: async () => {
       const client = await database.pool.connect()
@@ -113,6 +113,29 @@ describe('while reads hang', () => {
     expect(refused).toMatchObject({ body: { code: 'rate_limited' }, headers: { 'retry-after': '1' } })
   })
 
+  test('forty exports of one viewer take turns like its other reads', async () => {
+    const { database, readDatabase } = fixture
+    const viewer = await addViewer(fixture, 'Exports too much')
+    const client = await database.pool.connect()
+    await client.query('begin; lock table webhook_dispatch_ended in access exclusive mode')
+    let answered = 0
+    const asked = Array.from({ length: ASKED }, async () => {
+      const answer = await viewer.call('GET', '/api/v3/webhook/dispatch/export?format=csv')
+      answered += 1
+      return answer
+    })
+    await waitFor(
+      'two statements of the exports',
+      () => readDatabase.pool.totalCount - readDatabase.pool.idleCount === 2,
+    )
+    await waitFor('the refusals', () => answered === ASKED - TAKEN)
+    expect(readDatabase.pool.totalCount - readDatabase.pool.idleCount).toBe(2)
+    expect(readDatabase.pool.waitingCount).toBe(0)
+    await client.query('rollback')
+    client.release()
+    expect(countByStatus(await Promise.all(asked))).toEqual({ 200: TAKEN, 429: ASKED - TAKEN })
+  })
+
   test('those of two users of one account and of a key of one of them take turns of the account', async () => {
     const { admin, callAs, holdContracts, readDatabase, signInMember } = fixture
     const { data: roles } = (await admin('GET', '/api/v3/identity/role?filters=name|eq|account-viewer')).body
@@ -155,6 +178,15 @@ describe('a read that takes longer than its limit', () => {
       expect((await fixture.admin('GET', `${CONTRACTS}${query}`)).status).toBe(200)
     },
   )
+
+  test('is 422 also for an export, in place of a file that is cut off', async () => {
+    const client = await fixture.database.pool.connect()
+    await client.query('begin; lock table webhook_dispatch_ended in access exclusive mode')
+    const { status, body } = await fixture.admin('GET', '/api/v3/webhook/dispatch/export?format=json')
+    await client.query('rollback')
+    client.release()
+    expect({ status, code: body.code }).toEqual({ status: 422, code: 'read_too_expensive' })
+  })
 })
 
 async function openResourcesOf(databaseUrl: string) {

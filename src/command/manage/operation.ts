@@ -188,7 +188,11 @@ function findRoute(routes: Routes<OperationDeps>, action: string): Route<Operati
 }
 
 /** A command has no connection that could close, and does not wait. */
-const NO_WAIT = { recheck: async () => 'all' as const, watch: () => () => {} }
+const NO_WAIT = {
+  recheck: async () => 'all' as const,
+  watch: () => () => {},
+  readOn: <Result>(read: () => Promise<Result>) => read(),
+}
 
 /** Validates the input of a route, and runs its operation in one transaction with its records. */
 async function runRoute(

@@ -21,7 +21,7 @@ import {
 import type { RequestContext } from '../route/request-context.ts'
 import { isChange, type Outcome, type Route } from '../route/route.ts'
 import { addRowTag, checkCondition } from '../route/row-tag.ts'
-import { nameReader } from '../shape/caller.ts'
+import { type Caller, nameReader, type PermissionScope } from '../shape/caller.ts'
 import type { Pipeline } from './pipeline-deps.ts'
 
 /** A checked request with its route, the dependencies of its operations, and its reply. */
@@ -177,10 +177,18 @@ async function read<Deps>(served: Served<Deps>, primary: Database): Promise<Outc
   }
 }
 
-/** Runs expensive work under the semaphore of its caller. */
 function runExpensive<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
-  const accounts = context.scope === 'all' ? [] : context.scope
-  return pipeline.runExpensiveRead({ holder: nameReader(context.caller), accounts }, work).catch(refuseLongRead)
+  return readExpensive(pipeline, context, work)
+}
+
+/** Runs expensive work under the semaphore of its caller. */
+export function readExpensive<Result>(
+  { runExpensiveRead }: Pick<Pipeline, 'runExpensiveRead'>,
+  { caller, scope }: { caller: Caller; scope: PermissionScope },
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const accounts = scope === 'all' ? [] : scope
+  return runExpensiveRead({ holder: nameReader(caller), accounts }, work).catch(refuseLongRead)
 }
 
 function refuseLongRead(error: unknown): never {

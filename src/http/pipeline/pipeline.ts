@@ -12,7 +12,7 @@ import { type Caller, findPermissionScope, type PermissionScope } from '../shape
 import { findCallerRefusal } from './caller-refusal.ts'
 import { explainLackedAccount } from './lacked-account.ts'
 import { describeMissingCaller } from './missing-caller.ts'
-import { performRequest, type Served } from './perform.ts'
+import { performRequest, readExpensive, type Served } from './perform.ts'
 import type { Pipeline } from './pipeline-deps.ts'
 import { servePlaced } from './serve-placed.ts'
 
@@ -111,8 +111,14 @@ async function admit<Deps>({ pipeline, route, request, reply }: Served<Deps>): P
 }
 
 function buildContext(pipeline: Pipeline, route: RouteDeclaration, request: FastifyRequest): RequestContext {
-  const recheck = () => recheckCaller(pipeline, route, request)
-  return new RequestContext(request, { route, now: new Date(pipeline.clock.now()), db: pipeline.db, recheck })
+  return new RequestContext(request, {
+    ...{ route, now: new Date(pipeline.clock.now()), db: pipeline.db },
+    recheck: () => recheckCaller(pipeline, route, request),
+    readExpensive: (scope, read) => {
+      if (!request.caller) throw new Error('a public route has no caller')
+      return readExpensive(pipeline, { caller: request.caller, scope }, read)
+    },
+  })
 }
 
 type Mounted<Deps> = Omit<Served<Deps>, 'request' | 'reply' | 'context'> &

@@ -1,17 +1,54 @@
 import { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { expect, test } from 'vitest'
+import type { AccountId } from '../../base/id.ts'
 import type { Database } from '../../postgres/statement/database.ts'
+import type { PermissionScope } from '../shape/caller.ts'
 import { RequestContext } from './request-context.ts'
 import type { RouteDeclaration } from './route-declaration.ts'
 
-/** A request on a connection that may be idle for 30 s. */
-function openRequest(socket: Socket) {
-  const request = { raw: { socket, headers: {} }, headers: {}, id: 'r' } as unknown as FastifyRequest
-  const route = { resource: 'webhook', action: 'pull' } as RouteDeclaration
-  const recheck = async () => 'all' as const
-  return new RequestContext(request, { route, now: new Date(0), db: {} as Database, recheck })
+interface Asked {
+  scope?: PermissionScope
+  /** The scope of the caller by now. */
+  now?: PermissionScope
+  read?: PermissionScope[]
 }
+
+/** A request on a connection that may be idle for 30 s. */
+function openRequest(socket: Socket, { scope = 'all', now = 'all', read = [] }: Asked = {}) {
+  const request = { raw: { socket, headers: {} }, headers: {}, id: 'r', scope } as unknown as FastifyRequest
+  const route = { resource: 'webhook', action: 'pull' } as RouteDeclaration
+  return new RequestContext(request, {
+    ...{ route, now: new Date(0), db: {} as Database, recheck: async () => now },
+    readExpensive: (of, work) => {
+      read.push(of)
+      return work()
+    },
+  })
+}
+
+const [mine, theirs] = ['mine', 'theirs'] as AccountId[] as [AccountId, AccountId]
+
+test.each<[PermissionScope, PermissionScope]>([
+  ['all', 'all'],
+  [[mine], 'all'],
+  [[mine], [theirs, mine]],
+])('an answer to a caller of %j goes on while it reaches %j', async (scope, now) => {
+  const read: PermissionScope[] = []
+  expect(await openRequest(new Socket(), { scope, now, read }).waiting.readOn(async () => 'more')).toBe('more')
+  expect(read).toEqual([scope])
+})
+
+test.each<[PermissionScope, PermissionScope]>([
+  ['all', [mine]],
+  [[mine, theirs], [mine]],
+  [[mine], []],
+])('an answer to a caller of %j does not go on once it reaches %j', async (scope, now) => {
+  const read: PermissionScope[] = []
+  const { readOn } = openRequest(new Socket(), { scope, now, read }).waiting
+  await expect(readOn(async () => 'more')).rejects.toMatchObject({ code: 'permission_denied' })
+  expect(read).toEqual([])
+})
 
 test('a request that waits hears of the end of its connection, until it has stopped to watch', () => {
   const socket = new Socket()

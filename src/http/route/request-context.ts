@@ -3,8 +3,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { Listing } from '../listing/listing.ts'
 import type { MergedReads, MergeSource } from '../listing/merge.ts'
+import { Problem } from '../problem/problem.ts'
 import { findOwnRequestId } from '../request/request-id.ts'
-import type { Caller, PermissionScope } from '../shape/caller.ts'
+import { type Caller, includesScope, type PermissionScope } from '../shape/caller.ts'
 import type { ReadEach } from './cell-key.ts'
 import type { KnownPaths } from './known-path.ts'
 import { permissionOf, type RouteDeclaration, type RouteRequest } from './route.ts'
@@ -18,6 +19,8 @@ interface ContextFacts {
   now: Date
   db: Database
   recheck: RequestWait['recheck']
+  /** Runs an expensive read of a caller who reaches `scope`. */
+  readExpensive: <Result>(scope: PermissionScope, read: () => Promise<Result>) => Promise<Result>
 }
 
 /**
@@ -65,7 +68,15 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
     this.address = request.ip
     this.headers = request.headers
     this.rawBody = request.rawBody ?? NO_BODY
-    this.waiting = { recheck: facts.recheck, watch: (onClosed, idleMs) => watchConnection(request, onClosed, idleMs) }
+    const { recheck, readExpensive } = facts
+    this.waiting = {
+      recheck,
+      watch: (onClosed, idleMs) => watchConnection(request, onClosed, idleMs),
+      readOn: async (read) => {
+        if (!includesScope(await recheck(), this.scope)) throw buildScopeLost(this.permission)
+        return readExpensive(this.scope, read)
+      },
+    }
     this.db = facts.db
     this.#caller = request.caller
     this.#source = [request, facts]
@@ -112,6 +123,17 @@ export class RequestContext implements RouteRequest<unknown, unknown, unknown, u
   set listing(listing: Listing) {
     this.#listing = listing
   }
+}
+
+/** 403 for the rest of an answer whose caller reaches less than at its beginning. */
+function buildScopeLost(permission: string): Problem {
+  return new Problem(
+    'permission_denied',
+    `This needs the permission ${permission} wherever it held when the answer began.`,
+    {
+      missing: { what: 'scope', permission },
+    },
+  )
 }
 
 /** Connections that requests hold open while they wait: how many on each, and its own idle limit. */

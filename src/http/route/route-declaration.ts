@@ -38,11 +38,11 @@ export interface RequestFacts<Params, Query, Body> {
   headers: Record<string, string | string[] | undefined>
   /** The bytes of the body, for signatures. */
   rawBody: Buffer
-  /** For a route whose answer waits for something to happen. */
+  /** For a route whose answer waits for something to happen, or for its client to take it. */
   waiting: RequestWait
 }
 
-/** Functions for a request that waits. */
+/** Functions for a request that lasts. */
 export interface RequestWait {
   /** Authenticates the caller again, and returns the scope of the route's permission. Throws 401 and 403. */
   recheck: () => Promise<PermissionScope>
@@ -51,6 +51,11 @@ export interface RequestWait {
    * idle for `idleMs`.
    */
   watch: (onClosed: () => void, idleMs: number) => () => void
+  /**
+   * Reads more for an answer that has begun: an expensive read of its own, after a look whether the caller still reaches
+   * all that it did. Rejects where a request would be 401, 403, 422, 429 or 503.
+   */
+  readOn: <Result>(read: () => Promise<Result>) => Promise<Result>
 }
 
 /** A request for `prepare`, where `db` takes a connection for each statement, and for the `find` of a row. */

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AccountId, UserId } from '../../base/id.ts'
-import { type Caller, findPermissionScope, includesAccount, matchesPattern } from './caller.ts'
+import {
+  type Caller,
+  findPermissionScope,
+  includesAccount,
+  includesScope,
+  matchesPattern,
+  type PermissionScope,
+} from './caller.ts'
 
 const mine = 'mine' as AccountId
 const theirs = 'theirs' as AccountId
@@ -96,4 +103,16 @@ describe('the scope of a permission', () => {
   ] as const)('%j covers the own account, another account and rows without an owner: %j', (scope, expected) => {
     expect([mine, theirs, null].map((account) => includesAccount(scope, account))).toEqual(expected)
   })
+})
+
+test.each<[PermissionScope, PermissionScope, boolean]>([
+  ['all', 'all', true],
+  ['all', [mine], true],
+  [[mine], 'all', false],
+  [[mine, theirs], [mine], true],
+  [[mine], [mine, theirs], false],
+  [[], [mine], false],
+  [[mine], [], true],
+])('the scope %j covers %j: %s', (scope, other, covers) => {
+  expect(includesScope(scope, other)).toBe(covers)
 })

@@ -121,3 +121,8 @@ export function findPermissionScope(caller: Caller, permission: string): Permiss
 export function includesAccount(scope: PermissionScope, account: AccountId | null): boolean {
   return scope === 'all' || (account !== null && scope.includes(account))
 }
+
+/** Whether `scope` covers all that `other` does. */
+export function includesScope(scope: PermissionScope, other: PermissionScope): boolean {
+  return scope === 'all' || (other !== 'all' && other.every((account) => scope.includes(account)))
+}

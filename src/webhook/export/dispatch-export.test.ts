@@ -8,7 +8,7 @@ import {
 } from '../../../test/contract/contract-fixture.ts'
 import { parseListing } from '../../http/listing/listing.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
-import { streamDispatches } from './export.ts'
+import { type ExportInput, streamDispatches } from './export.ts'
 
 const LEDGER = '/api/v3/webhook/dispatch'
 const EXPORT = `${LEDGER}/export`
@@ -67,9 +67,10 @@ describe('the export of the ledger', () => {
       const event = `many.of-${count}`
       await addRows(event, count)
       const listing = parseListing({ filters: `event|eq|${event}`, sort: 'created_at' }, DISPATCH_FIELDS)
-      const input = { listing, scope: 'all', fields: DISPATCH_FIELDS, format: 'ndjson' } as const
+      const rest = { scope: 'all', fields: DISPATCH_FIELDS, format: 'ndjson' } as const
+      const input: ExportInput = { listing, ...rest, readOn: (read) => read() }
       const lines = async (limit?: number) =>
-        (await text(streamDispatches(fixture.app.database.db, input, limit))).trimEnd().split('\n')
+        (await text(await streamDispatches(fixture.app.database.db, input, limit))).trimEnd().split('\n')
       const all = await lines()
       expect(all).toHaveLength(count)
       expect(await lines(BATCH_SIZE)).toEqual(all.slice(0, BATCH_SIZE))

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import { buildListQuery, type ListFields, parseListing } from '../../http/listing/listing.ts'
 import type { MergedReads } from '../../http/listing/merge.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
+import type { RequestWait } from '../../http/route/route-declaration.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import { type TObject, Type } from '../../http/shape/schema-type.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
@@ -34,12 +35,13 @@ interface ExportRequest {
   scope: PermissionScope
   now: Date
   merged?: MergedReads | undefined
+  waiting: RequestWait
 }
 
 /** The file of an export: `stream` reads the rows of the parsed query. */
-function buildFile(
-  { query, scope, now, merged }: ExportRequest,
-  { name, fields, stream }: { name: string; fields: ListFields; stream: (input: ExportInput) => Readable },
+async function buildFile(
+  { query, scope, now, merged, waiting: { readOn } }: ExportRequest,
+  { name, fields, stream }: { name: string; fields: ListFields; stream: (input: ExportInput) => Promise<Readable> },
 ) {
   const { format = 'json', filters, sort } = query
   const listing = parseListing({ filters, sort }, fields, scope)
@@ -47,7 +49,7 @@ function buildFile(
   return {
     kind: 'stream' as const,
     contentType: EXPORT_MEDIA[format],
-    body: stream({ listing, scope, fields, format, merged }),
+    body: await stream({ listing, scope, fields, format, merged, readOn }),
     headers: { 'content-disposition': `attachment; filename="${file}"` },
   }
 }

@@ -16,6 +16,7 @@ const BATCH_SIZE = 500
 let app: TestApp
 let database: TestDatabase
 let batches = 0
+let readers = 0
 
 /** `db`, with the pages of webhooks read through it counted. */
 function countBatches(db: Database): Database {
@@ -44,6 +45,24 @@ async function addWebhooks(count: number, name: string) {
        $3::timestamptz + (n / 3) * interval '1 ms', $3 from generate_series(1, $1::int) n`,
     [count, name, new Date(app.clock.now())],
   )
+}
+
+const USERS = '/api/v3/identity/user'
+const KEYS = '/api/v3/identity/api-key'
+
+/** A user with a role to export everything, and an API key of it. */
+async function addReader() {
+  readers += 1
+  const name = `exporters ${readers}`
+  const role = await app.admin('POST', '/api/v3/identity/role', {
+    name,
+    permissions: ['webhook:export', 'api-key:create'],
+  })
+  expect(role.status, JSON.stringify(role.body)).toBe(201)
+  const { userId, call } = await app.signInMember()
+  expect((await app.admin('PATCH', `${USERS}/${userId}`, { roles: [role.body.data.document_id] })).status).toBe(200)
+  const { body } = await call('POST', KEYS, { name: 'exports', permissions: ['webhook:export'] })
+  return { made: { key: body.data.document_id as string, userId }, token: body.data.key as string }
 }
 
 const exportAs = (format: string, query = '') => app.admin('GET', `${EXPORT}?format=${format}${query}`)
@@ -143,15 +162,13 @@ describe('an export of many rows', () => {
   beforeAll(() => addWebhooks(COUNT, 'many'))
   const listing = parseListing({ filters: 'name|eq|many' }, WEBHOOK_FIELDS)
 
-  test('reads no batch before it is asked for, and none after it is destroyed', async () => {
+  test('reads its first batch alone before it is asked for, and none after it is destroyed', async () => {
     batches = 0
-    const stream = streamWebhooks(countBatches(database.db), {
-      listing,
-      scope: 'all',
-      fields: WEBHOOK_FIELDS,
-      format: 'ndjson',
+    const stream = await streamWebhooks(countBatches(database.db), {
+      ...{ listing, scope: 'all', fields: WEBHOOK_FIELDS, format: 'ndjson' },
+      readOn: (read) => read(),
     })
-    expect(batches).toBe(0)
+    expect(batches).toBe(1)
     // What it holds while nobody reads is counted in bytes, not in batches.
     expect(stream.readableObjectMode).toBe(false)
     await once(stream, 'readable')
@@ -164,15 +181,32 @@ describe('an export of many rows', () => {
     expect(batches).toBe(read)
   })
 
-  test('over a socket is complete when it is read to its end, and stops when its client goes', async () => {
-    await app.app.server.listen({ port: 0, host: '127.0.0.1' })
+  const request = async (token = app.adminToken) => {
+    if (!app.app.server.server.listening) await app.app.server.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.app.server.server.address() as AddressInfo
-    const request = async () => {
-      const path = `${EXPORT}?format=ndjson&filters=${encodeURIComponent('name|eq|many')}`
-      const asked = get({ port, host: '127.0.0.1', path, headers: { authorization: `Bearer ${app.adminToken}` } })
-      const [response] = (await once(asked, 'response')) as [IncomingMessage]
-      return response
+    const path = `${EXPORT}?format=ndjson&filters=${encodeURIComponent('name|eq|many')}`
+    const asked = get({ port, host: '127.0.0.1', path, headers: { authorization: `Bearer ${token}` } })
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    return response
+  }
+
+  test.each<[string, (made: { key: string; userId: string }) => Promise<{ status: number }>]>([
+    ['its API key is revoked', ({ key }) => app.admin('DELETE', `${KEYS}/${key}`)],
+    ['the owner of its key is disabled', ({ userId }) => app.admin('POST', `${USERS}/${userId}/disable`)],
+    ['the owner of its key loses its role', ({ userId }) => app.admin('PATCH', `${USERS}/${userId}`, { roles: [] })],
+  ])('is cut off when %s, however slowly it is read', async (_what, end) => {
+    const { made, token } = await addReader()
+    const response = await request(token)
+    expect(response.statusCode).toBe(200)
+    await once(response, 'readable')
+    expect((await end(made)).status).toBe(200)
+    const readRest = async () => {
+      for await (const _chunk of response);
     }
+    await expect(readRest()).rejects.toMatchObject({ code: 'ECONNRESET' })
+  })
+
+  test('over a socket is complete when it is read to its end, and stops when its client goes', async () => {
     batches = 0
     let lines = 0
     for await (const chunk of await request()) for (const byte of chunk as Buffer) if (byte === 0x0a) lines += 1

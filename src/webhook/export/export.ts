@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { ListFields, Listing } from '../../http/listing/listing.ts'
 import { findMerged, type MergedList, type MergedReads, type MergeSource } from '../../http/listing/merge.ts'
 import { buildList, findListed } from '../../http/listing/page.ts'
+import type { RequestWait } from '../../http/route/route-declaration.ts'
 import type { PermissionScope } from '../../http/shape/caller.ts'
 import { columnsOf } from '../../http/shape/wire-row.ts'
 import type { Database } from '../../postgres/statement/database.ts'
@@ -30,46 +31,53 @@ export interface ExportInput {
   format: ExportFormat
   /** The databases of the rows, where they are several. */
   merged?: MergedReads | undefined
+  /** Makes each read after the first (`RequestWait.readOn`). */
+  readOn: RequestWait['readOn']
 }
 
 /**
  * Streams the existing webhooks within `scope` that match the filters of `listing`, without their secrets. Batches are
  * found by position, like pages of a list, and read with back-pressure; destroying the stream stops the reads. No
- * transaction stays open.
+ * transaction stays open. The first batch is read before there is a stream, so that what refuses it has a status.
  */
-export function streamWebhooks(db: Database, input: ExportInput): Readable {
+export function streamWebhooks(db: Database, input: ExportInput): Promise<Readable> {
   const batches = readBatches(db, input, {
     rows: (source) => buildList(source.scope, (own) => keepOwnWebhooks(selectWebhooks(source.db), own)),
     isOf: isWebhookOf,
   })
-  return streamRows(input.format, columnsOf(WebhookRow), mapBatches(batches, toWebhookRow))
+  return streamRows({ format: input.format, columns: columnsOf(WebhookRow), toRow: toWebhookRow }, batches)
 }
 
 /** Streams the deliveries likewise, the first `limit` of them. */
-export function streamDispatches(db: Database, input: ExportInput, limit = LEDGER_EXPORT_LIMIT): Readable {
+export function streamDispatches(db: Database, input: ExportInput, limit = LEDGER_EXPORT_LIMIT): Promise<Readable> {
   const { filters } = input.listing
   const list = { rows: (source: MergeSource) => listDispatches(source.db, filters, source.scope), isOf: isOfWebhookOf }
   const batches = readBatches(db, input, { ...list, limit })
   const toRow = (row: Parameters<typeof toDispatchRecord>[0]) => toDispatchRow(toDispatchRecord(row))
-  return streamRows(input.format, columnsOf(DispatchRow), mapBatches(batches, toRow))
+  return streamRows({ format: input.format, columns: columnsOf(DispatchRow), toRow }, batches)
 }
 
-function streamRows(
-  format: ExportFormat,
-  columns: readonly string[],
-  batches: AsyncIterable<readonly ExportedRow[]>,
-): Readable {
-  return Readable.from(formatExport(format, columns, batches), { objectMode: false })
+async function streamRows<Found>(
+  {
+    format,
+    columns,
+    toRow,
+  }: { format: ExportFormat; columns: readonly string[]; toRow: (found: Found) => ExportedRow },
+  batches: AsyncGenerator<readonly Found[]>,
+): Promise<Readable> {
+  const first = await batches.next()
+  async function* readRows() {
+    if (first.done) return
+    yield first.value.map(toRow)
+    for await (const batch of batches) yield batch.map(toRow)
+  }
+  return Readable.from(formatExport(format, columns, readRows()), { objectMode: false })
 }
 
-async function* mapBatches<Found, Row>(batches: AsyncIterable<readonly Found[]>, toRow: (found: Found) => Row) {
-  for await (const batch of batches) yield batch.map((row) => toRow(row))
-}
-
-/** Reads a list batch by batch, up to `limit` rows. */
+/** Reads a list batch by batch, up to `limit` rows: the first one as part of the request, the others by `readOn`. */
 async function* readBatches<Found>(
   db: Database,
-  { listing, fields, scope, merged }: ExportInput,
+  { listing, fields, scope, merged, readOn }: ExportInput,
   { limit = Number.POSITIVE_INFINITY, ...list }: MergedList<Found> & { limit?: number },
 ) {
   const find = (page: Listing) =>
@@ -78,9 +86,12 @@ async function* readBatches<Found>(
       : findListed(db, { ...list.rows({ db, scope, elsewhere: [] }), fields, listing: page })
   const size = merged ? MERGED_BATCH_SIZE : BATCH_SIZE
   let { after } = listing
+  let isFirst = true
   for (let left = limit; left > 0; left -= size) {
     const pageSize = Math.min(size, left)
-    const found = await find({ ...listing, pageSize, after })
+    const page = { ...listing, pageSize, after }
+    const found = await (isFirst ? find(page) : readOn(() => find(page)))
+    isFirst = false
     const rows = found.slice(0, pageSize)
     yield rows
     const last = rows.at(-1)

@@ -26,6 +26,15 @@ test.each([
   ...['If-Match', 'User-Agent', 'webhook-id', 'Webhook-Signature', 'svix-id', 'X-Service-Signature', 'x-service-event'],
   ...['traceparent', 'tracestate', 'baggage', 'Forwarded', 'X-Forwarded-For', 'X-Real-IP', 'CF-Connecting-IP'],
   ...['X-Original-URL', 'X-HTTP-Method-Override', 'Cookie', 'Set-Cookie', 'Origin', 'Referer', 'Sec-Fetch-Site'],
+  // Of one name with the others behind CGI, WSGI and Rack.
+  ...[
+    'X_Forwarded_For',
+    'x_service_signature',
+    'Webhook_Id',
+    'webhook_signature',
+    'content_length',
+    'x-forwarded_proto',
+  ],
 ])('%s is reserved, and its value is in no part of the refusal', (name) => {
   const value = 'a-value-that-is-secret'
   try {
@@ -59,10 +68,13 @@ test.each([
 
 test('a name of 100 characters is taken, and the same name twice is not, in any case', () => {
   expect(Object.keys(readHeaders({ ['x'.repeat(100)]: 'v' }))).toHaveLength(1)
-  const twice = { 'X-Key': 'a', 'x-key': 'b' }
-  expect(() => readHeaders(twice)).toThrow(
-    expect.objectContaining({ errors: [expect.objectContaining({ code: 'duplicate' })] }),
-  )
+  for (const twice of [
+    { 'X-Key': 'a', 'x-key': 'b' },
+    { 'x-key': 'a', X_Key: 'b' },
+  ])
+    expect(() => readHeaders(twice)).toThrow(
+      expect.objectContaining({ errors: [expect.objectContaining({ code: 'duplicate' })] }),
+    )
 })
 
 test('sealed headers open for their webhook alone, and none are no box', () => {

@@ -28,13 +28,18 @@ const RESERVED = [
 /** Checks the headers of a body, whose values its schema has checked. Throws a 422 on the header at fault, without its value. */
 export function readHeaders(given: OwnHeaders): OwnHeaders {
   const headers = new Map<string, string>()
+  const dashedNames = new Set<string>()
   for (const [name, value] of Object.entries(given)) {
     const path = `headers.${name.slice(0, 100)}`
     const known = name.toLowerCase()
+    // A receiver behind CGI, WSGI or Rack reads both as one name (RFC 3875, section 4.1.18).
+    const dashed = known.replaceAll('_', '-')
     if (!TOKEN.test(name)) throw invalidField(path, 'pattern', 'must be a token of RFC 9110 of at most 100 characters')
-    if (RESERVED.some((reserved) => reserved.test(known)))
+    if (RESERVED.some((reserved) => reserved.test(dashed)))
       throw invalidField(path, 'reserved', 'has a meaning to HTTP, to a proxy or to the service, and cannot be set')
-    if (headers.has(known)) throw invalidField(path, 'duplicate', 'is there twice; the case of a name does not count')
+    if (dashedNames.has(dashed))
+      throw invalidField(path, 'duplicate', 'is there twice; the case of a name does not count, nor do _ and - differ')
+    dashedNames.add(dashed)
     headers.set(known, value)
   }
   return Object.fromEntries([...headers].sort(([name], [other]) => (name < other ? -1 : 1)))

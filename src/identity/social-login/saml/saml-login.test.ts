@@ -106,6 +106,12 @@ describe('a sign-in by SAML', () => {
     expect(again.body.data.is_new_user).toBe(false)
   })
 
+  test('cuts the name to what a name may have', async () => {
+    idp.person.attributes = { email: `ada@${domainOf()}`, displayName: `Ada ${'a'.repeat(250)}` }
+    const { user } = (await signIn()).body.data
+    expect(user.name).toBe(`Ada ${'a'.repeat(196)}`)
+  })
+
   test('gives the roles of its groups', async () => {
     const viewer = await t.findRole('account-viewer')
     const path = `/api/v3/identity/account/${account}/connection/${connection}`
@@ -302,6 +308,26 @@ describe('a response is refused', () => {
     const answer = await signIn()
     expect(answer.body.data?.jwt).toBeUndefined()
     expect(answer.status).toBeGreaterThanOrEqual(400)
+  })
+
+  test.each([
+    ['two domains, the second of a stranger', (domain: string) => `ada@${domain}@elsewhere.example`],
+    ['two recipients', (domain: string) => `ada@${domain}, eve@elsewhere.example`],
+    ['the form of a mailbox', (domain: string) => `Eve <ada@${domain}>`],
+    ['a space', (domain: string) => `a da@${domain}`],
+    ['no local part', (domain: string) => `@${domain}`],
+    ['markup', (domain: string) => `<b>ada</b>@${domain}`],
+    ['more characters than an address has', (domain: string) => `${'a'.repeat(255 - domain.length)}@${domain}`],
+  ])('whose address has %s', async (_what, addressOf) => {
+    const email = addressOf(domainOf())
+    const nameIdFormat = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'
+    await expectRefused(await signIn({ facts: { attributes: { email } } }), 'attribute_invalid email')
+    await expectRefused(
+      await signIn({ facts: { nameId: email, nameIdFormat, attributes: {} } }),
+      'attribute_invalid email',
+    )
+    const { rows } = await t.app.database.pool.query('select from "user" where email = $1', [email])
+    expect(rows).toEqual([])
   })
 
   test.each([

@@ -1,5 +1,6 @@
 import { buildMutex } from '../../../base/semaphore.ts'
 import { invalidField, Problem } from '../../../http/problem/problem.ts'
+import { dropUnneeded } from './picture-chunks.ts'
 import { readPixels } from './picture-size.ts'
 
 /** Limit of an uploaded picture, in bytes. */
@@ -43,7 +44,7 @@ export async function makePicture(bytes: Buffer): Promise<Buffer> {
     })
   await mutex.take()
   try {
-    return await render(bytes)
+    return await render(dropUnneeded(bytes))
   } finally {
     mutex.release()
   }

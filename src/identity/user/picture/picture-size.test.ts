@@ -28,6 +28,16 @@ test('a picture has the marks of its format in their places', async () => {
   for (const at of [0, 1, 2, 3, 8, 9, 10, 11]) expect(readPixels(change(webp, at))).toBeUndefined()
 })
 
+test('a JPEG has no other marker before its frame than those with a length', async () => {
+  const jpeg = await draw(37, 11).jpeg().toBuffer()
+  const withMarker = (marker: number) =>
+    Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, marker, 0, 2]), jpeg.subarray(2)])
+  const markers = Array.from({ length: 255 }, (_, marker) => marker)
+  const taken = markers.filter((marker) => readPixels(withMarker(marker)) === 37 * 11)
+  const applications = Array.from({ length: 16 }, (_, number) => 0xe0 + number)
+  expect(taken).toEqual([0xc4, 0xcc, 0xdb, 0xdd, ...applications, 0xfe])
+})
+
 test('any bytes have a number of pixels or none, and never an error', () => {
   const heads = ['\x89PNG\r\n\x1a\n\0\0\0\rIHDR', '\xff\xd8\xff', 'RIFF\0\0\0\0WEBPVP8 ', 'RIFF\0\0\0\0WEBPVP8X', '']
   fc.assert(

@@ -29,6 +29,14 @@ function readPng(bytes: Buffer): number | undefined {
   return startsWith(bytes, ascii('IHDR'), 12) ? bytes.readUInt32BE(16) * bytes.readUInt32BE(20) : undefined
 }
 
+/**
+ * The segments that may stand before a frame header: tables, the interval of restarts, data of applications, comments. Of
+ * other markers decoders disagree whether a length follows: a frame could hide behind one.
+ */
+function isBeforeFrame(marker: number): boolean {
+  return [0xc4, 0xcc, 0xdb, 0xdd, 0xfe].includes(marker) || (marker >= 0xe0 && marker <= 0xef)
+}
+
 /** The first frame header (ITU-T T.81, table B.1), where every segment before it follows the one before. */
 function readJpeg(bytes: Buffer): number | undefined {
   if (countScans(bytes) > SCANS_LIMIT) return undefined
@@ -39,7 +47,7 @@ function readJpeg(bytes: Buffer): number | undefined {
     const marker = bytes.readUInt8(at + 1)
     const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
     if (isFrame) return bytes.readUInt16BE(at + 5) * bytes.readUInt16BE(at + 7)
-    if (marker === 0xda) return undefined
+    if (!isBeforeFrame(marker)) return undefined
     at += 2 + bytes.readUInt16BE(at + 2)
   }
   return undefined

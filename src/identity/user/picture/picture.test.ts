@@ -1,4 +1,4 @@
-import { deflateSync } from 'node:zlib'
+import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
@@ -25,15 +25,17 @@ const fault = ({ answer }: { answer: { status: number; body: { errors?: { path: 
   answer.body.errors?.[0]?.code,
 ]
 
+/** A chunk of a PNG. */
+function chunk(name: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(name, 'latin1'), data])
+  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
+  length.writeUInt32BE(data.length)
+  sum.writeUInt32BE(crc32(body))
+  return Buffer.concat([length, body, sum])
+}
+
 /** A PNG whose head says this size, with hardly any data. */
 function buildBomb(width: number, height: number): Buffer {
-  const chunk = (name: string, data: Buffer) => {
-    const body = Buffer.concat([Buffer.from(name, 'latin1'), data])
-    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
-    length.writeUInt32BE(data.length)
-    sum.writeUInt32BE(crc(body))
-    return Buffer.concat([length, body, sum])
-  }
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width, 0)
   head.writeUInt32BE(height, 4)
@@ -61,13 +63,23 @@ function buildHiddenFrame(): Buffer {
   return bytes
 }
 
-function crc(bytes: Buffer): number {
-  let sum = 0xffffffff
-  for (const byte of bytes) {
-    sum ^= byte
-    for (let bit = 0; bit < 8; bit += 1) sum = sum & 1 ? (sum >>> 1) ^ 0xedb88320 : sum >>> 1
+/** A JPEG of a few pixels beside a marker that decoders pass over, before a frame with a pixel too many. */
+async function buildHiddenJpegFrame(marker: number): Promise<Buffer> {
+  const jpeg = await draw(16, 16).jpeg().toBuffer()
+  const at = jpeg.indexOf(Buffer.from([0xff, 0xc0]))
+  const shown = Buffer.from(jpeg.subarray(at, at + 19))
+  jpeg.writeUInt16BE(4096, at + 5)
+  jpeg.writeUInt16BE(4097, at + 7)
+  const comment = (content: Buffer) => {
+    const head = Buffer.from([0xff, 0xfe, 0, 0])
+    head.writeUInt16BE(content.length + 2, 2)
+    return Buffer.concat([head, content])
   }
-  return (sum ^ 0xffffffff) >>> 0
+  // Who reads a length behind the marker finds that of the comment, and then the frame of a few pixels.
+  const first = comment(Buffer.alloc(65_000))
+  const second = Buffer.alloc(2_000)
+  shown.copy(second, 0xfffe - first.length - 4)
+  return Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, marker]), first, comment(second), jpeg.subarray(2)])
 }
 
 describe('an own picture', () => {
@@ -142,6 +154,23 @@ describe('an own picture', () => {
   })
 })
 
+test('a profile in a PNG is not unpacked: half a MiB of it may be half a GiB', async () => {
+  const packed = deflateSync(Buffer.alloc(450_000_000), { level: 9 })
+  const png = await draw().png().toBuffer()
+  const behindHead = 33
+  const bomb = Buffer.concat([
+    png.subarray(0, behindHead),
+    chunk('iCCP', Buffer.concat([Buffer.from('p\0\0', 'latin1'), packed])),
+    png.subarray(behindHead),
+  ])
+  expect(bomb.length).toBeLessThan(512 * 1024)
+  // The library is loaded, and its buffers are there.
+  const plain = await makePicture(png)
+  const before = process.resourceUsage().maxRSS
+  expect(await makePicture(bomb)).toEqual(plain)
+  expect(process.resourceUsage().maxRSS - before).toBeLessThan(200_000)
+})
+
 describe('a refused picture', () => {
   test.each([
     ['text', Buffer.from('hello'), 'not_an_image'],
@@ -164,6 +193,13 @@ describe('a refused picture', () => {
   ])('is a %s', async (_name, bytes, code) => {
     expect(fault(await upload(bytes))).toEqual([422, 'image', code])
   })
+
+  test.each([0x00, 0x01, 0x02, 0xbf, 0xd0, 0xd7, 0xd8, 0xd9, 0xdc, 0xf0, 0xfd])(
+    'is a JPEG whose large frame is hidden by the marker %i',
+    async (marker) => {
+      expect(fault(await upload(await buildHiddenJpegFrame(marker)))).toEqual([422, 'image', 'not_an_image'])
+    },
+  )
 
   test('is a JPEG of many scans, each of which would be a pass over all pixels', async () => {
     const photo = await draw(200, 100).jpeg({ progressive: true }).toBuffer()

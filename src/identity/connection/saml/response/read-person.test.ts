@@ -29,6 +29,18 @@ describe('a person', () => {
     expect(read([])).toEqual({ refusal: 'email_missing', detail: null })
   })
 
+  test.each([
+    'ada',
+    '@example.com',
+    'ada@example.com@evil.example',
+    'ada@example.com, eve@evil.example',
+    'a da@example.com',
+  ])('has no e-mail %s', (text) => {
+    const refused = { refusal: 'attribute_invalid', detail: 'email' }
+    expect(read([attribute('email', text)])).toEqual(refused)
+    expect(read([], USUAL, { value: text, format: EMAIL_FORMAT })).toEqual(refused)
+  })
+
   test('has what all statements say together', () => {
     expect(read([EMAIL, attribute('name', 'Ada') + attribute('groups', 'a', 'b', 'a')])).toEqual({
       subject: 'u-1',
@@ -91,7 +103,8 @@ describe('an attribute that is read', () => {
 
   test('has values of up to 256 characters, without elements and control characters', () => {
     const longest = 'x'.repeat(256)
-    expect(read([EMAIL + attribute('name', longest)])).toMatchObject({ name: longest })
+    expect(read([EMAIL + attribute('groups', longest)])).toMatchObject({ groups: [longest] })
+    expect(read([EMAIL + attribute('name', longest)])).toMatchObject({ name: longest.slice(0, 200) })
     for (const value of [`${longest}x`, 'a\u202eb', 'a\nb', 'a<x/>b'])
       for (const values of [[value], ['ok', value], [value, 'ok']])
         expect(read([EMAIL + attribute('groups', ...values)])).toEqual({

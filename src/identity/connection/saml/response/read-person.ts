@@ -1,3 +1,5 @@
+import { isEmailAddress } from '../../../../http/shape/formats.ts'
+import { cleanName } from '../../../engine/embedded/clean-profile.ts'
 import { childrenOf, textOf, type XmlElement } from '../xml/xml-document.ts'
 import { hasControls } from './read-assertion.ts'
 import { refuse, type SamlRefused } from './saml-refusal.ts'
@@ -44,7 +46,8 @@ const VALUE_LIMIT = 256
 
 /**
  * Reads the person from a checked assertion (docs/contract/saml.md#attributes): an attribute that is read stands there
- * once, and e-mail and name have one value. Without an attribute, the e-mail is the name id when that is one. Pure.
+ * once, and e-mail and name have one value; the e-mail is an address. Without an attribute, it is the name id when that is
+ * one. Pure.
  */
 export function readPerson(
   { nameId, statements }: { nameId: { value: string; format: string | null }; statements: readonly XmlElement[] },
@@ -59,7 +62,9 @@ export function readPerson(
   if (listed.length > GROUP_LIMIT) return refuse('attribute_invalid', `more than ${GROUP_LIMIT} groups`)
   const email = found[0] ?? (names.email === null && nameId.format === EMAIL_FORMAT ? nameId.value : undefined)
   if (email === undefined) return refuse('email_missing')
-  return { subject: nameId.value, email, name: shown[0] ?? null, groups: [...new Set(listed)] }
+  // The domain of what is no address is not the one that mail goes to.
+  if (!isEmailAddress(email)) return refuse('attribute_invalid', 'email')
+  return { subject: nameId.value, email, name: cleanName(shown[0]), groups: [...new Set(listed)] }
 }
 
 /** The values of the first of these attributes that the assertion has. */
