@@ -12,7 +12,7 @@ const FRAME_BYTES = 12
 /** A picture without the chunks of a PNG that it does not need, and without what follows its end. Linear. Pure. */
 export function dropUnneeded(bytes: Buffer): Buffer {
   if (!bytes.subarray(0, PNG.length).equals(PNG)) return bytes
-  const kept = [PNG]
+  const kept: Buffer[] = [PNG]
   let at = PNG.length
   while (at + FRAME_BYTES <= bytes.length) {
     const end = at + FRAME_BYTES + bytes.readUInt32BE(at)
