@@ -27,10 +27,16 @@ interface Launched extends TestProcess {
 
 async function launch(env: Record<string, string>): Promise<Launched> {
   const started = startProcess({ args: [LAUNCHER, 'serve'], env: { LOG_LEVEL: 'info', ...env } })
-  const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
-  const url = `http://127.0.0.1:${port}`
-  await waitFor('readiness', () => isReady(url))
-  return { ...started, url, port: Number(port), servicePid: await findChild(started.pid) }
+  try {
+    const [, port] = await started.waitForOutput(/Server listening at http:\/\/127\.0\.0\.1:(\d+)/)
+    const url = `http://127.0.0.1:${port}`
+    await waitFor('readiness', () => isReady(url))
+    return { ...started, url, port: Number(port), servicePid: await findChild(started.pid) }
+  } catch (error) {
+    // The service stops when its launcher is gone, and takes no more from the tests that follow.
+    await started.kill()
+    throw error
+  }
 }
 
 async function findChild(parent: number): Promise<number> {

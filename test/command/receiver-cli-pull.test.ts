@@ -61,10 +61,11 @@ test('signalbox listen --pull --nack gives back what is answered otherwise, unti
   await using listening = fixture.start(['listen', '--pull', id, '--forward', `${target.origin}/hook`, '--nack'])
   await fixture.createContract()
   // A pull that waits looks for returned deliveries by the clock of the service.
-  await waitFor('the last attempt', async () => {
+  const isExhausted = async () => {
     fixture.service.clock.advance(1_000)
     return (await listRows(id))[0]?.status === 'exhausted'
-  })
+  }
+  await waitFor('the last attempt', isExhausted, { limitMs: 180_000 })
   expect(await listRows(id)).toMatchObject([{ attempts: 5, last_error: 'returned' }])
   expect(target.requests.map(({ headers }) => headers['x-service-attempt'])).toEqual(['1', '2', '3', '4', '5'])
   expect(listening.stdout()).toMatch(/contract\.create +\S+ {2}500/)
