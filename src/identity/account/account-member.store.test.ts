@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
@@ -159,7 +160,7 @@ test('an account is found, locked, renamed and deleted alone, within the scope o
 
   const remove = (target: typeof own) => softDeleteAccount(db, target, { by, now: madeAfter(2) })
   expect(await remove(foreign)).toBeUndefined()
-  expect((await selectAccounts(db, id).execute()).map((row) => row.name)).toEqual(['Other'])
+  expect((await selectAccounts(db, sql<string>`${id}`).execute()).map((row) => row.name)).toEqual(['Other'])
   expect(await remove(own)).toMatchObject({ id, updatedAt: madeAfter(2) })
   expect([await remove(own), await findAccount(db, id), await keepAccount(db, id)]).toEqual(Array(3).fill(undefined))
   expect([await rename(own, 'Third'), await write((tx) => lockForRename(tx, own))]).toEqual([undefined, undefined])

@@ -14,7 +14,7 @@ import {
 } from './client.store.ts'
 import { changeClient, DEFAULT_SETTINGS, deleteClient } from './client.ts'
 import { findLogo, keepLogo, removeLogo } from './client-logo.store.ts'
-import { findSecrets, removeSecret, touchSecret } from './secret-list.store.ts'
+import { findSecrets, type ListedSecret, removeSecret, touchSecret } from './secret-list.store.ts'
 import { deleteUnusedClients } from './unused-client.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
@@ -147,9 +147,9 @@ describe('the secrets of a client', () => {
 
   test('are listed until they end, the newest first, each used and removed alone, of a client that is not deleted', async () => {
     const [client, beside] = clients as [ClientRecord, ClientRecord]
-    const secrets: Record<string, string> = {}
+    const secrets: Record<string, ListedSecret['id']> = {}
     const add = async (name: string, createdMs: number, expiresAt: Date | null, of = client) => {
-      secrets[name] = randomUUID()
+      secrets[name] = randomUUID() as string as ListedSecret['id']
       const insert = `insert into oauth_client_secret (document_id, client, secret_hash, created_at, expires_at)
         values ($1, $2, $3, $4, $5)`
       await database.pool.query(insert, [secrets[name], of.id, Buffer.from(name), at(createdMs), expiresAt])

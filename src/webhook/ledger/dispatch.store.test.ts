@@ -296,6 +296,7 @@ test('a list by status reads no ended rows that it cannot hold', async () => {
     ['nin', ['success'], 4],
     ['nin', ['success', 'pending', 'retrying'], 3],
     ['ne', ['failed'], 2],
+    ['like', ['success'], 2],
   ]
   for (const [operator, values, parts] of cases) {
     const filters = [{ field: 'status', operator, values } as ListFilter]
