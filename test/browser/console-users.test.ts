@@ -4,6 +4,7 @@ import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import {
   type ConsoleBrowser,
   expectAccessibleScreens,
+  follow,
   OPERATOR,
   type Screen,
   startConsoleBrowser,
@@ -114,7 +115,7 @@ describe('an operator, in the browser alone', () => {
     await page.getByLabel('Name', { exact: true }).fill('Nina Newer')
     await page.getByRole('button', { name: 'Save' }).click()
     await waitForHeading(page, 'Nina Newer')
-    await page.goto('/console/users')
+    await follow(page, 'users')
     await page.getByRole('columnheader', { name: 'Roles' }).waitFor()
     await page.getByRole('button', { name: 'Columns' }).click()
     await page.getByLabel('Roles', { exact: true }).uncheck()
@@ -267,7 +268,7 @@ describe('an operator, in the browser alone', () => {
     await page.getByRole('button', { name: 'Start a handshake' }).click()
     await page.getByText('The app gets this token.').waitFor()
     await page.getByRole('cell', { name: 'https://shop.example.test', exact: true }).last().waitFor()
-    await page.goto('/console/audit?action=sso.handshake')
+    await follow(page, 'audit?action=sso.handshake')
     await page.getByRole('button', { name: 'sso.handshake' }).first().click()
     await dialog(page, 'sso.handshake').getByRole('cell', { name: 'https://shop.example.test' }).waitFor()
     await page.keyboard.press('Escape')
