@@ -6,6 +6,7 @@ import type { DeliveryApp } from '../harness/app/delivery-app.ts'
 import {
   type ConsoleBrowser,
   expectAccessibleScreens,
+  follow,
   type Screen,
   startConsoleBrowser,
   takePicture,
@@ -85,10 +86,10 @@ describe('the event catalogue', () => {
     await takePicture(page, 'event-type-deprecated')
     await page.setViewportSize({ width: 1280, height: 800 })
     const { id } = await d.makeWebhook({ url: `${d.receiver.origin}/parcels` })
-    await page.goto(page.url().replace(/catalogue.*/, `webhooks/${id}?tab=events`))
+    await follow(page, `webhooks/${id}?tab=events`)
     await page.getByText('shop · parcel').waitFor()
     await page.getByText('Deprecated: Subscribe to parcel.find.').waitFor()
-    await page.goto(page.url().replace(/webhooks.*/, `catalogue/${type}`))
+    await follow(page, `catalogue/${type}`)
     await button(page, 'End the deprecation').click()
     await page.getByText('deprecated', { exact: true }).waitFor({ state: 'detached' })
     expect(complaints).toEqual([])
@@ -141,7 +142,7 @@ describe('provisioning', () => {
     d.receiver.behave({ kind: 'status', status: 422, body: 'no such tenant' })
     await d.call('POST', '/api/v3/identity/user', { email: 'new@example.test', name: 'Nora New' })
     await d.pass(0)
-    await page.goto('/console/provisioning/deliveries?status=failed')
+    await follow(page, 'provisioning/deliveries?status=failed')
     await page.getByRole('link', { name: 'user.provisioned' }).click()
     const drawer = page.getByRole('dialog')
     await drawer.getByText('422').first().waitFor()
@@ -178,7 +179,7 @@ describe('provisioning', () => {
     await page.getByRole('row', { name: 'Redrive' }).getByRole('link', { name: '2', exact: true }).click()
     await page.getByText('Delivered', { exact: true }).nth(2).waitFor()
 
-    await page.goto(`/console/provisioning/${targets[0].document_id}`)
+    await follow(page, `provisioning/${targets[0].document_id}`)
     await button(page, 'Edit').click()
     await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('Billing')
     await takePicture(page, 'target-edit')
@@ -191,7 +192,7 @@ describe('provisioning', () => {
     await page.getByText('Done', { exact: true }).waitFor()
     await takePicture(page, 'jobs')
 
-    await page.goto('/console/provisioning/deliveries')
+    await follow(page, 'provisioning/deliveries')
     await page.getByRole('link', { name: 'user.provisioned' }).first().click()
     await page.getByRole('dialog').getByText('Payload').waitFor()
     const first = page.url()
@@ -398,7 +399,7 @@ describe('the frame', () => {
     await own.click()
     await expect.poll(() => own.isChecked()).toBe(false)
     await expect.poll(() => own.isEnabled()).toBe(true)
-    await page.goto(page.url().replace(/webhooks.*/, 'settings'))
+    await follow(page, 'settings')
     const all = page.getByRole('switch', { name: 'Mails about webhooks' })
     await all.click()
     await expect.poll(() => all.isChecked()).toBe(false)
@@ -424,7 +425,7 @@ describe('the frame', () => {
       ['realtime', 'realtime:inspect'],
       ['settings', 'health:service'],
     ] as const) {
-      await page.goto(`/console/${path}`)
+      await follow(page, path)
       await page.getByText(permission, { exact: true }).waitFor()
       await page.getByText('An administrator can give you one').waitFor()
     }
