@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { computeTotp, findStep } from '../../src/identity/sign-in/second-factor/totp.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import {
   COSE_KEY,
   keycloakArgon2,
@@ -12,15 +13,11 @@ import {
   keycloakRealm,
   keycloakUser,
 } from './people-exports.ts'
-import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
+import { openPeopleFixture } from './people-fixture.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-let fixture: PeopleFixture
-beforeAll(async () => {
-  fixture = await openPeopleFixture()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(openPeopleFixture())
 
 describe('people of Keycloak', () => {
   test.each([

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { logtoApplication, logtoHash, logtoUser, makeSecret, TOTP_TEXT } from './people-exports.ts'
-import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
+import { openPeopleFixture } from './people-fixture.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-let fixture: PeopleFixture
-beforeAll(async () => {
-  fixture = await openPeopleFixture()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(openPeopleFixture())
 
 describe('people of Logto', () => {
   test('sign in with Argon2i at the cost of Logto, under an id that is the same in every run', async () => {

@@ -1,16 +1,13 @@
 import { decodeAttestationObject, parseAuthenticatorData } from '@simplewebauthn/server/helpers'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { SoftwareAuthenticator } from '../harness/browser/software-authenticator.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { keycloakRealm, keycloakUser, supabaseUser } from './people-exports.ts'
-import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
+import { openPeopleFixture } from './people-fixture.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-let fixture: PeopleFixture
-beforeAll(async () => {
-  fixture = await openPeopleFixture()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(openPeopleFixture())
 
 const SITE = { origin: 'https://id.example.com', rpId: 'id.example.com' }
 const LOGIN = '/api/v3/auth/login/passkey'

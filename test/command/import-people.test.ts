@@ -1,16 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { keycloakRealm, supabaseUser } from './people-exports.ts'
-import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
+import { openPeopleFixture } from './people-fixture.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-let fixture: PeopleFixture
-beforeAll(async () => {
-  fixture = await openPeopleFixture()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(openPeopleFixture())
 
 describe('an import of people', () => {
   test('that ended in the middle is resumed by the next run', async () => {

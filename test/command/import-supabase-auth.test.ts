@@ -1,16 +1,13 @@
 import { userInfo } from 'node:os'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { computeTotp, findStep } from '../../src/identity/sign-in/second-factor/totp.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { makeSecret, supabaseClient, supabaseTotp, supabaseUser } from './people-exports.ts'
-import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
+import { openPeopleFixture } from './people-fixture.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-let fixture: PeopleFixture
-beforeAll(async () => {
-  fixture = await openPeopleFixture()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(openPeopleFixture())
 
 describe('people of Supabase Auth', () => {
   test('keep id, address, name and password, which is hashed anew at the first sign-in', async () => {

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { CommandEnd } from '../harness/process/command-line.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
-import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
+import { openCliFixture } from './receiver-cli-fixture.ts'
 
-let fixture: CliFixture
-let webhook: string
-beforeAll(async () => {
-  fixture = await openCliFixture()
-  webhook = await fixture.subscribe(['contract.create'])
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openCliFixture())
+const webhook = await fixture.subscribe(['contract.create'])
 
 interface Row {
   document_id: string

@@ -1,26 +1,21 @@
 import { Writable } from 'node:stream'
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemRandom } from '../../src/base/random.ts'
 import { createSecret, signTimestamped } from '../../src/outbound/signature.ts'
 import { buildEnvelope } from '../../src/webhook/envelope/envelope.ts'
 import { createTestApp, type TestApp, type TestAppOptions } from '../harness/app/app.ts'
-import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { createTestDatabase } from '../harness/database/database.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { expectProblem, NO_ONE } from './contract-fixture.ts'
 
 const SINK = '/api/v3/webhook/sink'
 const SECRET = createSecret(systemRandom)
-let database: TestDatabase
-let certification: TestApp
 
-beforeAll(async () => {
-  database = await createTestDatabase({ content: 'prepared' })
-  certification = await createTestApp({ database, env: { APP_ENV: 'certification', WEBHOOK_SINK_SECRET: SECRET } })
-})
-afterAll(async () => {
-  await certification[Symbol.asyncDispose]()
-  await database[Symbol.asyncDispose]()
-})
+const database = await openForFile(createTestDatabase({ content: 'prepared' }))
+const certification = await openForFile(
+  createTestApp({ database, env: { APP_ENV: 'certification', WEBHOOK_SINK_SECRET: SECRET } }),
+)
 
 const ENVELOPE = buildEnvelope({
   event: {

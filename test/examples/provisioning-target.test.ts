@@ -3,30 +3,22 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { buildTarget } from '../../examples/provisioning-target/target.ts'
 import { openUserStore } from '../../examples/provisioning-target/user-store.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
-import {
-  openProvisioningFixture,
-  type ProvisioningFixture,
-  USERS_TOKEN,
-} from '../harness/provisioning/provisioning-process.ts'
+import { openProvisioningFixture, USERS_TOKEN } from '../harness/provisioning/provisioning-process.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const USERS = '/api/v3/identity/user'
 
-let fixture: ProvisioningFixture
 let service: LocalService
-let target: { id: string; secret: string }
-beforeAll(async () => {
-  fixture = await openProvisioningFixture()
-  service = await fixture.startLocal()
-  target = await fixture.makeTarget(service)
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(openProvisioningFixture())
+service = await fixture.startLocal()
+const target = await fixture.makeTarget(service)
 
 const makeUser = async (email: string, at: Pick<LocalService, 'call'> = service): Promise<string> =>
   (await fixture.call(at, 'POST', USERS, { email, name: 'Ada' })).document_id

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildIntakeUnderTest } from '../../../test/harness/carriage/intake-under-test.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { LogMessage } from '../log/log.ts'
 
 type Step =
@@ -27,11 +28,7 @@ const steps = fc.array(
   { minLength: 5, maxLength: 25 },
 )
 
-let under: Awaited<ReturnType<typeof buildIntakeUnderTest>>
-beforeAll(async () => {
-  under = await buildIntakeUnderTest()
-})
-afterAll(() => under[Symbol.asyncDispose]())
+const under = await openForFile(buildIntakeUnderTest())
 
 async function begin() {
   under.log.replace()

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildTestMessage } from '../../../test/harness/carriage/log-conformance.ts'
 import { buildRelayUnderTest } from '../../../test/harness/carriage/relay-under-test.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { beginRepublication } from './outbox.store.ts'
 
 type Step =
@@ -30,11 +31,7 @@ const steps = fc.array(
   { minLength: 5, maxLength: 25 },
 )
 
-let under: Awaited<ReturnType<typeof buildRelayUnderTest>>
-beforeAll(async () => {
-  under = await buildRelayUnderTest()
-})
-afterAll(() => under[Symbol.asyncDispose]())
+const under = await openForFile(buildRelayUnderTest())
 
 async function begin() {
   under.log.replace()

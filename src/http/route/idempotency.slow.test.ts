@@ -1,18 +1,15 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildPipelineServer, SAMPLE_SECRET } from '../../../test/harness/app/pipeline-server.ts'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { deleteExpiredIdempotencyKeys } from './idempotency.store.ts'
 import { IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
 
 const THING = '/api/v3/sample/thing'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 type Sample = Awaited<ReturnType<typeof buildPipelineServer>>
 

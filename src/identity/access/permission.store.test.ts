@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { madeAfter } from '../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { syncPermissions, toPermissionRow } from './permission.store.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 beforeEach(() => database.pool.query('delete from permission'))
 
 const sync = (ms: number, ...permissions: [name: string, description: string | null][]) =>

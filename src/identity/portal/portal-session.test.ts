@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ContractFixture, type Json, startContractFixture } from '../../../test/contract/contract-fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { type Json, startContractFixture } from '../../../test/contract/contract-fixture.ts'
 import { createTestApp, type TestAnswer, type TestCall } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { ROUTE_TREE } from '../../app/feature/route-tree.ts'
 import { operationIdOf, type RouteDeclaration } from '../../http/route/route.ts'
 import { matchesPattern } from '../../http/shape/caller.ts'
@@ -13,16 +14,9 @@ const OPEN = '/api/v3/auth/portal-session/open'
 const END = '/api/v3/auth/portal-session/end'
 const pathOf = (account: string) => `/api/v3/identity/account/${account}/portal-session`
 
-let fixture: ContractFixture
-let mine: string
-let other: string
-
-beforeAll(async () => {
-  fixture = await startContractFixture({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
-  mine = (await fixture.createAccount()).document_id
-  other = (await fixture.createAccount()).document_id
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } }))
+const mine: string = (await fixture.createAccount()).document_id
+const other: string = (await fixture.createAccount()).document_id
 
 const administrator = () => fixture.app.callAs(fixture.app.adminToken)
 

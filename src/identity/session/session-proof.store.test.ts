@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { SessionId, UserId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { findSession } from './session.store.ts'
@@ -11,14 +12,9 @@ import { lockSession, lockUserAhead, lowerUserSessions, setSessionProof } from '
 
 const MULTI = { amr: ['pwd', 'otp', 'mfa'], acr: 'aal2' }
 
-let database: TestDatabase
-let rows: ReturnType<typeof buildIdentityRows>
 let [user, other]: [UserId, UserId] = [newId(), newId()]
-beforeAll(async () => {
-  database = await createTestDatabase()
-  rows = buildIdentityRows(database.db)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const rows = buildIdentityRows(database.db)
 beforeEach(async () => {
   ;[user, other] = [await rows.user(), await rows.user()]
 })

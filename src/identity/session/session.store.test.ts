@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
-import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import {
   clearSessionAccount,
   deleteEndedSessions,
@@ -19,16 +20,11 @@ const NOW = new Date('2026-09-11T12:00:00.000Z')
 const at = (ms: number) => new Date(NOW.getTime() + ms)
 const newId = <T extends string>() => randomUUID() as string as T
 
-let database: TestDatabase
-let db: Database
 let user: UserId
 let other: UserId
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 beforeEach(async () => {
   ;[user, other] = [await makeUser(), await makeUser()]
 })

@@ -1,13 +1,10 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { foldEmail } from './email-key.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 const readKeys = async (addresses: readonly string[]) =>
   (

@@ -1,17 +1,13 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { startDatabaseProxy } from '../../../test/harness/fakes/proxy.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { isDatabaseUnavailable, openDatabase, SHORT_LIMITS, type StatementLimits } from '../statement/database.ts'
 import type { Siblings } from './pool-guard.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase({ content: 'empty' })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase({ content: 'empty' }))
 
 const ask = (opened: { db: TestDatabase['db'] }) => sql`select 1`.execute(opened.db)
 

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import {
   inTransaction,
@@ -13,12 +14,7 @@ import {
   openDatabase,
 } from './database.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 const insertRow = (db: TestDatabase['db'], name: string) =>
   sql`insert into permission (name, created_at, updated_at) values (${name}, now(), now())`.execute(db)

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
-import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { leaseDue, listReady } from './pull.store.ts'
@@ -9,20 +10,13 @@ import { leaseDue, listReady } from './pull.store.ts'
 const clock = buildManualClock()
 const later = (ms: number) => new Date(clock.now() + ms)
 
-let database: TestDatabase
-let db: Database
-let ledger: Ledger
 let webhook: WebhookId
 let other: WebhookId
 /** Rows of the webhook, the longest due first, and one that is not due yet. */
 let due: DispatchId[]
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  ledger = buildLedger(db, clock)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const { db } = await openForFile(createTestDatabase())
+const ledger = buildLedger(db, clock)
 beforeEach(async () => {
   ;[webhook, other] = [await ledger.addWebhook(), await ledger.addWebhook()]
   due = []

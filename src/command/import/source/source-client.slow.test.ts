@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Behaviour, type Receiver, startReceiver } from '../../../../test/harness/fakes/receiver.ts'
+import { afterAll, beforeEach, expect, test } from 'vitest'
+import { type Behaviour, startReceiver } from '../../../../test/harness/fakes/receiver.ts'
 import { buildSourceClient, readPages } from './source-client.ts'
 
-let server: Receiver
 let waits: number[] = []
-beforeAll(async () => {
-  server = await startReceiver()
-})
+const server = await startReceiver()
 afterAll(() => server?.close())
 beforeEach(() => {
   waits = []

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../../test/harness/database/identity-rows.ts'
 import { untilWaiting } from '../../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { AccountId, ConnectionId } from '../../../base/id.ts'
-import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
+import { inTransaction } from '../../../postgres/statement/database.ts'
 import {
   type ConnectionDomainId,
   countDomainsOf,
@@ -18,18 +19,12 @@ import {
 
 const [EXPIRES_AT, LATER] = [madeAfter(60_000), madeAfter(120_000)]
 
-let database: TestDatabase
-let db: Database
 /** A connection of an account, and one of another account. */
 let account: AccountId
 let foreign: AccountId
 let one: ConnectionId
 let two: ConnectionId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const { db } = await openForFile(createTestDatabase())
 beforeEach(async () => {
   await db.deleteFrom('connection').execute()
   const rows = buildIdentityRows(db)

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { describeCodeInjection, describeEngine, type EngineUnderTest } from '../../../../test/conformance/engine.ts'
 import type { Fault } from '../../../../test/harness/fakes/provider/fake-provider.ts'
 import { PERSONALITIES, type PersonalityName, TENANT } from '../../../../test/harness/fakes/provider/personalities.ts'
-import { type ProviderFixture, startProviderFixture } from '../../../../test/harness/fakes/provider/provider-fixture.ts'
-import { buildManualClock, type ManualClock } from '../../../../test/harness/run/manual-clock.ts'
+import { startProviderFixture } from '../../../../test/harness/fakes/provider/provider-fixture.ts'
+import { buildManualClock } from '../../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { systemClock } from '../../../base/clock.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { type Engine, EngineUnavailable, type ProviderIdentity } from '../engine.ts'
@@ -12,8 +13,6 @@ import { buildEmbeddedEngine } from './embedded-engine.ts'
 const NAMES = Object.keys(PERSONALITIES) as PersonalityName[]
 const ADA = { sub: '4711', email: 'ada@example.com', isEmailVerified: true, name: 'Ada Lovelace' }
 
-let fixture: ProviderFixture
-let clock: ManualClock
 let engine: Engine
 
 const buildEngine = () =>
@@ -26,11 +25,8 @@ const buildEngine = () =>
     isHttpAllowed: false,
   })
 
-beforeAll(async () => {
-  clock = buildManualClock()
-  fixture = await startProviderFixture(() => clock.now(), { timeoutMs: 2_000 })
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const clock = buildManualClock()
+const fixture = await openForFile(startProviderFixture(() => clock.now(), { timeoutMs: 2_000 }))
 beforeEach(() => {
   engine = buildEngine()
   for (const fake of Object.values(fixture.fakes)) {

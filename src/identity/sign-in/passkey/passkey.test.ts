@@ -1,6 +1,6 @@
 import { sign, X509Certificate } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { BASE_URL, buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { BASE_URL, buildIdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
 import {
   type CborValue,
   type Deviation,
@@ -9,6 +9,7 @@ import {
 } from '../../../../test/harness/browser/software-authenticator.ts'
 import { createSelfSigned } from '../../../../test/harness/fakes/tls.ts'
 import { whileHeld } from '../../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const PASSWORD = 'correct horse'
 const SITE = { origin: BASE_URL, rpId: 'service.test' }
@@ -16,14 +17,8 @@ const FACTOR = '/api/v3/auth/factor/passkey'
 const LOGIN = '/api/v3/auth/login'
 const STEP_UP = '/api/v3/auth/session/step-up'
 
-let app: IdentityApp
-let root: User
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  root = await app.administrator()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
+const root = await app.administrator()
 
 let count = 0
 interface PasskeyUser extends User {
