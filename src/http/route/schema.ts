@@ -1,7 +1,7 @@
 import { buildListQuery } from '../listing/listing.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
-import { type Static, type TSchema, type TUnsafe, Type } from '../shape/schema-type.ts'
+import { type Static, type TObject, type TSchema, type TUnsafe, Type } from '../shape/schema-type.ts'
 import { type CellKey, MISSING_CELLS } from './cell-key.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
@@ -15,6 +15,15 @@ export function named<Schema extends TSchema>(name: string, schema: Schema): Sch
   // TypeBox keeps marks in non-enumerable members, which a spread drops.
   const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as Schema
   return Object.assign(copy, { title: name })
+}
+
+/** A named object (`named`). A request's objects are closed by `closeObjects`. */
+export function namedObject<Members extends Parameters<typeof Type.Object>[0]>(
+  name: string,
+  members: Members,
+  options?: Parameters<typeof Type.Object>[1],
+): TObject<Members> {
+  return named(name, Type.Object(members, options))
 }
 
 /** One of these words. */

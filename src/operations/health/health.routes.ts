@@ -1,20 +1,17 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { enumSchema, named, TimestampSchema } from '../../http/route/schema.ts'
+import { enumSchema, named, namedObject, TimestampSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
 import type { ComponentHealth, HealthDeps } from './health.ts'
 
 const StatusSchema = named('HealthStatus', enumSchema(['operational', 'degraded', 'down']))
 
-const ComponentSchema = named(
-  'HealthComponent',
-  Type.Object({
-    component: Type.String(),
-    status: StatusSchema,
-    checked_at: TimestampSchema,
-    details: Type.Record(Type.String(), Type.Unknown()),
-  }),
-)
+const ComponentSchema = namedObject('HealthComponent', {
+  component: Type.String(),
+  status: StatusSchema,
+  checked_at: TimestampSchema,
+  details: Type.Record(Type.String(), Type.Unknown()),
+})
 
 /** Maps the health of a component for the wire. */
 function toComponentRow(health: ComponentHealth | RealtimeHealth): Static<typeof ComponentSchema> {
@@ -82,7 +79,7 @@ export const healthRoutes: Routes<HealthDeps> = [
       path: '/api/v3/health',
       action: 'find-all',
       summary: 'Health of all components',
-      data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
+      data: namedObject('Health', { status: StatusSchema, components: Type.Array(ComponentSchema) }),
     },
     {
       handle: async (deps: HealthDeps) => {

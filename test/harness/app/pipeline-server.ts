@@ -10,7 +10,7 @@ import type { Pipeline } from '../../../src/http/pipeline/pipeline-deps.ts'
 import { notFound, Problem } from '../../../src/http/problem/problem.ts'
 import { buildKeyInsert } from '../../../src/http/route/idempotency.store.ts'
 import { defineRoute, type Routes } from '../../../src/http/route/route.ts'
-import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../../src/http/route/schema.ts'
+import { IdParams, namedObject, nullable, TimestampSchema, UuidSchema } from '../../../src/http/route/schema.ts'
 import { buildServer } from '../../../src/http/server/server.ts'
 import type { UpgradeRouter } from '../../../src/http/server/upgrade.ts'
 import type { Caller } from '../../../src/http/shape/caller.ts'
@@ -31,17 +31,11 @@ const fields: ListFields = {
   created_at: { type: 'timestamp', sortable: true },
 }
 
-const ThingSchema = named(
-  'Thing',
-  Type.Object({ document_id: UuidSchema, name: Type.String(), created_at: TimestampSchema }),
-)
-const ThingBody = named(
-  'ThingBody',
-  Type.Object({
-    name: Type.String({ minLength: 1, maxLength: 100 }),
-    note: Type.Optional(Type.Object({ text: Type.String() })),
-  }),
-)
+const ThingSchema = namedObject('Thing', { document_id: UuidSchema, name: Type.String(), created_at: TimestampSchema })
+const ThingBody = namedObject('ThingBody', {
+  name: Type.String({ minLength: 1, maxLength: 100 }),
+  note: Type.Optional(Type.Object({ text: Type.String() })),
+})
 const base = { resource: 'thing', accountScope: 'none' } as const
 
 async function loadThing(db: Database, id: string) {
@@ -81,7 +75,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       status: 201,
       summary: 'Create a thing',
       body: ThingBody,
-      data: named('ThingWithSecret', Type.Object({ ...ThingSchema.properties, secret: nullable(Type.String()) })),
+      data: namedObject('ThingWithSecret', { ...ThingSchema.properties, secret: nullable(Type.String()) }),
       shownOnce: 'secret',
     },
     {

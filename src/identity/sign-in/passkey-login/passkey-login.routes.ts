@@ -1,6 +1,5 @@
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
-import { Type } from '../../../http/shape/schema-type.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { NO_STORE, readHeader } from '../../session/session.routes.ts'
 import { toLoginOutcome } from '../outcome/login-outcome.ts'
 import { LoginPayload } from '../outcome/login-payload.schema.ts'
@@ -11,10 +10,7 @@ import { ChallengeSchema } from '../second-factor/second-factor.schema.ts'
 import { type FactorDeps, readUserSession } from '../second-factor/second-factor.ts'
 import { logInWithPasskey } from './passkey-login.ts'
 
-const FactorOptionsBody = named(
-  'FactorOptions',
-  Type.Object({ challenge: ChallengeSchema }, { additionalProperties: false }),
-)
+const FactorOptionsBody = namedObject('FactorOptions', { challenge: ChallengeSchema })
 
 const OF_LOGIN = { resource: 'login', accountScope: 'none', access: 'public', data: RequestOptions } as const
 

@@ -1,6 +1,6 @@
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import type { LinkDeps } from '../password/password-reset.ts'
 import { toUserRow, UserRow } from '../user.schema.ts'
@@ -22,8 +22,8 @@ const OF_OWN = { resource: 'user', accountScope: 'none', access: 'caller' } as c
 const OWN = '/api/v3/auth/user'
 const EMAIL_CHANGE = `${OWN}/email-change`
 
-const Withdrawn = named('EmailChangeWithdrawn', Type.Object({ withdrawn: Type.Literal(true) }))
-const Accepted = named('EmailChangeAccepted', Type.Object({ accepted: Type.Literal(true) }))
+const Withdrawn = namedObject('EmailChangeWithdrawn', { withdrawn: Type.Literal(true) })
+const Accepted = namedObject('EmailChangeAccepted', { accepted: Type.Literal(true) })
 
 /** The caller's own user (docs/contract/identity.md#own-profile). */
 export const ownUserRoutes: Routes<LinkDeps> = [
@@ -155,12 +155,9 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       description:
         'With the second link the address changes, and every session of the user ends but the one that asked for it.',
       body: ConfirmEmailChangeBody,
-      data: named(
-        'EmailChangeConfirmed',
-        Type.Object({
-          is_changed: Type.Boolean({ description: 'False while the link to the other address is unused.' }),
-        }),
-      ),
+      data: namedObject('EmailChangeConfirmed', {
+        is_changed: Type.Boolean({ description: 'False while the link to the other address is unused.' }),
+      }),
       problems: ['link_invalid'],
     },
     {

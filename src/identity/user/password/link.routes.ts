@@ -1,6 +1,6 @@
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { NewPasswordSchema } from '../../password/password.schema.ts'
 import type { PasswordDeps } from '../../password/password.ts'
@@ -9,26 +9,25 @@ import { requestVerification, verifyByLink } from './email-verification.ts'
 import { type LinkDeps, prepareReset, requestReset, resetByLink } from './password-reset.ts'
 
 /** The answer to a request for a mail. */
-export const MailAccepted = named(
+export const MailAccepted = namedObject(
   'MailAccepted',
-  Type.Object({ accepted: Type.Literal(true) }, { description: 'The same for every address.' }),
+  { accepted: Type.Literal(true) },
+  { description: 'The same for every address.' },
 )
 
-const ForgotPasswordBody = named(
+const ForgotPasswordBody = namedObject(
   'ForgotPassword',
   // No format: a malformed address matches no user.
-  Type.Object({ email: Type.String({ minLength: 1, maxLength: 320 }) }, { additionalProperties: false }),
+  { email: Type.String({ minLength: 1, maxLength: 320 }) },
 )
 
-const ResetPasswordBody = named(
-  'ResetPassword',
-  Type.Object(
-    { token: LinkTokenSchema, password: NewPasswordSchema, keep_api_keys: Type.Optional(KeepApiKeysSchema) },
-    { additionalProperties: false },
-  ),
-)
+const ResetPasswordBody = namedObject('ResetPassword', {
+  token: LinkTokenSchema,
+  password: NewPasswordSchema,
+  keep_api_keys: Type.Optional(KeepApiKeysSchema),
+})
 
-const VerifyEmailBody = named('VerifyEmail', Type.Object({ token: LinkTokenSchema }, { additionalProperties: false }))
+const VerifyEmailBody = namedObject('VerifyEmail', { token: LinkTokenSchema })
 
 const actorOf = (userId: Parameters<typeof requestVerification>[2]['userId'] | null) => ({
   userId,
@@ -139,7 +138,7 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       strictRateLimit: true,
       summary: 'Verify an address by the link of a mail',
       body: VerifyEmailBody,
-      data: named('EmailVerified', Type.Object({ verified: Type.Literal(true) })),
+      data: namedObject('EmailVerified', { verified: Type.Literal(true) }),
       problems: ['link_invalid'],
     },
     {
