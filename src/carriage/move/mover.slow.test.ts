@@ -1,24 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  addAccount,
-  dumpAccount,
-  fillAccount,
-  type MovedGround,
-  openMovedGround,
-} from '../../../test/harness/carriage/moved-account.ts'
+import { describe, expect, test } from 'vitest'
+import { addAccount, dumpAccount, fillAccount, openMovedGround } from '../../../test/harness/carriage/moved-account.ts'
 import type { AccountId } from '../../base/id.ts'
 import { isAccountRefused } from '../../postgres/cell/account-fence.ts'
 import { askBack, beginMove, findMove } from './move.store.ts'
 import type { MoveEffect, MoveStep, Place } from './move-plan.ts'
 import { type MoveProgress, type MoverDeps, runMove } from './mover.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let ground: MovedGround
 
-beforeAll(async () => {
-  ground = await openMovedGround()
-}, 120_000)
-afterAll(() => ground[Symbol.asyncDispose]())
+const ground = await openForFile(openMovedGround())
 
 const deps = (change: Partial<MoverDeps> = {}): MoverDeps => ({
   open: async (place) => ground.at(place).db,
