@@ -30,9 +30,7 @@ const streamRoute = defineRoute(
     data: Type.Null(),
     media: { 'text/plain': Type.String() },
   },
-  {
-    handle: async (_: SampleDeps) => ({ kind: 'stream', contentType: 'text/plain', body: Readable.from(readParts()) }),
-  },
+  async (_: SampleDeps) => ({ kind: 'stream', contentType: 'text/plain', body: Readable.from(readParts()) }),
 )
 
 const database = await createTestDatabase()

@@ -217,13 +217,11 @@ const countedRoute = defineRoute(
     body: Type.Object({ name: Type.String({ minLength: 2 }) }),
     data: Type.Object({}),
   },
-  {
-    handle: async ({ ids }: SampleDeps, { db, body, now }) => {
-      const row = { document_id: ids.next<'thing'>(), name: body.name, created_at: now, updated_at: now }
-      await db.insertInto('role').values(row).execute()
-      if (body.name === 'bad') throw new Problem('conflict', 'A bad name.')
-      return { data: {}, message: 'Refreshed.' }
-    },
+  async ({ ids }: SampleDeps, { db, body, now }) => {
+    const row = { document_id: ids.next<'thing'>(), name: body.name, created_at: now, updated_at: now }
+    await db.insertInto('role').values(row).execute()
+    if (body.name === 'bad') throw new Problem('conflict', 'A bad name.')
+    return { data: {}, message: 'Refreshed.' }
   },
 )
 

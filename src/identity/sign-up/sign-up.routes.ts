@@ -36,17 +36,15 @@ export const signUpRoutes: Routes<SignUpDeps> = [
       data: MailAccepted,
       problems: ['sign_up_closed', 'overloaded'],
     },
-    {
-      handle: async (deps: SignUpDeps, { db, body, headers, address, now }) => {
-        const texts = chooseRequestTexts(headers)
-        const result = await requestSignUp(deps, db, { email: body.email, origin: { address }, texts, now })
-        return {
-          data: { accepted: true as const },
-          message: 'If this address may sign up, a mail is on its way.',
-          changed: [{ id: null, account: null, url: null }],
-          audit: { result },
-        }
-      },
+    async (deps: SignUpDeps, { db, body, headers, address, now }) => {
+      const texts = chooseRequestTexts(headers)
+      const result = await requestSignUp(deps, db, { email: body.email, origin: { address }, texts, now })
+      return {
+        data: { accepted: true as const },
+        message: 'If this address may sign up, a mail is on its way.',
+        changed: [{ id: null, account: null, url: null }],
+        audit: { result },
+      }
     },
   ),
   defineRoute(

@@ -53,26 +53,24 @@ export const targetOverviewRoutes: Routes<{ rules: HandshakeRules }> = [
       summary: 'List handshake targets and the outcomes of exchanges',
       data: TargetsSchema,
     },
-    {
-      handle: async ({ rules }: { rules: HandshakeRules }, { db, now }) => {
-        const since = new Date(now.getTime() - WINDOW_MS)
-        const { counts, since: countedSince } = await countEntrances(db, { actions: ['sso.exchange'], since })
-        return {
-          data: {
-            targets: rules.origins.map((origin) => ({ origin, needs_handshake: !isSameSite(new URL(origin), rules) })),
-            allows_loopback: rules.allowLoopback,
-            issuer: rules.issuer(),
-            cookie_domain: rules.cookieDomain ?? null,
-            accepts_session_jwt: rules.acceptSessionJwt,
-            secret_count: rules.secrets.length,
-            token_seconds: HANDSHAKE_SECONDS,
-            tolerance_seconds: LEEWAY_SECONDS,
-            outcomes: counts.map(({ audience, outcome, reason, count }) => ({ audience, outcome, reason, count })),
-            counted_since: countedSince.toISOString(),
-          },
-          message: 'Handshake targets.',
-        }
-      },
+    async ({ rules }: { rules: HandshakeRules }, { db, now }) => {
+      const since = new Date(now.getTime() - WINDOW_MS)
+      const { counts, since: countedSince } = await countEntrances(db, { actions: ['sso.exchange'], since })
+      return {
+        data: {
+          targets: rules.origins.map((origin) => ({ origin, needs_handshake: !isSameSite(new URL(origin), rules) })),
+          allows_loopback: rules.allowLoopback,
+          issuer: rules.issuer(),
+          cookie_domain: rules.cookieDomain ?? null,
+          accepts_session_jwt: rules.acceptSessionJwt,
+          secret_count: rules.secrets.length,
+          token_seconds: HANDSHAKE_SECONDS,
+          tolerance_seconds: LEEWAY_SECONDS,
+          outcomes: counts.map(({ audience, outcome, reason, count }) => ({ audience, outcome, reason, count })),
+          counted_since: countedSince.toISOString(),
+        },
+        message: 'Handshake targets.',
+      }
     },
   ),
 ]

@@ -38,13 +38,11 @@ export const secretListRoutes: Routes<object> = [
       params: IdParams,
       data: named('OauthClientSecrets', Type.Array(SecretRow)),
     },
-    {
-      handle: async (_deps: object, { db, params, now }) => ({
-        data: (await listSecrets(db, { client: params.id, now })).map(toSecretRow),
-        message: 'Valid secrets.',
-        changed: [{ id: params.id, account: null }],
-      }),
-    },
+    async (_deps: object, { db, params, now }) => ({
+      data: (await listSecrets(db, { client: params.id, now })).map(toSecretRow),
+      message: 'Valid secrets.',
+      changed: [{ id: params.id, account: null }],
+    }),
   ),
   defineRoute(
     {

@@ -32,15 +32,13 @@ export const clientUsageRoutes: Routes<object> = [
       }),
       data: named('OauthClientUsages', Type.Array(UsageSchema)),
     },
-    {
-      handle: async (_deps: object, { db, query }) => ({
-        data: (await readClientUsage(db, query.client)).map(({ client, consents, lastUsedAt }) => ({
-          client,
-          consents,
-          last_used_at: lastUsedAt?.toISOString() ?? null,
-        })),
-        message: 'Use of the clients.',
-      }),
-    },
+    async (_deps: object, { db, query }) => ({
+      data: (await readClientUsage(db, query.client)).map(({ client, consents, lastUsedAt }) => ({
+        client,
+        consents,
+        last_used_at: lastUsedAt?.toISOString() ?? null,
+      })),
+      message: 'Use of the clients.',
+    }),
   ),
 ]

@@ -56,22 +56,20 @@ export const activitySumRoutes: Routes<object> = [
       query: RangeQuery,
       data: SignInSeries,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'sign-in', range, now })
-        const ways = SIGN_IN_WAYS.map((way) => ({ way, sign_ins: total.get(way) ?? 0 }))
-        return {
-          data: {
-            range,
-            bucket_seconds: bucketSeconds,
-            ...signInsOf(total),
-            buckets: buckets.map(({ at, sums }) => ({ at, ...signInsOf(sums) })),
-            ways: ways.filter(({ sign_ins: count }) => count > 0).sort((a, b) => b.sign_ins - a.sign_ins),
-          },
-          message: `Sign-ins since ${start.toISOString()}.`,
-        }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'sign-in', range, now })
+      const ways = SIGN_IN_WAYS.map((way) => ({ way, sign_ins: total.get(way) ?? 0 }))
+      return {
+        data: {
+          range,
+          bucket_seconds: bucketSeconds,
+          ...signInsOf(total),
+          buckets: buckets.map(({ at, sums }) => ({ at, ...signInsOf(sums) })),
+          ways: ways.filter(({ sign_ins: count }) => count > 0).sort((a, b) => b.sign_ins - a.sign_ins),
+        },
+        message: `Sign-ins since ${start.toISOString()}.`,
+      }
     },
   ),
   defineRoute(
@@ -87,20 +85,18 @@ export const activitySumRoutes: Routes<object> = [
       query: RangeQuery,
       data: MessageSeries,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'realtime', range, now })
-        return {
-          data: {
-            range,
-            bucket_seconds: bucketSeconds,
-            ...messagesOf(total),
-            buckets: buckets.map(({ at, sums }) => ({ at, ...messagesOf(sums) })),
-          },
-          message: `Realtime messages since ${start.toISOString()}.`,
-        }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'realtime', range, now })
+      return {
+        data: {
+          range,
+          bucket_seconds: bucketSeconds,
+          ...messagesOf(total),
+          buckets: buckets.map(({ at, sums }) => ({ at, ...messagesOf(sums) })),
+        },
+        message: `Realtime messages since ${start.toISOString()}.`,
+      }
     },
   ),
 ]

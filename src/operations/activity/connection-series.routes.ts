@@ -39,23 +39,21 @@ export const connectionSeriesRoutes: Routes<object> = [
       query: RangeQuery,
       data: ConnectionSeries,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'connection', range, now })
-        const shown = buckets.map(({ at, sums }) => ({ at, ...summarizeReadings(sums) }))
-        const peaks = shown.flatMap(({ peak }) => peak ?? [])
-        return {
-          data: {
-            range,
-            bucket_seconds: bucketSeconds,
-            average: summarizeReadings(total).average,
-            peak: peaks.length > 0 ? Math.max(...peaks) : null,
-            buckets: shown,
-          },
-          message: `Realtime connections since ${start.toISOString()}.`,
-        }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'connection', range, now })
+      const shown = buckets.map(({ at, sums }) => ({ at, ...summarizeReadings(sums) }))
+      const peaks = shown.flatMap(({ peak }) => peak ?? [])
+      return {
+        data: {
+          range,
+          bucket_seconds: bucketSeconds,
+          average: summarizeReadings(total).average,
+          peak: peaks.length > 0 ? Math.max(...peaks) : null,
+          buckets: shown,
+        },
+        message: `Realtime connections since ${start.toISOString()}.`,
+      }
     },
   ),
 ]

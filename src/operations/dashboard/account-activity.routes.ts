@@ -49,25 +49,23 @@ export const accountActivityRoutes: Routes<object> = [
       }),
       data: named('AccountActivities', Type.Array(ActivitySchema)),
     },
-    {
-      handle: async (_deps: object, { readEach, query, scope, caller, now }) => {
-        const readable = findPermissionScope(caller, READ_MEMBERS)
-        const accounts = query.account as AccountId[]
-        // Home has the members of all, and the rest of those that are there.
-        const [home = [], ...cells] = await readEach(
-          ({ cell, db, scope: there }) =>
-            readAccountActivity(db, { accounts, now, scope: cell === null ? scope : there }),
-          accounts,
-        )
-        const activities = placeFigures(home, cells)
-        return {
-          data: activities.map((activity) => ({
-            ...activity,
-            members: readable && includesAccount(readable, activity.account) ? activity.members : null,
-          })),
-          message: 'Accounts and their last 24 hours.',
-        }
-      },
+    async (_deps: object, { readEach, query, scope, caller, now }) => {
+      const readable = findPermissionScope(caller, READ_MEMBERS)
+      const accounts = query.account as AccountId[]
+      // Home has the members of all, and the rest of those that are there.
+      const [home = [], ...cells] = await readEach(
+        ({ cell, db, scope: there }) =>
+          readAccountActivity(db, { accounts, now, scope: cell === null ? scope : there }),
+        accounts,
+      )
+      const activities = placeFigures(home, cells)
+      return {
+        data: activities.map((activity) => ({
+          ...activity,
+          members: readable && includesAccount(readable, activity.account) ? activity.members : null,
+        })),
+        message: 'Accounts and their last 24 hours.',
+      }
     },
   ),
 ]

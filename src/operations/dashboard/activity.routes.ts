@@ -88,22 +88,20 @@ export const activityRoutes: Routes<object> = [
       query: RangeQuery,
       data: SeriesSchema,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const parts = await readEach(({ db, scope }) => readMeasured(db, { range, now, scope }))
-        const series = buildSeries(range, now, parts.flat())
-        return {
-          data: {
-            range,
-            bucket_seconds: RANGES[range].stepMs / 1_000,
-            ...toAttempts(series),
-            buckets: series.buckets.map((bucket) => ({ at: bucket.at.toISOString(), ...toAttempts(bucket) })),
-            causes: series.causes,
-          },
-          message: `Attempts since ${findStart(range, now).toISOString()}.`,
-        }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const parts = await readEach(({ db, scope }) => readMeasured(db, { range, now, scope }))
+      const series = buildSeries(range, now, parts.flat())
+      return {
+        data: {
+          range,
+          bucket_seconds: RANGES[range].stepMs / 1_000,
+          ...toAttempts(series),
+          buckets: series.buckets.map((bucket) => ({ at: bucket.at.toISOString(), ...toAttempts(bucket) })),
+          causes: series.causes,
+        },
+        message: `Attempts since ${findStart(range, now).toISOString()}.`,
+      }
     },
   ),
   defineRoute(
@@ -125,14 +123,12 @@ export const activityRoutes: Routes<object> = [
       }),
       data: named('WebhookActivities', Type.Array(ActivitySchema)),
     },
-    {
-      handle: async (_deps: object, { readEach, query: { webhook: webhooks }, now }) => {
-        const parts = await readEach(({ db, scope }) => readActivity(db, { webhooks, now, scope }))
-        return {
-          data: orderActivities(parts, webhooks).map(toActivityRow),
-          message: 'Webhooks of the last 24 hours.',
-        }
-      },
+    async (_deps: object, { readEach, query: { webhook: webhooks }, now }) => {
+      const parts = await readEach(({ db, scope }) => readActivity(db, { webhooks, now, scope }))
+      return {
+        data: orderActivities(parts, webhooks).map(toActivityRow),
+        message: 'Webhooks of the last 24 hours.',
+      }
     },
   ),
 ]

@@ -56,18 +56,16 @@ export const breakdownRoutes: Routes<object> = [
       query: RangeQuery,
       data: BreakdownSchema,
     },
-    {
-      handle: async (_deps: object, { db, params, query, scope, now }) => {
-        const { range = '24h' } = query
-        const start = findBreakdownStart(range, now, 'webhook')
-        const shares = await findBreakdown(db, { webhook: params.id, scope, start })
-        if (!shares) throw notFound('webhook')
-        const { eventTypes, ...breakdown } = buildBreakdown(shares)
-        return {
-          data: { range, since: start.toISOString(), ...breakdown, event_types: eventTypes },
-          message: `Attempts of the webhook since ${start.toISOString()}.`,
-        }
-      },
+    async (_deps: object, { db, params, query, scope, now }) => {
+      const { range = '24h' } = query
+      const start = findBreakdownStart(range, now, 'webhook')
+      const shares = await findBreakdown(db, { webhook: params.id, scope, start })
+      if (!shares) throw notFound('webhook')
+      const { eventTypes, ...breakdown } = buildBreakdown(shares)
+      return {
+        data: { range, since: start.toISOString(), ...breakdown, event_types: eventTypes },
+        message: `Attempts of the webhook since ${start.toISOString()}.`,
+      }
     },
   ),
   defineRoute(
@@ -87,14 +85,12 @@ export const breakdownRoutes: Routes<object> = [
       query: RangeQuery,
       data: EventSharesSchema,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const start = findBreakdownStart(range, now, 'all')
-        const parts = await readEach(({ db, scope }) => readEventShares(db, { scope, start }))
-        const { events } = buildBreakdown(addShares(parts), Number.POSITIVE_INFINITY)
-        return { data: { range, since: start.toISOString(), events }, message: 'Attempts by event type.' }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const start = findBreakdownStart(range, now, 'all')
+      const parts = await readEach(({ db, scope }) => readEventShares(db, { scope, start }))
+      const { events } = buildBreakdown(addShares(parts), Number.POSITIVE_INFINITY)
+      return { data: { range, since: start.toISOString(), events }, message: 'Attempts by event type.' }
     },
   ),
 ]

@@ -65,24 +65,22 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       summary: 'Deliveries, webhooks and catalogue at a glance',
       data: SummarySchema,
     },
-    {
-      handle: async (deps: DashboardDeps, { readEach, scope, now }) => {
-        const parts = await readEach((of) => readSummary(of.db, { now, failures: RECENT_FAILURES, scope: of.scope }))
-        const summary = addSummaries(parts, RECENT_FAILURES)
-        const { generated_count, synced_count, in_sync } = compareCatalogue(deps.catalogue, summary.eventTypes)
-        return {
-          data: {
-            deliveries_24h: summary.deliveries,
-            is_complete: summary.isComplete,
-            exhausted: summary.exhausted,
-            webhooks: summary.webhooks,
-            catalogue: scope === 'all' ? { generated_count, synced_count, in_sync } : null,
-            recent_failures: summary.recentFailures.map(toDispatchRow),
-            series_24h: summary.hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
-          },
-          message: 'Summary of the last 24 hours.',
-        }
-      },
+    async (deps: DashboardDeps, { readEach, scope, now }) => {
+      const parts = await readEach((of) => readSummary(of.db, { now, failures: RECENT_FAILURES, scope: of.scope }))
+      const summary = addSummaries(parts, RECENT_FAILURES)
+      const { generated_count, synced_count, in_sync } = compareCatalogue(deps.catalogue, summary.eventTypes)
+      return {
+        data: {
+          deliveries_24h: summary.deliveries,
+          is_complete: summary.isComplete,
+          exhausted: summary.exhausted,
+          webhooks: summary.webhooks,
+          catalogue: scope === 'all' ? { generated_count, synced_count, in_sync } : null,
+          recent_failures: summary.recentFailures.map(toDispatchRow),
+          series_24h: summary.hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
+        },
+        message: 'Summary of the last 24 hours.',
+      }
     },
   ),
 ]

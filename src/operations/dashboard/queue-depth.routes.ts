@@ -40,15 +40,13 @@ export const queueDepthRoutes: Routes<object> = [
         'Of active webhooks of all accounts. A webhook is in the slow lane while an attempt to it runs over 2 seconds. Counts end at 10,000, which stands for that many or more.',
       data: QueueDepthSchema,
     },
-    {
-      handle: async (_deps: object, { readEach, now }) => {
-        const { retry, ...depth } = addDepths(await readEach(({ db }) => readQueueDepth(db, now)))
-        const next = retry.next_attempt_at?.toISOString() ?? null
-        return {
-          data: { ...depth, retry: { waiting: retry.waiting, next_attempt_at: next } },
-          message: 'Deliveries that wait.',
-        }
-      },
+    async (_deps: object, { readEach, now }) => {
+      const { retry, ...depth } = addDepths(await readEach(({ db }) => readQueueDepth(db, now)))
+      const next = retry.next_attempt_at?.toISOString() ?? null
+      return {
+        data: { ...depth, retry: { waiting: retry.waiting, next_attempt_at: next } },
+        message: 'Deliveries that wait.',
+      }
     },
   ),
 ]

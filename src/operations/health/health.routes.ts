@@ -43,7 +43,7 @@ function defineComponent(
   const action = path.slice(path.lastIndexOf('/') + 1)
   return defineRoute(
     { ...OF_HEALTH, path, action, summary: `Health of ${of}`, description, data: ComponentSchema },
-    { handle: async (deps: HealthDeps) => ({ data: toComponentRow(await read(deps)), message: `Health of ${of}.` }) },
+    async (deps: HealthDeps) => ({ data: toComponentRow(await read(deps)), message: `Health of ${of}.` }),
   )
 }
 
@@ -81,24 +81,22 @@ export const healthRoutes: Routes<HealthDeps> = [
       summary: 'Health of all components',
       data: namedObject('Health', { status: StatusSchema, components: Type.Array(ComponentSchema) }),
     },
-    {
-      handle: async (deps: HealthDeps) => {
-        const realtime = await deps.readRealtimeHealth()
-        // A service without a configured realtime provider is healthy without it.
-        const ofRealtime = realtime.isWanted ? [realtime] : []
-        const always = [
-          await deps.readWebhookOutHealth(),
-          await deps.readProvisioningHealth(),
-          await deps.readSecretHealth(),
-          await deps.readClockHealth(),
-          await deps.readConnectionHealth(),
-        ]
-        const ofLog = deps.readEventLogHealth ? [await deps.readEventLogHealth()] : []
-        const ofCells = await deps.readCellHealth()
-        const components = [...always, ...ofLog, ...(ofCells ? [ofCells] : []), ...ofRealtime].map(toComponentRow)
-        const status = components.some((component) => component.status !== 'operational') ? 'degraded' : 'operational'
-        return { data: { status, components } as const, message: 'Health of all components.' }
-      },
+    async (deps: HealthDeps) => {
+      const realtime = await deps.readRealtimeHealth()
+      // A service without a configured realtime provider is healthy without it.
+      const ofRealtime = realtime.isWanted ? [realtime] : []
+      const always = [
+        await deps.readWebhookOutHealth(),
+        await deps.readProvisioningHealth(),
+        await deps.readSecretHealth(),
+        await deps.readClockHealth(),
+        await deps.readConnectionHealth(),
+      ]
+      const ofLog = deps.readEventLogHealth ? [await deps.readEventLogHealth()] : []
+      const ofCells = await deps.readCellHealth()
+      const components = [...always, ...ofLog, ...(ofCells ? [ofCells] : []), ...ofRealtime].map(toComponentRow)
+      const status = components.some((component) => component.status !== 'operational') ? 'degraded' : 'operational'
+      return { data: { status, components } as const, message: 'Health of all components.' }
     },
   ),
 ]

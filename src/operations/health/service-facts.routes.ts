@@ -66,11 +66,9 @@ export const serviceRoutes: Routes<ServiceDeps> = [
       description: 'Of the process that answers: a rolling release has two versions at once.',
       data: ServiceSchema,
     },
-    {
-      handle: async ({ readFacts }: ServiceDeps) => ({
-        data: toServiceRow(await readFacts()),
-        message: 'The service.',
-      }),
-    },
+    async ({ readFacts }: ServiceDeps) => ({
+      data: toServiceRow(await readFacts()),
+      message: 'The service.',
+    }),
   ),
 ]

@@ -59,30 +59,28 @@ export const routingForecastRoutes: Routes<object> = [
       }),
       data: ForecastSchema,
     },
-    {
-      handle: async (_deps: object, { readEach, params, query, now }) => {
-        const account = (query.account ?? null) as AccountId | null
-        const { type, entries, isTruncated } = await forecastRouting(readEach, params.id, {
-          ...{ account, resourceId: query.resource_id ?? null, webhook: query.webhook ?? null, now },
-        })
-        const count = entries.filter(({ verdict }) => verdict === 'deliver').length
-        return {
-          data: {
-            ...{ event: type, account, truncated: isTruncated },
-            webhooks: entries.map(({ webhook, verdict, reason }) => ({
-              webhook: webhook.id,
-              name: webhook.name,
-              is_global: webhook.isGlobal,
-              account: webhook.account,
-              is_actived: webhook.isActived,
-              verdict,
-              reason,
-            })),
-          },
-          message: `${count} of ${entries.length} webhooks would receive it.`,
-          changed: [{ id: params.id, account: null }],
-        }
-      },
+    async (_deps: object, { readEach, params, query, now }) => {
+      const account = (query.account ?? null) as AccountId | null
+      const { type, entries, isTruncated } = await forecastRouting(readEach, params.id, {
+        ...{ account, resourceId: query.resource_id ?? null, webhook: query.webhook ?? null, now },
+      })
+      const count = entries.filter(({ verdict }) => verdict === 'deliver').length
+      return {
+        data: {
+          ...{ event: type, account, truncated: isTruncated },
+          webhooks: entries.map(({ webhook, verdict, reason }) => ({
+            webhook: webhook.id,
+            name: webhook.name,
+            is_global: webhook.isGlobal,
+            account: webhook.account,
+            is_actived: webhook.isActived,
+            verdict,
+            reason,
+          })),
+        },
+        message: `${count} of ${entries.length} webhooks would receive it.`,
+        changed: [{ id: params.id, account: null }],
+      }
     },
   ),
 ]

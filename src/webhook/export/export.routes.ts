@@ -79,17 +79,15 @@ export const exportRoutes: Routes<object> = [
         'text/csv': Type.String({ description: 'The members of a webhook as columns.' }),
       },
     },
-    {
-      handle: async (_deps: object, { db, merged, ...request }) =>
-        buildFile(
-          { ...request, merged },
-          {
-            name: 'webhooks',
-            fields: WEBHOOK_FIELDS,
-            stream: (input) => streamWebhooks(db, input),
-          },
-        ),
-    },
+    async (_deps: object, { db, merged, ...request }) =>
+      buildFile(
+        { ...request, merged },
+        {
+          name: 'webhooks',
+          fields: WEBHOOK_FIELDS,
+          stream: (input) => streamWebhooks(db, input),
+        },
+      ),
   ),
   defineRoute(
     {
@@ -112,16 +110,14 @@ export const exportRoutes: Routes<object> = [
         'text/csv': Type.String({ description: 'The members of a ledger row as columns.' }),
       },
     },
-    {
-      handle: async (_deps: object, { db, merged, ...request }) =>
-        buildFile(
-          { ...request, merged },
-          {
-            name: 'deliveries',
-            fields: DISPATCH_FIELDS,
-            stream: (input) => streamDispatches(db, input),
-          },
-        ),
-    },
+    async (_deps: object, { db, merged, ...request }) =>
+      buildFile(
+        { ...request, merged },
+        {
+          name: 'deliveries',
+          fields: DISPATCH_FIELDS,
+          stream: (input) => streamDispatches(db, input),
+        },
+      ),
   ),
 ]

@@ -71,12 +71,10 @@ export const signingKeyRoutes: Routes<SigningKeyDeps> = [
       params: IdParams,
       data: KeySet,
     },
-    {
-      handle: async (_deps: SigningKeyDeps, { db, params, now }) => ({
-        data: await loadKeySet(db, params.id, now),
-        message: 'Keys.',
-        headers: KEY_SET_HEADERS,
-      }),
-    },
+    async (_deps: SigningKeyDeps, { db, params, now }) => ({
+      data: await loadKeySet(db, params.id, now),
+      message: 'Keys.',
+      headers: KEY_SET_HEADERS,
+    }),
   ),
 ]

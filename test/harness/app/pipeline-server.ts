@@ -56,14 +56,12 @@ export const sampleRoutes: Routes<SampleDeps> = [
       list: fields,
       data: ThingSchema,
     },
-    {
-      handle: async (_: SampleDeps, { db, listing }) => {
-        const found = await applyListing(db.selectFrom('role').selectAll(), listing, fields).execute()
-        const page = buildPage(found, listing, ({ document_id, name, created_at }) => {
-          return { document_id, name, created_at: created_at.toISOString() }
-        })
-        return { data: page.rows, message: 'Things.', pagination: page.pagination }
-      },
+    async (_: SampleDeps, { db, listing }) => {
+      const found = await applyListing(db.selectFrom('role').selectAll(), listing, fields).execute()
+      const page = buildPage(found, listing, ({ document_id, name, created_at }) => {
+        return { document_id, name, created_at: created_at.toISOString() }
+      })
+      return { data: page.rows, message: 'Things.', pagination: page.pagination }
     },
   ),
   defineRoute(
@@ -78,24 +76,22 @@ export const sampleRoutes: Routes<SampleDeps> = [
       data: namedObject('ThingWithSecret', { ...ThingSchema.properties, secret: nullable(Type.String()) }),
       shownOnce: 'secret',
     },
-    {
-      handle: async ({ ids, gate }: SampleDeps, { db, body, now }) => {
-        const document_id = ids.next<'thing'>()
-        const { name } = body
-        try {
-          await db.insertInto('role').values({ document_id, name, created_at: now, updated_at: now }).execute()
-        } catch (error) {
-          if (isUniqueViolation(error, 'role_name_key')) throw new Problem('conflict', 'The name is taken.')
-          throw error
-        }
-        await gate()
-        return {
-          data: { document_id, name, created_at: now.toISOString(), secret: SAMPLE_SECRET },
-          message: 'Created.',
-          changed: [{ id: document_id, account: null }],
-          location: `/api/v3/sample/thing/${document_id}`,
-        }
-      },
+    async ({ ids, gate }: SampleDeps, { db, body, now }) => {
+      const document_id = ids.next<'thing'>()
+      const { name } = body
+      try {
+        await db.insertInto('role').values({ document_id, name, created_at: now, updated_at: now }).execute()
+      } catch (error) {
+        if (isUniqueViolation(error, 'role_name_key')) throw new Problem('conflict', 'The name is taken.')
+        throw error
+      }
+      await gate()
+      return {
+        data: { document_id, name, created_at: now.toISOString(), secret: SAMPLE_SECRET },
+        message: 'Created.',
+        changed: [{ id: document_id, account: null }],
+        location: `/api/v3/sample/thing/${document_id}`,
+      }
     },
   ),
   defineRoute(
@@ -158,13 +154,11 @@ export const sampleRoutes: Routes<SampleDeps> = [
       summary: 'Fail unexpectedly, after a write',
       data: Type.Object({}),
     },
-    {
-      handle: async ({ ids }: SampleDeps, { db, now }) => {
-        const row = { document_id: ids.next<'thing'>(), name: 'half done', created_at: now, updated_at: now }
-        await db.insertInto('role').values(row).execute()
-        await db.insertInto('role').values(row).execute()
-        return { data: {}, message: 'Never.' }
-      },
+    async ({ ids }: SampleDeps, { db, now }) => {
+      const row = { document_id: ids.next<'thing'>(), name: 'half done', created_at: now, updated_at: now }
+      await db.insertInto('role').values(row).execute()
+      await db.insertInto('role').values(row).execute()
+      return { data: {}, message: 'Never.' }
     },
   ),
   defineRoute(
@@ -180,7 +174,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       body: Type.Object({ password: Type.String() }),
       data: Type.Object({ jwt: Type.String() }),
     },
-    { handle: async (_: SampleDeps) => ({ data: { jwt: 'jwt' }, message: '' }) },
+    async (_: SampleDeps) => ({ data: { jwt: 'jwt' }, message: '' }),
   ),
   defineRoute(
     {
@@ -192,7 +186,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       summary: 'Who asks',
       data: Type.Object({ user: Type.String() }),
     },
-    { handle: async (_: SampleDeps, { caller }) => ({ data: { user: caller.userId }, message: 'You.' }) },
+    async (_: SampleDeps, { caller }) => ({ data: { user: caller.userId }, message: 'You.' }),
   ),
 ]
 

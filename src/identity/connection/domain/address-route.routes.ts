@@ -34,19 +34,17 @@ export const addressRouteRoutes: Routes<object> = [
       body: AddressBody,
       data: AddressRoute,
     },
-    {
-      handle: async (_deps: object, { db, body }) => {
-        const found = await findConnectionOfAddress(db, body.email)
-        return {
-          data: {
-            connection: found?.connection ?? null,
-            name: found?.name ?? null,
-            is_enforced: found?.isEnforced ?? false,
-            start_path: found ? `/api/v3/auth/login/oauth/${found.connection}` : null,
-          },
-          message: found ? 'This domain signs in by a connection.' : 'No connection has this domain.',
-        }
-      },
+    async (_deps: object, { db, body }) => {
+      const found = await findConnectionOfAddress(db, body.email)
+      return {
+        data: {
+          connection: found?.connection ?? null,
+          name: found?.name ?? null,
+          is_enforced: found?.isEnforced ?? false,
+          start_path: found ? `/api/v3/auth/login/oauth/${found.connection}` : null,
+        },
+        message: found ? 'This domain signs in by a connection.' : 'No connection has this domain.',
+      }
     },
   ),
 ]

@@ -35,22 +35,20 @@ export const keptMailRoutes: Routes<{ brand: Brand }> = [
       data: Type.Array(KeptMailRow),
       problems: ['not_found'],
     },
-    {
-      handle: async (deps: { brand: Brand }, { db, headers }) => {
-        const mails = await readKeptMails(db)
-        if (headers.accept?.includes('text/html'))
-          return buildKeptMailsPage(deps.brand, chooseRequestTexts(headers), mails)
-        return {
-          data: mails.map(({ id, to, subject, text, createdAt }) => ({
-            document_id: id,
-            to,
-            subject,
-            text,
-            created_at: createdAt.toISOString(),
-          })),
-          message: 'Mails.',
-        }
-      },
+    async (deps: { brand: Brand }, { db, headers }) => {
+      const mails = await readKeptMails(db)
+      if (headers.accept?.includes('text/html'))
+        return buildKeptMailsPage(deps.brand, chooseRequestTexts(headers), mails)
+      return {
+        data: mails.map(({ id, to, subject, text, createdAt }) => ({
+          document_id: id,
+          to,
+          subject,
+          text,
+          created_at: createdAt.toISOString(),
+        })),
+        message: 'Mails.',
+      }
     },
   ),
 ]

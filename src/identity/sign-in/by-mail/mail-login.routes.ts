@@ -51,21 +51,19 @@ export const mailLoginRoutes: Routes<MailLoginDeps> = [
       data: MailLoginBegun,
       problems: ['sign_in_by_mail_off', 'overloaded'],
     },
-    {
-      handle: async (deps: MailLoginDeps, { db, body, headers, address, now }) => {
-        const texts = chooseRequestTexts(headers)
-        const asked = { email: body.email.trim(), origin: { address }, texts, now }
-        const { login, result, userId } = await requestMailLogin(deps, db, asked)
-        return {
-          data: { login, expires_in: MAIL_LOGIN_LIFETIME_MS / 1000 },
-          message: 'If a user has this address, a mail with a code is on its way.',
-          headers: NO_STORE,
-          // Also for an unknown address, so that both cost the same.
-          changed: [{ id: userId, account: null, url: null }],
-          actor: { userId, sessionId: null, account: null },
-          audit: { result },
-        }
-      },
+    async (deps: MailLoginDeps, { db, body, headers, address, now }) => {
+      const texts = chooseRequestTexts(headers)
+      const asked = { email: body.email.trim(), origin: { address }, texts, now }
+      const { login, result, userId } = await requestMailLogin(deps, db, asked)
+      return {
+        data: { login, expires_in: MAIL_LOGIN_LIFETIME_MS / 1000 },
+        message: 'If a user has this address, a mail with a code is on its way.',
+        headers: NO_STORE,
+        // Also for an unknown address, so that both cost the same.
+        changed: [{ id: userId, account: null, url: null }],
+        actor: { userId, sessionId: null, account: null },
+        audit: { result },
+      }
     },
   ),
   defineRoute(

@@ -73,24 +73,22 @@ export const providerOverviewRoutes: Routes<ProviderOverviewDeps> = [
         'The enabled providers, the missing settings of built-in providers, and the sign-ins of the last 24 hours.',
       data: ProvidersSchema,
     },
-    {
-      handle: async ({ engine, baseUrl, redirectRules }: ProviderOverviewDeps, { db, now }) => {
-        const { counts, since } = await countEntrances(db, {
-          actions: ['login.oauth-start', 'login.oauth-callback', 'login.oauth'],
-          since: new Date(now.getTime() - WINDOW_MS),
-        })
-        const { allowList, allowLoopback } = redirectRules()
-        const providers = buildProviderOverview({ enabled: engine.listProviders(), counts, baseUrl: baseUrl() })
-        return {
-          data: {
-            providers: providers.map(toProvider),
-            counted_since: since.toISOString(),
-            redirect_allow_list: allowList.map(({ text }) => text),
-            allows_loopback: allowLoopback,
-          },
-          message: 'Sign-in providers.',
-        }
-      },
+    async ({ engine, baseUrl, redirectRules }: ProviderOverviewDeps, { db, now }) => {
+      const { counts, since } = await countEntrances(db, {
+        actions: ['login.oauth-start', 'login.oauth-callback', 'login.oauth'],
+        since: new Date(now.getTime() - WINDOW_MS),
+      })
+      const { allowList, allowLoopback } = redirectRules()
+      const providers = buildProviderOverview({ enabled: engine.listProviders(), counts, baseUrl: baseUrl() })
+      return {
+        data: {
+          providers: providers.map(toProvider),
+          counted_since: since.toISOString(),
+          redirect_allow_list: allowList.map(({ text }) => text),
+          allows_loopback: allowLoopback,
+        },
+        message: 'Sign-in providers.',
+      }
     },
   ),
 ]

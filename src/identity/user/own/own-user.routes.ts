@@ -38,13 +38,11 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: OwnUserRow,
       problems: ['not_found'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, caller, now }) => ({
-        data: toOwnUserRow(await loadOwnUser(db, { caller, now })),
-        message: 'User.',
-        changed: [{ id: caller.userId, account: null }],
-      }),
-    },
+    async (_deps: LinkDeps, { db, caller, now }) => ({
+      data: toOwnUserRow(await loadOwnUser(db, { caller, now })),
+      message: 'User.',
+      changed: [{ id: caller.userId, account: null }],
+    }),
   ),
   defineRoute(
     {
@@ -59,16 +57,14 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: UserRow,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, caller, body, now }) => {
-        const { before, after } = await changeOwnName(db, { caller, name: body.name, now })
-        return {
-          data: toUserRow(after ?? before),
-          before: toUserRow(before),
-          message: after ? 'User updated.' : 'User unchanged.',
-          changed: after ? [{ id: after.id, account: null }] : [],
-        }
-      },
+    async (_deps: LinkDeps, { db, caller, body, now }) => {
+      const { before, after } = await changeOwnName(db, { caller, name: body.name, now })
+      return {
+        data: toUserRow(after ?? before),
+        before: toUserRow(before),
+        message: after ? 'User updated.' : 'User unchanged.',
+        changed: after ? [{ id: after.id, account: null }] : [],
+      }
     },
   ),
   defineRoute(
@@ -87,11 +83,9 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: UserRow,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, caller, body, now }) => {
-        const user = await deleteOwnUser(db, { caller, email: body.email, now })
-        return { data: toUserRow(user), message: 'User deleted.', changed: [{ id: user.id, account: null }] }
-      },
+    async (_deps: LinkDeps, { db, caller, body, now }) => {
+      const user = await deleteOwnUser(db, { caller, email: body.email, now })
+      return { data: toUserRow(user), message: 'User deleted.', changed: [{ id: user.id, account: null }] }
     },
   ),
   defineRoute(
@@ -110,15 +104,13 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: Accepted,
       problems: ['conflict', 'limit_reached', 'not_found', 'dependency_unavailable'],
     },
-    {
-      handle: async (deps: LinkDeps, { db, caller, body, headers, now }) => {
-        await requestEmailChange(deps, db, { caller, email: body.email, texts: chooseRequestTexts(headers), now })
-        return {
-          data: { accepted: true as const },
-          message: 'A mail with a link is on its way to each address. The address changes when both links were used.',
-          changed: [{ id: caller.userId, account: null }],
-        }
-      },
+    async (deps: LinkDeps, { db, caller, body, headers, now }) => {
+      await requestEmailChange(deps, db, { caller, email: body.email, texts: chooseRequestTexts(headers), now })
+      return {
+        data: { accepted: true as const },
+        message: 'A mail with a link is on its way to each address. The address changes when both links were used.',
+        changed: [{ id: caller.userId, account: null }],
+      }
     },
   ),
   defineRoute(
@@ -131,15 +123,13 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: Withdrawn,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, caller, now }) => {
-        const { userId } = await cancelEmailChange(db, { caller, now })
-        return {
-          data: { withdrawn: true as const },
-          message: 'Change withdrawn.',
-          changed: [{ id: userId, account: null }],
-        }
-      },
+    async (_deps: LinkDeps, { db, caller, now }) => {
+      const { userId } = await cancelEmailChange(db, { caller, now })
+      return {
+        data: { withdrawn: true as const },
+        message: 'Change withdrawn.',
+        changed: [{ id: userId, account: null }],
+      }
     },
   ),
   defineRoute(
@@ -160,19 +150,17 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       }),
       problems: ['link_invalid'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, body, now }) => {
-        const result = await confirmByLink(db, { token: body.token, now })
-        const actor = { userId: result.userId ?? null, sessionId: null, account: null }
-        if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: actor.userId, actor }
-        const { userId, isChanged } = result
-        return {
-          data: { is_changed: isChanged },
-          message: isChanged ? 'E-mail address changed.' : 'Address confirmed. The other link is still unused.',
-          ...(isChanged && { changed: [{ id: userId, account: null }] }),
-          actor,
-        }
-      },
+    async (_deps: LinkDeps, { db, body, now }) => {
+      const result = await confirmByLink(db, { token: body.token, now })
+      const actor = { userId: result.userId ?? null, sessionId: null, account: null }
+      if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: actor.userId, actor }
+      const { userId, isChanged } = result
+      return {
+        data: { is_changed: isChanged },
+        message: isChanged ? 'E-mail address changed.' : 'Address confirmed. The other link is still unused.',
+        ...(isChanged && { changed: [{ id: userId, account: null }] }),
+        actor,
+      }
     },
   ),
 ]

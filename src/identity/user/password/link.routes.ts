@@ -54,19 +54,17 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       data: MailAccepted,
       problems: ['dependency_unavailable'],
     },
-    {
-      handle: async (deps: LinkDeps, { db, body, headers, now }) => {
-        const texts = chooseRequestTexts(headers)
-        const { result, userId } = await requestReset(deps, db, { email: body.email, texts, now })
-        return {
-          data: { accepted: true as const },
-          message: 'If a user has this address, a mail with a link is on its way.',
-          // Also for an unknown address, so that both cost the same.
-          changed: [{ id: userId, account: null, url: null }],
-          actor: actorOf(userId),
-          audit: { result },
-        }
-      },
+    async (deps: LinkDeps, { db, body, headers, now }) => {
+      const texts = chooseRequestTexts(headers)
+      const { result, userId } = await requestReset(deps, db, { email: body.email, texts, now })
+      return {
+        data: { accepted: true as const },
+        message: 'If a user has this address, a mail with a link is on its way.',
+        // Also for an unknown address, so that both cost the same.
+        changed: [{ id: userId, account: null, url: null }],
+        actor: actorOf(userId),
+        audit: { result },
+      }
     },
   ),
   defineRoute(
@@ -114,17 +112,15 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       data: MailAccepted,
       problems: ['dependency_unavailable'],
     },
-    {
-      handle: async (deps: LinkDeps, { db, caller, headers, now }) => {
-        const texts = chooseRequestTexts(headers)
-        const result = await requestVerification(deps, db, { userId: caller.userId, texts, now })
-        return {
-          data: { accepted: true as const },
-          message: 'If your address is not verified yet, a mail with a link is on its way.',
-          changed: [{ id: caller.userId, account: null, url: null }],
-          audit: { result },
-        }
-      },
+    async (deps: LinkDeps, { db, caller, headers, now }) => {
+      const texts = chooseRequestTexts(headers)
+      const result = await requestVerification(deps, db, { userId: caller.userId, texts, now })
+      return {
+        data: { accepted: true as const },
+        message: 'If your address is not verified yet, a mail with a link is on its way.',
+        changed: [{ id: caller.userId, account: null, url: null }],
+        audit: { result },
+      }
     },
   ),
   defineRoute(
@@ -141,18 +137,16 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       data: namedObject('EmailVerified', { verified: Type.Literal(true) }),
       problems: ['link_invalid'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, body, now }) => {
-        const result = await verifyByLink(db, { token: body.token, now })
-        if ('problem' in result) return { kind: 'refusal', problem: result.problem }
-        const { userId } = result
-        return {
-          data: { verified: true as const },
-          message: 'E-mail address verified.',
-          changed: [{ id: userId, account: null, url: null }],
-          actor: actorOf(userId),
-        }
-      },
+    async (_deps: LinkDeps, { db, body, now }) => {
+      const result = await verifyByLink(db, { token: body.token, now })
+      if ('problem' in result) return { kind: 'refusal', problem: result.problem }
+      const { userId } = result
+      return {
+        data: { verified: true as const },
+        message: 'E-mail address verified.',
+        changed: [{ id: userId, account: null, url: null }],
+        actor: actorOf(userId),
+      }
     },
   ),
 ]

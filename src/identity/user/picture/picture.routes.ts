@@ -73,16 +73,14 @@ export const pictureRoutes: Routes<PictureDeps> = [
       data: UserRow,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (_deps: PictureDeps, { db, caller, now }) => {
-        const { before, after } = await removeOwnPicture(db, { caller, now })
-        return {
-          data: toUserRow(after ?? before),
-          before: toUserRow(before),
-          message: after ? 'Picture removed.' : 'There was no picture.',
-          changed: after ? [{ id: after.id, account: null }] : [],
-        }
-      },
+    async (_deps: PictureDeps, { db, caller, now }) => {
+      const { before, after } = await removeOwnPicture(db, { caller, now })
+      return {
+        data: toUserRow(after ?? before),
+        before: toUserRow(before),
+        message: after ? 'Picture removed.' : 'There was no picture.',
+        changed: after ? [{ id: after.id, account: null }] : [],
+      }
     },
   ),
   defineRoute(
