@@ -219,7 +219,6 @@ async function makeRow(kind: string, body: object): Promise<string> {
 
 const OWN_TEST = ['webhooks.md', 'generate-a-client.md', 'sso.md', 'event-log.md', 'move-from-pusher.md']
 
-
 const port = await findFreePort()
 /** Of the example that takes users. */
 const targetPort = await findFreePort()

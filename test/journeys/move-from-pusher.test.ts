@@ -5,9 +5,8 @@ import { expect, test } from 'vitest'
 import { listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
-import { waitFor } from '../harness/run/wait.ts'
 import { openForFile } from '../harness/run/open-for-file.ts'
-
+import { waitFor } from '../harness/run/wait.ts'
 
 const readGuide = async () => listBlocks(await readFile(join(PROJECT_ROOT, 'docs/guides/move-from-pusher.md'), 'utf8'))
 const readSettings = (text: string) =>
@@ -26,7 +25,9 @@ const authPort = await findFreePort()
 /** The blocks of the guide as they stand but for the ports, with the official libraries and an empty environment. */
 const shell = await openForFile(openGuideShell())
 const settings = (await readGuide()).find(({ text }) => text.includes('INTEGRATION_REALTIME_CLUSTER'))
-const service = await openForFile(startGuideService(shell, { PORT: String(port), ...readSettings(settings?.text ?? '') }))
+const service = await openForFile(
+  startGuideService(shell, { PORT: String(port), ...readSettings(settings?.text ?? '') }),
+)
 
 test('programs and clients of Pusher work with the settings of the guide', { timeout: 120_000 }, async () => {
   const blocks = await readGuide()

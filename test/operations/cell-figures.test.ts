@@ -5,8 +5,8 @@ import { openCellsService } from '../harness/carriage/cells-service.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
 import { buildServiceEnvironment, callService } from '../harness/process/service-process.ts'
-import { waitFor } from '../harness/run/wait.ts'
 import { openForFile } from '../harness/run/open-for-file.ts'
+import { waitFor } from '../harness/run/wait.ts'
 
 const DASHBOARD = '/api/v3/webhook/dashboard'
 const PLACES = [null, 'c1', 'c2'] as const
@@ -18,10 +18,10 @@ const webhooks = new Map<Place, string>()
 
 const ground = await openForFile(openCellsService())
 for (const place of PLACES) {
-    const account = await ground.addAccount(`In ${place ?? 'home'}`, place)
-    accounts.set(place, account)
-    await fill(place, account)
-  }
+  const account = await ground.addAccount(`In ${place ?? 'home'}`, place)
+  accounts.set(place, account)
+  await fill(place, account)
+}
 const service = await ground.start({ CELL_DISK_BYTES: `c1=1000000000000,c2=${await fillDisk('c2')}` })
 
 /** Writes an active and a disabled webhook with a waiting, a successful and an exhausted delivery, and their sums. */

@@ -4,7 +4,6 @@ import { openCellsService } from '../harness/carriage/cells-service.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
-
 const ground = await openCellsService()
 const alerts = await startReceiver()
 await ground.start({ ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` })

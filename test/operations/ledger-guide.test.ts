@@ -20,7 +20,9 @@ const account = randomUUID()
 
 const database = await openForFile(createTestDatabase({ content: 'prepared' }))
 const store = await openForFile(startObjectStore())
-const shell = await openForFile(openGuideShell({ ...buildServiceEnvironment(database.connectionString), LOG_LEVEL: 'warn' }))
+const shell = await openForFile(
+  openGuideShell({ ...buildServiceEnvironment(database.connectionString), LOG_LEVEL: 'warn' }),
+)
 const done = await addEnded(database, { account, at: '2026-09-01T10:00:00.123Z', earlier: 2 })
 const failed = await addEnded(database, { account, at: '2026-09-02T10:00:00Z', status: 'failed' })
 await writeFile(join(shell.checkout, 'storage.key'), `${STORAGE_KEY.secretAccessKey}\n`)

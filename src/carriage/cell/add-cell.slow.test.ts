@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { keyring, startCellsUnderTest } from '../../../test/harness/carriage/cells-under-test.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { cellContextOf, findCell, listCells } from '../../postgres/cell/cell.store.ts'
 import { CellError } from './cell-error.ts'
 import { readReferenceFacts, readSourceFacts } from './reference.store.ts'
 import { drainCell, dropCell } from './remove-cell.ts'
-import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const cells = await openForFile(startCellsUnderTest())
 

@@ -5,10 +5,10 @@ import { buildMemoryLog } from '../../../test/harness/carriage/memory-log.ts'
 import { addAccount } from '../../../test/harness/carriage/moved-account.ts'
 import { addGlobalWebhook, openMovedLog } from '../../../test/harness/carriage/moved-log.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../base/id.ts'
 import { askBack, beginMove } from './move.store.ts'
 import type { Place } from './move-plan.ts'
-import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const clock = buildManualClock()
 const log = buildMemoryLog(() => new Date(clock.now()))

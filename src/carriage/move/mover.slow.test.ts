@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { addAccount, dumpAccount, fillAccount, openMovedGround } from '../../../test/harness/carriage/moved-account.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../base/id.ts'
 import { isAccountRefused } from '../../postgres/cell/account-fence.ts'
 import { askBack, beginMove, findMove } from './move.store.ts'
 import type { MoveEffect, MoveStep, Place } from './move-plan.ts'
 import { type MoveProgress, type MoverDeps, runMove } from './mover.ts'
-import { openForFile } from '../../../test/harness/run/open-for-file.ts'
-
 
 const ground = await openForFile(openMovedGround())
 
