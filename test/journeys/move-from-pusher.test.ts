@@ -25,9 +25,7 @@ const authPort = await findFreePort()
 /** The blocks of the guide as they stand but for the ports, with the official libraries and an empty environment. */
 const shell = await openForFile(openGuideShell())
 const settings = (await readGuide()).find(({ text }) => text.includes('INTEGRATION_REALTIME_CLUSTER'))
-const service = await openForFile(
-  startGuideService(shell, { PORT: String(port), ...readSettings(settings?.text ?? '') }),
-)
+await openForFile(startGuideService(shell, { PORT: String(port), ...readSettings(settings?.text ?? '') }))
 
 test('programs and clients of Pusher work with the settings of the guide', { timeout: 120_000 }, async () => {
   const blocks = await readGuide()
