@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase } from './harness/database/database.ts'
 import { nameTemplate } from './harness/database/database-url.ts'
 
@@ -15,21 +15,26 @@ const ROOT = join(import.meta.dirname, '..')
 const LEFT_OUT = ['.git', '.signalbox', 'coverage', 'node_modules']
 const IS_OF_EXAMPLE = /[/\\](?:src[/\\]invoice(?:[/\\]|$)|migrations[/\\]\d{4}_invoice\.sql$)/
 
-const example = readExample(await readFile(join(ROOT, 'CONTRIBUTING.md'), 'utf8'))
-const copy = await mkdtemp(join(tmpdir(), 'signalbox example '))
-for (const name of await readdir(ROOT)) {
-  if (LEFT_OUT.includes(name)) continue
-  const isOurs = (file: string) => !file.includes('node_modules') && !IS_OF_EXAMPLE.test(file.slice(ROOT.length))
-  await cp(join(ROOT, name), join(copy, name), { recursive: true, filter: isOurs })
-}
-await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'junction')
-const number = await nextMigrationNumber()
-for (const [path, text] of example.files) {
-  const place = join(copy, path.replace('<next number>', number))
-  await mkdir(dirname(place), { recursive: true })
-  await writeFile(place, text)
-}
-for (const insertion of example.insertions) await insert(insertion)
+let copy: string
+let example: Example
+
+beforeAll(async () => {
+  example = readExample(await readFile(join(ROOT, 'CONTRIBUTING.md'), 'utf8'))
+  copy = await mkdtemp(join(tmpdir(), 'signalbox example '))
+  for (const name of await readdir(ROOT)) {
+    if (LEFT_OUT.includes(name)) continue
+    const isOurs = (file: string) => !file.includes('node_modules') && !IS_OF_EXAMPLE.test(file.slice(ROOT.length))
+    await cp(join(ROOT, name), join(copy, name), { recursive: true, filter: isOurs })
+  }
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'junction')
+  const number = await nextMigrationNumber()
+  for (const [path, text] of example.files) {
+    const place = join(copy, path.replace('<next number>', number))
+    await mkdir(dirname(place), { recursive: true })
+    await writeFile(place, text)
+  }
+  for (const insertion of example.insertions) await insert(insertion)
+})
 
 afterAll(() => rm(copy, { recursive: true, force: true }))
 

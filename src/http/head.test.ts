@@ -1,14 +1,16 @@
 import { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
 import { Type } from 'typebox'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildPipelineServer, type SampleDeps, sampleRoutes } from '../../test/harness/app/pipeline-server.ts'
-import { createTestDatabase } from '../../test/harness/database/database.ts'
+import { createTestDatabase, type TestDatabase } from '../../test/harness/database/database.ts'
 import { defineRoute } from './route/route.ts'
 
 const THING = '/api/v3/sample/thing'
 const MISSING = `${THING}/01890000-0000-7000-8000-0000000000ff`
 
+let database: TestDatabase
+let sample: Awaited<ReturnType<typeof buildPipelineServer>>
 /** The parts of the sample stream that were read. */
 let partsRead = 0
 
@@ -30,11 +32,15 @@ const streamRoute = defineRoute(
     data: Type.Null(),
     media: { 'text/plain': Type.String() },
   },
-  async (_: SampleDeps) => ({ kind: 'stream', contentType: 'text/plain', body: Readable.from(readParts()) }),
+  {
+    handle: async (_: SampleDeps) => ({ kind: 'stream', contentType: 'text/plain', body: Readable.from(readParts()) }),
+  },
 )
 
-const database = await createTestDatabase()
-const sample = await buildPipelineServer({ db: database.db, routes: [...sampleRoutes, streamRoute] })
+beforeAll(async () => {
+  database = await createTestDatabase()
+  sample = await buildPipelineServer({ db: database.db, routes: [...sampleRoutes, streamRoute] })
+})
 afterAll(async () => {
   await sample?.server.close()
   await database?.[Symbol.asyncDispose]()

@@ -1,21 +1,28 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ADMIN_PATTERNS } from '../../src/identity/access/system-roles.ts'
 import { COLLECT_MS } from '../../src/realtime/authorization/subscription-guard.ts'
-import { createTestApp, type TestAnswer } from '../harness/app/app.ts'
+import { createTestApp, type TestAnswer, type TestApp } from '../harness/app/app.ts'
 import { PASSWORD } from '../harness/app/connection-app.ts'
-import { createNarrowedApp, type TwoAccounts } from '../harness/app/narrowed-app.ts'
+import { createNarrowedApp, type NarrowedApp, type TwoAccounts } from '../harness/app/narrowed-app.ts'
 import { PAGE_ENV } from '../harness/browser/page-visitor.ts'
 import { holdUser, race } from '../harness/plan/race.ts'
-import { startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
+import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
-const clock = buildManualClock()
-const provider = await startRealtimeProvider(() => clock.now())
 /** What users of several accounts open besides sessions, and what joining and leaving end. */
-const t = await createNarrowedApp({ clock, env: provider.env })
+
+let t: NarrowedApp
+let provider: SimulatedProvider
 /** Another process of the service. */
-const other = await createTestApp({ database: t.app.database, clock, env: PAGE_ENV })
+let other: TestApp
+
+beforeAll(async () => {
+  const clock = buildManualClock()
+  provider = await startRealtimeProvider(() => clock.now())
+  t = await createNarrowedApp({ clock, env: provider.env })
+  other = await createTestApp({ database: t.app.database, clock, env: PAGE_ENV })
+})
 afterAll(async () => {
   await other?.[Symbol.asyncDispose]()
   await t?.[Symbol.asyncDispose]()

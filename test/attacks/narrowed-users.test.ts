@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { PASSWORD, supabaseUser } from '../command/people-exports.ts'
-import { createNarrowedApp, ENTER, type TwoAccounts } from '../harness/app/narrowed-app.ts'
-import { createTestDatabase } from '../harness/database/database.ts'
+import { createNarrowedApp, ENTER, type NarrowedApp, type TwoAccounts } from '../harness/app/narrowed-app.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { holdUser, race } from '../harness/plan/race.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
@@ -17,18 +17,23 @@ vi.setConfig({ testTimeout: 60_000 })
 const USERS = '/api/v3/identity/user'
 const BASE_URL = 'https://id.example.test'
 
-const folder = await mkdtemp(join(tmpdir(), 'signalbox import '))
-const database = await createTestDatabase({ content: 'prepared' })
-const t = await createNarrowedApp({ database })
-// The import runs on the clock of the machine.
-t.app.clock.set(Date.now())
-const scim = {
-  url: 'https://scim.example.com/v2',
-  protocol: 'scim',
-  token: 'a-token-of-the-service',
-  name: 'Directory',
-}
-expect((await t.app.admin('POST', '/api/v3/provisioning/target', scim)).status).toBe(201)
+let t: NarrowedApp
+let database: TestDatabase
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'signalbox import '))
+  database = await createTestDatabase({ content: 'prepared' })
+  t = await createNarrowedApp({ database })
+  // The import runs on the clock of the machine.
+  t.app.clock.set(Date.now())
+  const scim = {
+    url: 'https://scim.example.com/v2',
+    protocol: 'scim',
+    token: 'a-token-of-the-service',
+    name: 'Directory',
+  }
+  expect((await t.app.admin('POST', '/api/v3/provisioning/target', scim)).status).toBe(201)
+})
 afterAll(async () => {
   await t?.[Symbol.asyncDispose]()
   await database?.[Symbol.asyncDispose]()

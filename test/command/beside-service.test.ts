@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { runCommand } from '../harness/process/command-line.ts'
-import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
+import { PROJECT_ROOT, startProcess, type TestProcess } from '../harness/process/process.ts'
 import { seedDataDir } from '../harness/process/seeded-data-dir.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -12,18 +12,20 @@ const EMAIL = 'admin@signalbox.localhost'
 const FIRST = 'the first password of an admin'
 const SECOND = 'the second password of an admin'
 
+let directory: string
+let env: Record<string, string>
+let service: TestProcess
+let baseUrl: string
+
 /** A service on its embedded database, and the folder that it holds. */
-const directory = await mkdtemp(join(tmpdir(), 'signalbox beside '))
-const env: Record<string, string> = {
-  SIGNALBOX_DATA_DIR: join(directory, 'data'),
-  PORT: '0',
-  LOG_LEVEL: 'warn',
-  SIGNALBOX_ADMIN_PASSWORD: FIRST,
-}
-await seedDataDir(env.SIGNALBOX_DATA_DIR!)
-const service = startProcess({ args: [join(PROJECT_ROOT, 'src/main.ts'), 'serve'], env, cwd: directory })
-const output = await service.waitForOutput(/Stop with Ctrl-C/, 60_000)
-const baseUrl = /listens on (http:\/\/\S+) /.exec(`${output}${service.stdout()}`)?.[1] ?? ''
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'signalbox beside '))
+  env = { SIGNALBOX_DATA_DIR: join(directory, 'data'), PORT: '0', LOG_LEVEL: 'warn', SIGNALBOX_ADMIN_PASSWORD: FIRST }
+  await seedDataDir(env.SIGNALBOX_DATA_DIR!)
+  service = startProcess({ args: [join(PROJECT_ROOT, 'src/main.ts'), 'serve'], env, cwd: directory })
+  const output = await service.waitForOutput(/Stop with Ctrl-C/, 60_000)
+  baseUrl = /listens on (http:\/\/\S+) /.exec(`${output}${service.stdout()}`)?.[1] ?? ''
+})
 afterAll(async () => {
   service?.signal('SIGTERM')
   await service?.ended

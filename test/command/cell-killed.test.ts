@@ -1,18 +1,22 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readReferenceFacts, readSourceFacts } from '../../src/carriage/cell/reference.store.ts'
 import { findCell } from '../../src/postgres/cell/cell.store.ts'
-import { startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
+import { type CellsUnderTest, startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
 import { PROJECT_ROOT, runToEnd, startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment, findProgram } from '../harness/process/service-process.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
 
 const FAR_MS = 120_000
 
-const cells = await startCellsUnderTest()
-const directory = await mkdtemp(join(tmpdir(), 'signalbox cell '))
+let cells: CellsUnderTest
+let directory: string
+beforeAll(async () => {
+  cells = await startCellsUnderTest()
+  directory = await mkdtemp(join(tmpdir(), 'signalbox cell '))
+}, 120_000)
 afterAll(async () => {
   await cells[Symbol.asyncDispose]()
   await rm(directory, { recursive: true, force: true })

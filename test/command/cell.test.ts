@@ -1,15 +1,19 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildKeyring } from '../../src/base/keyring.ts'
 import { systemRandom } from '../../src/base/random.ts'
-import { startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
+import { type CellsUnderTest, startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
-const cells = await startCellsUnderTest()
-const directory = await mkdtemp(join(tmpdir(), 'signalbox cell '))
+let cells: CellsUnderTest
+let directory: string
+beforeAll(async () => {
+  cells = await startCellsUnderTest()
+  directory = await mkdtemp(join(tmpdir(), 'signalbox cell '))
+})
 afterAll(async () => {
   await cells[Symbol.asyncDispose]()
   await rm(directory, { recursive: true, force: true })

@@ -1,7 +1,7 @@
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { startLocalService } from '../harness/process/local-service.ts'
@@ -13,7 +13,10 @@ vi.setConfig({ testTimeout: 120_000 })
 
 const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 
-const directory = await mkdtemp(join(tmpdir(), 'signalbox commands '))
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'signalbox commands '))
+})
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
 /** Runs a command in a process of its own. */

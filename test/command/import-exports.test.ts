@@ -2,11 +2,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, expect, test, vi } from 'vitest'
-import { createTestDatabase } from '../harness/database/database.ts'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { logtoHash, makeSecret, PASSWORD, supabaseUser, TOTP_TEXT } from './people-exports.ts'
-import { openPeopleFixture } from './people-fixture.ts'
+import { openPeopleFixture, type PeopleFixture } from './people-fixture.ts'
 
 /**
  * The statements of the guides, on tables with the columns of the other systems: `auth.*` of Supabase Auth and those of
@@ -15,9 +15,14 @@ import { openPeopleFixture } from './people-fixture.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-const folder = await mkdtemp(join(tmpdir(), 'signalbox exports '))
-const fixture = await openPeopleFixture()
-const other = await createTestDatabase()
+let fixture: PeopleFixture
+let other: TestDatabase
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'signalbox exports '))
+  fixture = await openPeopleFixture()
+  other = await createTestDatabase()
+})
 afterAll(async () => {
   await fixture?.[Symbol.asyncDispose]()
   await other?.[Symbol.asyncDispose]()

@@ -4,14 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { keyOf } from '../../src/command/import/history.ts'
 import { limit } from '../harness/run/wait.ts'
 import { SOURCE_TOKEN, type SourceSimulator, type SvixEndpoint, startSvix } from './import-simulators.ts'
-import { openCliFixture } from './receiver-cli-fixture.ts'
+import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
 
-const fixture = await openCliFixture()
-const folder = await mkdtemp(join(tmpdir(), 'signalbox import '))
+let fixture: CliFixture
+let folder: string
+beforeAll(async () => {
+  fixture = await openCliFixture()
+  folder = await mkdtemp(join(tmpdir(), 'signalbox import '))
+})
 afterAll(async () => {
   await fixture?.[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })

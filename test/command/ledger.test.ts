@@ -2,15 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
-import { startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type CellsUnderTest, startCellsUnderTest } from '../harness/carriage/cells-under-test.ts'
 import { addEnded } from '../harness/delivery/archived-ledger.ts'
 import { startObjectStore } from '../harness/fakes/object-store.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
-const cells = await startCellsUnderTest()
-const folder = await mkdtemp(join(tmpdir(), 'signalbox ledger '))
+let cells: CellsUnderTest
+let folder: string
+beforeAll(async () => {
+  cells = await startCellsUnderTest()
+  folder = await mkdtemp(join(tmpdir(), 'signalbox ledger '))
+}, 120_000)
 afterAll(async () => {
   await cells?.[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })

@@ -1,9 +1,9 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test, vi } from 'vitest'
-import { createTestApp } from '../harness/app/app.ts'
-import { createTestDatabase } from '../harness/database/database.ts'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
 
@@ -13,11 +13,16 @@ const PASSWORD = 'correct horse battery'
 const NO_ID = '01990000-0000-7000-8000-000000000000'
 const actor = { actor: 'command line', system_user: userInfo().username }
 
-const directory = await mkdtemp(join(tmpdir(), 'signalbox manage '))
-const database = await createTestDatabase({ content: 'prepared' })
+let database: TestDatabase
+let directory: string
 /** A service on the same database: what a command changes counts there at once. */
-const app = await createTestApp({ database, env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
-app.clock.set(Date.now())
+let app: TestApp
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'signalbox manage '))
+  database = await createTestDatabase({ content: 'prepared' })
+  app = await createTestApp({ database, env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
+  app.clock.set(Date.now())
+})
 afterAll(async () => {
   await app[Symbol.asyncDispose]()
   await database[Symbol.asyncDispose]()

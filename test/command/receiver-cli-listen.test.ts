@@ -3,19 +3,22 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import Stripe from 'stripe'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp } from '../harness/app/app.ts'
 import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
 import { buildCleanEnvironment, PROJECT_ROOT } from '../harness/process/process.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
 import { limit } from '../harness/run/wait.ts'
-import { openCliFixture } from './receiver-cli-fixture.ts'
+import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/
 const GIVEN_SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
 
-const fixture = await openForFile(openCliFixture())
+let fixture: CliFixture
+beforeAll(async () => {
+  fixture = await openCliFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 /** The id of the newest event of a type. */
 async function findEventId(event: string, resourceId: string): Promise<string> {

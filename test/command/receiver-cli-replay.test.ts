@@ -1,11 +1,15 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CommandEnd } from '../harness/process/command-line.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
-import { openCliFixture } from './receiver-cli-fixture.ts'
+import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
 
-const fixture = await openForFile(openCliFixture())
-const webhook = await fixture.subscribe(['contract.create'])
+let fixture: CliFixture
+let webhook: string
+beforeAll(async () => {
+  fixture = await openCliFixture()
+  webhook = await fixture.subscribe(['contract.create'])
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 interface Row {
   document_id: string

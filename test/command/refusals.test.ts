@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, describe, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { withDatabaseName } from '../harness/database/database-url.ts'
 import { startFakePostgres } from '../harness/database/fake-postgres.ts'
@@ -20,7 +20,10 @@ const MAIN = join(PROJECT_ROOT, 'src', 'main.ts')
 /** A name over the length limit: it fails on this machine, without a query. */
 const UNKNOWN_HOST = `${'x'.repeat(64)}.invalid`
 
-const directory = await mkdtemp(join(await findDataRoot(), 'signalbox refusals '))
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(await findDataRoot(), 'signalbox refusals '))
+})
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
 /**

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { afterAll, describe, expect, test } from 'vitest'
-import { openFlow } from '../harness/browser/oauth-flow.ts'
-import { openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
+import { type OauthFixture, type OauthUser, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 /**
@@ -13,6 +13,9 @@ import type { Visited, Visitor } from '../harness/browser/visitor.ts'
 
 const RETURN_TO = 'http://127.0.0.1:4711/bye'
 
+let fixture: OauthFixture
+let user: OauthUser
+let flow: Flow
 /** The bodies of the logout tokens that the client received, with their content types. */
 const received: { body: string; type: string | undefined }[] = []
 const receiver = createServer(async (request, response) => {
@@ -21,18 +24,20 @@ const receiver = createServer(async (request, response) => {
   response.writeHead(200).end()
 })
 
-await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
-const { port } = receiver.address() as AddressInfo
-const fixture = await startOauthFixture({
-  env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` },
-  lookup: async () => ['127.0.0.1'],
+beforeAll(async () => {
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  const { port } = receiver.address() as AddressInfo
+  fixture = await startOauthFixture({
+    env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` },
+    lookup: async () => ['127.0.0.1'],
+  })
+  user = await fixture.user()
+  const client = await fixture.client({
+    post_logout_redirect_uris: [RETURN_TO],
+    backchannel_logout_uri: `http://127.0.0.1:${port}/out`,
+  })
+  flow = await openFlow(fixture, client)
 })
-const user = await fixture.user()
-const client = await fixture.client({
-  post_logout_redirect_uris: [RETURN_TO],
-  backchannel_logout_uri: `http://127.0.0.1:${port}/out`,
-})
-const flow = await openFlow(fixture, client)
 afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
   receiver.close()

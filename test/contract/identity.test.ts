@@ -1,22 +1,31 @@
-import { expect, test } from 'vitest'
-import { createTestApp } from '../harness/app/app.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
-import { createTestDatabase } from '../harness/database/database.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import { startHere } from '../harness/process/local-start.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
 import { expectProblem, type Json } from './contract-fixture.ts'
 
 const IDENTITY = '/api/v3/identity'
 const WEBHOOKS = '/api/v3/webhook/webhook'
 const CONTRACTS = '/api/v3/contract/contract'
 const LOGIN = '/api/v3/auth/login/local'
-
-const database = await openForFile(createTestDatabase({ content: 'prepared' }))
-const app = await openForFile(createTestApp({ database }))
+let database: TestDatabase
+let app: TestApp
 /** A second process on the same database. */
-const other = await openForFile(createTestApp({ database, clock: app.clock }))
+let other: TestApp
+
+beforeAll(async () => {
+  database = await createTestDatabase({ content: 'prepared' })
+  app = await createTestApp({ database })
+  other = await createTestApp({ database, clock: app.clock })
+})
+afterAll(async () => {
+  await other[Symbol.asyncDispose]()
+  await app[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
+})
 
 /** The permissions of the contract's table (Authentication 2) that are built. */
 const CONTRACT_PERMISSIONS = [

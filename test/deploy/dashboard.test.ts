@@ -2,9 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { createTestApp } from '../harness/app/app.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestApp, type TestApp } from '../harness/app/app.ts'
 import { ROOT, readRepository } from '../tidy/source-file.ts'
 import { findProgram } from './program.ts'
 
@@ -33,19 +32,23 @@ const LEFT_OUT: [pattern: RegExp, reason: string][] = [
 /** Words of PromQL in the queries that are not names of metrics. */
 const WORDS = /^(?:sum|max|min|count|rate|increase|topk|histogram_quantile|time|by|le|or)$/
 
+let app: TestApp
 /** The type of each metric, as the service exposes them. */
 const types = new Map<string, string>()
 
-// With a log and a bus, so that their metrics exist; nothing connects to them.
-const realtime = {
-  INTEGRATION_REALTIME_APP_ID: 'app',
-  INTEGRATION_REALTIME_KEY: 'k',
-  INTEGRATION_REALTIME_SECRET: 's',
-}
-const bus = { ...realtime, INTEGRATION_REALTIME_CLUSTER: 'embedded', REALTIME_BUS_SUBJECT: 'test.realtime' }
-const app = await openForFile(createTestApp({ env: { EVENT_LOG_URL: 'nats://127.0.0.1:1', ...bus } }))
-const { body } = await app.scrape()
-for (const [, name = '', type = ''] of body.matchAll(/^# TYPE (\S+) (\S+)$/gm)) types.set(name, type)
+beforeAll(async () => {
+  // With a log and a bus, so that their metrics exist; nothing connects to them.
+  const realtime = {
+    INTEGRATION_REALTIME_APP_ID: 'app',
+    INTEGRATION_REALTIME_KEY: 'k',
+    INTEGRATION_REALTIME_SECRET: 's',
+  }
+  const bus = { ...realtime, INTEGRATION_REALTIME_CLUSTER: 'embedded', REALTIME_BUS_SUBJECT: 'test.realtime' }
+  app = await createTestApp({ env: { EVENT_LOG_URL: 'nats://127.0.0.1:1', ...bus } })
+  const { body } = await app.scrape()
+  for (const [, name = '', type = ''] of body.matchAll(/^# TYPE (\S+) (\S+)$/gm)) types.set(name, type)
+})
+afterAll(() => app[Symbol.asyncDispose]())
 
 /** The series of a query without labels and strings: `rate(a{b="c"}[1m])` has `a`. */
 function listSeries(expr: string): string[] {

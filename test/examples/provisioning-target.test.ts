@@ -3,22 +3,30 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { buildTarget } from '../../examples/provisioning-target/target.ts'
 import { openUserStore } from '../../examples/provisioning-target/user-store.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
-import { openProvisioningFixture, USERS_TOKEN } from '../harness/provisioning/provisioning-process.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
+import {
+  openProvisioningFixture,
+  type ProvisioningFixture,
+  USERS_TOKEN,
+} from '../harness/provisioning/provisioning-process.ts'
 
 // Whole processes: on a busy machine each start alone may take many seconds.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const USERS = '/api/v3/identity/user'
 
+let fixture: ProvisioningFixture
 let service: LocalService
-const fixture = await openForFile(openProvisioningFixture())
-service = await fixture.startLocal()
-const target = await fixture.makeTarget(service)
+let target: { id: string; secret: string }
+beforeAll(async () => {
+  fixture = await openProvisioningFixture()
+  service = await fixture.startLocal()
+  target = await fixture.makeTarget(service)
+})
+afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 const makeUser = async (email: string, at: Pick<LocalService, 'call'> = service): Promise<string> =>
   (await fixture.call(at, 'POST', USERS, { email, name: 'Ada' })).document_id

@@ -1,34 +1,41 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
-import { createTestDatabase } from '../harness/database/database.ts'
-import { type ReceivedRequest, startReceiver } from '../harness/fakes/receiver.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { type ReceivedRequest, type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import { createAuthority } from '../harness/fakes/tls.ts'
 import { runCommand } from '../harness/process/command-line.ts'
-import { startProcess } from '../harness/process/process.ts'
-import { buildServiceEnvironment, startService } from '../harness/process/service-process.ts'
+import { startProcess, type TestProcess } from '../harness/process/process.ts'
+import { buildServiceEnvironment, type ServiceProcess, startService } from '../harness/process/service-process.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 const EMAIL = 'operator@example.com'
 const PASSWORD = 'correct horse battery'
 const LIBRARIES = ['stripe', 'standardwebhooks', 'svix', '@signalbox/webhooks']
 
+let database: TestDatabase
+let receiver: Receiver
+let service: ServiceProcess
+let directory: string
+let verifier: TestProcess
 let jwt: string
 
 /** A real setup: processes, sockets, HTTPS, the system's clock. */
-const authority = await createAuthority()
-const directory = await mkdtemp(join(tmpdir(), 'signalbox journey '))
-const caFile = join(directory, 'ca.pem')
-await writeFile(caFile, authority.ca)
-const verifier = startProcess({ args: [join(import.meta.dirname, 'verify-with-libraries.ts')] })
-const database = await createTestDatabase()
-const receiver = await startReceiver({ tls: await authority.issue(['127.0.0.1']) })
-await createAdministrator()
-const service = await startService({
-  databaseUrl: database.connectionString,
-  token: '',
-  env: { NODE_EXTRA_CA_CERTS: caFile, WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` },
+beforeAll(async () => {
+  const authority = await createAuthority()
+  directory = await mkdtemp(join(tmpdir(), 'signalbox journey '))
+  const caFile = join(directory, 'ca.pem')
+  await writeFile(caFile, authority.ca)
+  verifier = startProcess({ args: [join(import.meta.dirname, 'verify-with-libraries.ts')] })
+  database = await createTestDatabase()
+  receiver = await startReceiver({ tls: await authority.issue(['127.0.0.1']) })
+  await createAdministrator()
+  service = await startService({
+    databaseUrl: database.connectionString,
+    token: '',
+    env: { NODE_EXTRA_CA_CERTS: caFile, WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` },
+  })
 })
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]()

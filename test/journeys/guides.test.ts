@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
-import { SOURCE_TOKEN, startSvix } from '../command/import-simulators.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SOURCE_TOKEN, type SourceSimulator, startSvix } from '../command/import-simulators.ts'
 import {
   keycloakClient,
   keycloakRealm,
@@ -17,9 +17,10 @@ import { TINY_IMAGE } from '../harness/app/tiny-image.ts'
 import { openFlow } from '../harness/browser/oauth-flow.ts'
 import { type OauthFixture, walk } from '../harness/browser/oauth-service.ts'
 import { buildVisitor } from '../harness/browser/visitor.ts'
-import { startReceiver } from '../harness/fakes/receiver.ts'
+import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import { buildFakeIdp } from '../harness/fakes/saml-idp/fake-idp.ts'
-import { listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
+import { type GuideShell, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
+import type { LocalStart } from '../harness/process/local-start.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { waitFor } from '../harness/run/wait.ts'
@@ -219,18 +220,27 @@ async function makeRow(kind: string, body: object): Promise<string> {
 
 const OWN_TEST = ['webhooks.md', 'generate-a-client.md', 'sso.md', 'event-log.md', 'move-from-pusher.md']
 
-const port = await findFreePort()
-/** Of the example that takes users. */
-const targetPort = await findFreePort()
-const receiver = await startReceiver()
+let shell: GuideShell
+let receiver: Receiver
 /** The system that a guide moves from. */
-const svix = await startSvix([{ app: { id: 'app_2Xy', name: 'Acme' }, endpoints: [makeEndpoint(), makeEndpoint()] }])
-const shell = await openGuideShell()
-const target = `127.0.0.1:${receiver.port},127.0.0.1:${targetPort}`
-const service = await startGuideService(shell, { PORT: String(port), WEBHOOK_ALLOWED_PRIVATE_TARGETS: target })
-// A variable that a guide forgot ends its command.
-await shell.run('set -u')
-await shell.run(`npx() { shift; node bin/signalbox.mjs "$@"; }; signalbox() { node bin/signalbox.mjs "$@"; }`)
+let svix: SourceSimulator
+let service: LocalStart
+let port: number
+/** Of the example that takes users. */
+let targetPort: number
+
+beforeAll(async () => {
+  port = await findFreePort()
+  targetPort = await findFreePort()
+  receiver = await startReceiver()
+  svix = await startSvix([{ app: { id: 'app_2Xy', name: 'Acme' }, endpoints: [makeEndpoint(), makeEndpoint()] }])
+  shell = await openGuideShell()
+  const target = `127.0.0.1:${receiver.port},127.0.0.1:${targetPort}`
+  service = await startGuideService(shell, { PORT: String(port), WEBHOOK_ALLOWED_PRIVATE_TARGETS: target })
+  // A variable that a guide forgot ends its command.
+  await shell.run('set -u')
+  await shell.run(`npx() { shift; node bin/signalbox.mjs "$@"; }; signalbox() { node bin/signalbox.mjs "$@"; }`)
+}, 120_000)
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]()
   await shell?.[Symbol.asyncDispose]()

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate, readMigrations } from '../../src/postgres/migration/migrate.ts'
 import { createTestApp, type TestApp } from '../harness/app/app.ts'
-import { createTestDatabase } from '../harness/database/database.ts'
-import { startReceiver } from '../harness/fakes/receiver.ts'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
+import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 
 const BEFORE = '0001_before_the_release'
 const REASON = 'legacy-secret-rotation-required'
@@ -36,7 +36,11 @@ const DISPATCHES = [
   { id: randomUUID(), status: 'error', retry: 9, error: 'socket hang up' },
 ]
 
+let database: TestDatabase
+let receiver: Receiver
 let app: TestApp
+let before: Record<string, unknown[]>
+let ran: string[]
 
 const select = async (sql: string) => (await database.pool.query(sql)).rows
 
@@ -119,12 +123,14 @@ async function readOldData() {
   }
 }
 
-const receiver = await startReceiver()
-const database = await createTestDatabase({ content: 'empty' })
-expect(await migrate(database.connectionString, { upTo: BEFORE })).toEqual([BEFORE])
-await insertLegacyRows(receiver.origin)
-const before: Record<string, unknown[]> = await readOldData()
-const ran = await migrate(database.connectionString)
+beforeAll(async () => {
+  receiver = await startReceiver()
+  database = await createTestDatabase({ content: 'empty' })
+  expect(await migrate(database.connectionString, { upTo: BEFORE })).toEqual([BEFORE])
+  await insertLegacyRows(receiver.origin)
+  before = await readOldData()
+  ran = await migrate(database.connectionString)
+})
 afterAll(async () => {
   await app?.[Symbol.asyncDispose]()
   await receiver?.close()

@@ -1,12 +1,19 @@
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type GuideShell, listBlocks, openGuideShell, startGuideService } from '../harness/process/guide-shell.ts'
+import type { LocalStart } from '../harness/process/local-start.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
 import { waitFor } from '../harness/run/wait.ts'
+
+/** The blocks of the guide as they stand but for the ports, with the official libraries and an empty environment. */
+
+let shell: GuideShell
+let service: LocalStart
+let port: number
+let authPort: number
 
 const readGuide = async () => listBlocks(await readFile(join(PROJECT_ROOT, 'docs/guides/move-from-pusher.md'), 'utf8'))
 const readSettings = (text: string) =>
@@ -20,12 +27,17 @@ const readSettings = (text: string) =>
 const usePorts = (text: string) =>
   text.replaceAll(/\b(?:4200|3000)\b/g, (named) => String(named === '4200' ? authPort : port))
 
-const port = await findFreePort()
-const authPort = await findFreePort()
-/** The blocks of the guide as they stand but for the ports, with the official libraries and an empty environment. */
-const shell = await openForFile(openGuideShell())
-const settings = (await readGuide()).find(({ text }) => text.includes('INTEGRATION_REALTIME_CLUSTER'))
-await openForFile(startGuideService(shell, { PORT: String(port), ...readSettings(settings?.text ?? '') }))
+beforeAll(async () => {
+  port = await findFreePort()
+  authPort = await findFreePort()
+  shell = await openGuideShell()
+  const settings = (await readGuide()).find(({ text }) => text.includes('INTEGRATION_REALTIME_CLUSTER'))
+  service = await startGuideService(shell, { PORT: String(port), ...readSettings(settings?.text ?? '') })
+}, 120_000)
+afterAll(async () => {
+  await service?.[Symbol.asyncDispose]()
+  await shell?.[Symbol.asyncDispose]()
+})
 
 test('programs and clients of Pusher work with the settings of the guide', { timeout: 120_000 }, async () => {
   const blocks = await readGuide()

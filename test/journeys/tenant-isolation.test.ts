@@ -1,10 +1,10 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
-import { type Json, startContractFixture } from '../contract/contract-fixture.ts'
+import { type ContractFixture, type Json, startContractFixture } from '../contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
-import { startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
+import { type SimulatedProvider, startRealtimeProvider } from '../harness/realtime/realtime-provider.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
 import { CONNECTION_BODY } from './connection-route-requests.ts'
 import { buildPlatformRouteRequests } from './platform-route-requests.ts'
@@ -145,6 +145,14 @@ const isOfOperators = (route: RouteDeclaration) => route.access === undefined &&
 const nameOf = (route: RouteDeclaration) => eventNameOf(route)
 const titleOf = (route: RouteDeclaration) => `${nameOf(route)} (${route.method} ${route.path})`
 
+let fixture: ContractFixture
+let realtime: SimulatedProvider
+let visibleType: string
+let victim: Victim
+/** The tables of a platform's own resources whose rows have an account. */
+let platformTables: string[]
+let strangers: { name: string; call: TestCall }[]
+
 const sessionOf = (jwt: string): string => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).sid
 
 /** An account with a user who may do everything there. */
@@ -228,47 +236,48 @@ async function buildPlatformRequests(account: string): Promise<Record<string, Re
   return requests
 }
 
-const clock = buildManualClock()
-const realtime = await startRealtimeProvider(() => clock.now())
-const fixture = await startContractFixture({ clock, env: realtime.env })
-const visibleType = (await fixture.findEventIds(['contract.create']))[0] as string
-await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
-const victim = await buildVictim()
-/** The tables of a platform's own resources whose rows have an account. */
-const platformTables = await listTables(Object.keys(victim.platform).map((name) => name.split('.')[0] ?? ''))
-expect(platformTables).toContain('contract')
-const stranger = await addTenant()
-const bind = async (call: TestCall, permissions: string[]) => {
-  const made = await call('POST', '/api/v3/identity/api-key', {
-    name: 'bound',
-    permissions,
-    account: stranger.account,
-  })
-  expect(made.status, JSON.stringify(made.body)).toBe(201)
-  return fixture.app.callAs(made.body.data.key)
-}
-const strangers = [
-  { name: 'a tenant', call: stranger.call },
-  {
-    name: 'a key of a tenant',
-    call: await bind(stranger.call, [
-      'account:*',
-      'account-member:*',
-      'contract:*',
-      'webhook:*',
-      'event:publish',
-      'replay-job:*',
-    ]),
-  },
-  {
-    name: "an administrator's key of another account",
-    call: await bind(fixture.app.callAs(fixture.app.adminToken), ['*:*']),
-  },
-  {
-    name: "a portal session of another account, under an administrator's key",
-    call: (await openPortal(stranger.account)).call,
-  },
-]
+beforeAll(async () => {
+  const clock = buildManualClock()
+  realtime = await startRealtimeProvider(() => clock.now())
+  fixture = await startContractFixture({ clock, env: realtime.env })
+  visibleType = (await fixture.findEventIds(['contract.create']))[0] as string
+  await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
+  victim = await buildVictim()
+  platformTables = await listTables(Object.keys(victim.platform).map((name) => name.split('.')[0] ?? ''))
+  expect(platformTables).toContain('contract')
+  const stranger = await addTenant()
+  const bind = async (call: TestCall, permissions: string[]) => {
+    const made = await call('POST', '/api/v3/identity/api-key', {
+      name: 'bound',
+      permissions,
+      account: stranger.account,
+    })
+    expect(made.status, JSON.stringify(made.body)).toBe(201)
+    return fixture.app.callAs(made.body.data.key)
+  }
+  strangers = [
+    { name: 'a tenant', call: stranger.call },
+    {
+      name: 'a key of a tenant',
+      call: await bind(stranger.call, [
+        'account:*',
+        'account-member:*',
+        'contract:*',
+        'webhook:*',
+        'event:publish',
+        'replay-job:*',
+      ]),
+    },
+    {
+      name: "an administrator's key of another account",
+      call: await bind(fixture.app.callAs(fixture.app.adminToken), ['*:*']),
+    },
+    {
+      name: "a portal session of another account, under an administrator's key",
+      call: (await openPortal(stranger.account)).call,
+    },
+  ]
+})
 afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
   await realtime.close()

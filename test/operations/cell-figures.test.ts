@@ -1,28 +1,32 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
-import { openCellsService } from '../harness/carriage/cells-service.ts'
+import { type CellsService, openCellsService } from '../harness/carriage/cells-service.ts'
 import { runCommand } from '../harness/process/command-line.ts'
 import type { LocalService } from '../harness/process/local-service.ts'
 import { buildServiceEnvironment, callService } from '../harness/process/service-process.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 const DASHBOARD = '/api/v3/webhook/dashboard'
 const PLACES = [null, 'c1', 'c2'] as const
 type Place = (typeof PLACES)[number]
 
+let ground: CellsService
+let service: LocalService
 /** An account in each database, with its webhooks. */
 const accounts = new Map<Place, string>()
 const webhooks = new Map<Place, string>()
 
-const ground = await openForFile(openCellsService())
-for (const place of PLACES) {
-  const account = await ground.addAccount(`In ${place ?? 'home'}`, place)
-  accounts.set(place, account)
-  await fill(place, account)
-}
-const service = await ground.start({ CELL_DISK_BYTES: `c1=1000000000000,c2=${await fillDisk('c2')}` })
+beforeAll(async () => {
+  ground = await openCellsService()
+  for (const place of PLACES) {
+    const account = await ground.addAccount(`In ${place ?? 'home'}`, place)
+    accounts.set(place, account)
+    await fill(place, account)
+  }
+  service = await ground.start({ CELL_DISK_BYTES: `c1=1000000000000,c2=${await fillDisk('c2')}` })
+}, 180_000)
+afterAll(() => ground?.[Symbol.asyncDispose]())
 
 /** Writes an active and a disabled webhook with a waiting, a successful and an exhausted delivery, and their sums. */
 async function fill(place: Place, account: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pino from 'pino'
-import { beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AccountId, buildIdMaker } from '../../src/base/id.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import { beginMove } from '../../src/carriage/move/move.store.ts'
@@ -9,9 +9,8 @@ import { runMove } from '../../src/carriage/move/mover.ts'
 import { beginIncidents } from '../../src/delivery/incident/alert.ts'
 import { buildAlertWorker } from '../../src/operations/alert/alert-worker.ts'
 import { WEBHOOK_INCIDENT_CHECKS } from '../../src/webhook/delivery/incident.ts'
-import { addAccount, openMovedGround } from '../harness/carriage/moved-account.ts'
+import { addAccount, type MovedGround, openMovedGround } from '../harness/carriage/moved-account.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
 
 const clock = buildManualClock()
 const ids = buildIdMaker(clock, systemRandom)
@@ -19,10 +18,14 @@ const posted: { id: string; incident: string; status: string; subject: string }[
 /** Runs while a POST is under way. */
 let onPost: () => Promise<void>
 
+let ground: MovedGround
 let account: AccountId
 let webhook: string
 
-const ground = await openForFile(openMovedGround())
+beforeAll(async () => {
+  ground = await openMovedGround()
+}, 120_000)
+afterAll(() => ground[Symbol.asyncDispose]())
 beforeEach(async () => {
   posted.length = 0
   onPost = async () => {}

@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
-import { openCellsService } from '../harness/carriage/cells-service.ts'
-import { startReceiver } from '../harness/fakes/receiver.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type CellsService, openCellsService } from '../harness/carriage/cells-service.ts'
+import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
-const ground = await openCellsService()
-const alerts = await startReceiver()
-await ground.start({ ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` })
+let ground: CellsService
+let alerts: Receiver
+
+beforeAll(async () => {
+  ground = await openCellsService()
+  alerts = await startReceiver()
+  await ground.start({ ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` })
+}, 180_000)
 afterAll(async () => {
   await ground?.[Symbol.asyncDispose]()
   await alerts?.close()

@@ -2,31 +2,40 @@ import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { createTestDatabase } from '../harness/database/database.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../harness/database/database.ts'
 import { addEnded } from '../harness/delivery/archived-ledger.ts'
-import { STORAGE_KEY, startObjectStore } from '../harness/fakes/object-store.ts'
-import { listBlocks, openGuideShell } from '../harness/process/guide-shell.ts'
+import { type ObjectStore, STORAGE_KEY, startObjectStore } from '../harness/fakes/object-store.ts'
+import { type GuideShell, listBlocks, openGuideShell } from '../harness/process/guide-shell.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
 import { buildServiceEnvironment } from '../harness/process/service-process.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** The blocks of docs/operations/ledger.md as they stand, but for the storage, and the outside reader that they name. */
 
 const blocks = listBlocks(await readFile(join(PROJECT_ROOT, 'docs/operations/ledger.md'), 'utf8'))
 const blockWith = (part: string) => blocks.find(({ text }) => text.includes(part))?.text ?? ''
 
+let database: TestDatabase
+let store: ObjectStore
+let shell: GuideShell
 const account = randomUUID()
+let done: { id: string; event: string; webhook: string }
+let failed: { id: string; event: string; webhook: string }
 
-const database = await openForFile(createTestDatabase({ content: 'prepared' }))
-const store = await openForFile(startObjectStore())
-const shell = await openForFile(
-  openGuideShell({ ...buildServiceEnvironment(database.connectionString), LOG_LEVEL: 'warn' }),
-)
-const done = await addEnded(database, { account, at: '2026-09-01T10:00:00.123Z', earlier: 2 })
-const failed = await addEnded(database, { account, at: '2026-09-02T10:00:00Z', status: 'failed' })
-await writeFile(join(shell.checkout, 'storage.key'), `${STORAGE_KEY.secretAccessKey}\n`)
-await shell.run(`set -u; EVENT=${done.event}; signalbox() { node bin/signalbox.mjs "$@"; }`)
+beforeAll(async () => {
+  database = await createTestDatabase({ content: 'prepared' })
+  store = await startObjectStore()
+  shell = await openGuideShell({ ...buildServiceEnvironment(database.connectionString), LOG_LEVEL: 'warn' })
+  done = await addEnded(database, { account, at: '2026-09-01T10:00:00.123Z', earlier: 2 })
+  failed = await addEnded(database, { account, at: '2026-09-02T10:00:00Z', status: 'failed' })
+  await writeFile(join(shell.checkout, 'storage.key'), `${STORAGE_KEY.secretAccessKey}\n`)
+  await shell.run(`set -u; EVENT=${done.event}; signalbox() { node bin/signalbox.mjs "$@"; }`)
+}, 120_000)
+afterAll(async () => {
+  await shell?.[Symbol.asyncDispose]()
+  await store?.[Symbol.asyncDispose]()
+  await database?.[Symbol.asyncDispose]()
+})
 
 test('the commands of the page export to a folder and to object storage, and find an event', async () => {
   const exported = await shell.run(blockWith('--to ./archive'))

@@ -1,12 +1,16 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type OauthFixture, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import { startProcess } from '../harness/process/process.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Authlib, a library for Python, as a client: it needs python3 with the packages `authlib` and `httpx`. */
-const fixture = await openForFile(startOauthFixture())
+
+let fixture: OauthFixture
+beforeAll(async () => {
+  fixture = await startOauthFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
 
 const probe = spawnSync('python3', ['-c', 'import authlib, httpx'], { encoding: 'utf8' })
 

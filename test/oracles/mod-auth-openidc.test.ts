@@ -2,8 +2,13 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
-import { type OauthClient, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  type OauthClient,
+  type OauthFixture,
+  openBrowser,
+  startOauthFixture,
+} from '../harness/browser/oauth-service.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { startProcess } from '../harness/process/process.ts'
 import { waitFor } from '../harness/run/wait.ts'
@@ -13,8 +18,12 @@ import { waitFor } from '../harness/run/wait.ts'
 const MODULES = '/usr/lib/apache2/modules'
 const NEEDED = ['/usr/sbin/apache2', `${MODULES}/mod_auth_openidc.so`]
 
-const fixture = await startOauthFixture()
-const folder = await mkdtemp(join(tmpdir(), 'signalbox-apache-'))
+let fixture: OauthFixture
+let folder: string
+beforeAll(async () => {
+  fixture = await startOauthFixture()
+  folder = await mkdtemp(join(tmpdir(), 'signalbox-apache-'))
+})
 afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })

@@ -1,10 +1,14 @@
 import { glob, mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { startProcess } from '../harness/process/process.ts'
-import { installRelease, packRelease } from '../harness/release/installed-release.ts'
-import { openForFile } from '../harness/run/open-for-file.ts'
+import {
+  type InstalledRelease,
+  installRelease,
+  type PackedRelease,
+  packRelease,
+} from '../harness/release/installed-release.ts'
 import { describeDifferences, listForeignImports } from './release-files.ts'
 
 /** The service as a stranger has it: packed, and installed where no checkout is. */
@@ -12,8 +16,16 @@ import { describeDifferences, listForeignImports } from './release-files.ts'
 /** Bytes of the tarball, and of what it unpacks to. */
 const LIMIT = { packed: 3_500_000, unpacked: 12_000_000 }
 
-const packed = await openForFile(packRelease())
-const installed = await openForFile(installRelease(packed.tarball.path))
+let packed: PackedRelease
+let installed: InstalledRelease
+beforeAll(async () => {
+  packed = await packRelease()
+  installed = await installRelease(packed.tarball.path)
+})
+afterAll(async () => {
+  await installed?.[Symbol.asyncDispose]()
+  await packed?.[Symbol.asyncDispose]()
+})
 
 describe('the tarball of the service', () => {
   test('is below its limit of size', () => {

@@ -1,13 +1,18 @@
-import { describe, expect, test } from 'vitest'
-import { keyring, startCellsUnderTest } from '../../../test/harness/carriage/cells-under-test.ts'
-import { openForFile } from '../../../test/harness/run/open-for-file.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type CellsUnderTest, keyring, startCellsUnderTest } from '../../../test/harness/carriage/cells-under-test.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { cellContextOf, findCell, listCells } from '../../postgres/cell/cell.store.ts'
 import { CellError } from './cell-error.ts'
 import { readReferenceFacts, readSourceFacts } from './reference.store.ts'
 import { drainCell, dropCell } from './remove-cell.ts'
 
-const cells = await openForFile(startCellsUnderTest())
+let cells: CellsUnderTest
+beforeAll(async () => {
+  cells = await startCellsUnderTest()
+}, 120_000)
+afterAll(async () => {
+  await cells[Symbol.asyncDispose]()
+})
 
 const TYPE = '0190a5c0-0000-7000-8000-0000000000e1'
 const ACCOUNT = '0190a5c0-0000-7000-8000-0000000000a1'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildIntakeUnderTest } from '../../../test/harness/carriage/intake-under-test.ts'
-import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { LogMessage } from '../log/log.ts'
 
 type Step =
@@ -28,7 +27,11 @@ const steps = fc.array(
   { minLength: 5, maxLength: 25 },
 )
 
-const under = await openForFile(buildIntakeUnderTest())
+let under: Awaited<ReturnType<typeof buildIntakeUnderTest>>
+beforeAll(async () => {
+  under = await buildIntakeUnderTest()
+})
+afterAll(() => under[Symbol.asyncDispose]())
 
 async function begin() {
   under.log.replace()

@@ -1,21 +1,24 @@
 import fc from 'fast-check'
-import { beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { buildTestMessage } from '../../../test/harness/carriage/log-conformance.ts'
 import { buildMemoryLog } from '../../../test/harness/carriage/memory-log.ts'
 import { addAccount } from '../../../test/harness/carriage/moved-account.ts'
-import { addGlobalWebhook, openMovedLog } from '../../../test/harness/carriage/moved-log.ts'
+import { addGlobalWebhook, type MovedLog, openMovedLog } from '../../../test/harness/carriage/moved-log.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../base/id.ts'
 import { askBack, beginMove } from './move.store.ts'
 import type { Place } from './move-plan.ts'
 
 const clock = buildManualClock()
 const log = buildMemoryLog(() => new Date(clock.now()))
+let under: MovedLog
 
-const under = await openForFile(openMovedLog(async () => log, clock))
-await addAccount(under.ground)
-await addGlobalWebhook(under.ground, 'order.create')
+beforeAll(async () => {
+  under = await openMovedLog(async () => log, clock)
+  await addAccount(under.ground)
+  await addGlobalWebhook(under.ground, 'order.create')
+}, 120_000)
+afterAll(() => under[Symbol.asyncDispose]())
 beforeEach(() => {
   under.told.losses.length = 0
 })

@@ -1,14 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
-import { addAccount, dumpAccount, fillAccount, openMovedGround } from '../../../test/harness/carriage/moved-account.ts'
-import { openForFile } from '../../../test/harness/run/open-for-file.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  addAccount,
+  dumpAccount,
+  fillAccount,
+  type MovedGround,
+  openMovedGround,
+} from '../../../test/harness/carriage/moved-account.ts'
 import type { AccountId } from '../../base/id.ts'
 import { isAccountRefused } from '../../postgres/cell/account-fence.ts'
 import { askBack, beginMove, findMove } from './move.store.ts'
 import type { MoveEffect, MoveStep, Place } from './move-plan.ts'
 import { type MoveProgress, type MoverDeps, runMove } from './mover.ts'
 
-const ground = await openForFile(openMovedGround())
+let ground: MovedGround
+
+beforeAll(async () => {
+  ground = await openMovedGround()
+}, 120_000)
+afterAll(() => ground[Symbol.asyncDispose]())
 
 const deps = (change: Partial<MoverDeps> = {}): MoverDeps => ({
   open: async (place) => ground.at(place).db,

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildTestMessage } from '../../../test/harness/carriage/log-conformance.ts'
 import { buildRelayUnderTest } from '../../../test/harness/carriage/relay-under-test.ts'
-import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { beginRepublication } from './outbox.store.ts'
 
 type Step =
@@ -31,7 +30,11 @@ const steps = fc.array(
   { minLength: 5, maxLength: 25 },
 )
 
-const under = await openForFile(buildRelayUnderTest())
+let under: Awaited<ReturnType<typeof buildRelayUnderTest>>
+beforeAll(async () => {
+  under = await buildRelayUnderTest()
+})
+afterAll(() => under[Symbol.asyncDispose]())
 
 async function begin() {
   under.log.replace()

@@ -1,11 +1,14 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
-import { type Behaviour, startReceiver } from '../../../test/harness/fakes/receiver.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Behaviour, type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
 import { buildApiClient } from '../receiver/api-client.ts'
 import { createAccount, nameAccount, RowRefusal } from './apply.ts'
 import { keyOf } from './history.ts'
 
+let server: Receiver
 let waits: number[] = []
-const server = await startReceiver()
+beforeAll(async () => {
+  server = await startReceiver()
+})
 afterAll(() => server?.close())
 beforeEach(() => {
   waits = []

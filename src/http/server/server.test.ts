@@ -2,19 +2,25 @@ import { METHODS } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { InjectOptions } from 'fastify'
 import { sql } from 'kysely'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildPipelineServer } from '../../../test/harness/app/pipeline-server.ts'
-import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { openDatabase } from '../../postgres/statement/database.ts'
 import { toProblem } from '../problem/problem-answer.ts'
 
 const THING = '/api/v3/sample/thing'
 const MISSING = `${THING}/01890000-0000-7000-8000-0000000000ff`
 
-const database = await createTestDatabase()
-const logged: string[] = []
-const sample = await buildPipelineServer({ db: database.db, logStream: { write: (line) => logged.push(line) } })
-await sample.server.listen({ port: 0, host: '127.0.0.1' })
+let database: TestDatabase
+let logged: string[]
+let sample: Awaited<ReturnType<typeof buildPipelineServer>>
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  logged = []
+  sample = await buildPipelineServer({ db: database.db, logStream: { write: (line) => logged.push(line) } })
+  await sample.server.listen({ port: 0, host: '127.0.0.1' })
+})
 afterAll(async () => {
   await sample?.server.close()
   await database?.[Symbol.asyncDispose]()

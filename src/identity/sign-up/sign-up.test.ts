@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
 import { readMails } from '../../../test/harness/browser/mailbox.ts'
@@ -14,15 +14,22 @@ const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse battery'
 const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000', TRUST_PROXY: 'loopback' }
 
-const started = await createTestApp({ env: { ...env, SIGN_UP: 'open' } })
-// A session ends after an hour and these tests let hours pass, so the administrator comes with an API key.
-const key = await started.admin('POST', '/api/v3/identity/api-key', { name: 'test', permissions: ['*:*'] })
-const app = { ...started, admin: started.callAs(key.body.data.key) }
-const shared = { database: app.database, clock: app.clock }
+let app: TestApp
 /** Another process on the same database. */
-const other = await createTestApp({ env: { ...env, SIGN_UP: 'open' }, ...shared })
-const invited = await createTestApp({ env: { ...env, SIGN_UP: 'invited' }, ...shared })
-const closed = await createTestApp({ env, ...shared })
+let other: TestApp
+let invited: TestApp
+let closed: TestApp
+
+beforeAll(async () => {
+  const started = await createTestApp({ env: { ...env, SIGN_UP: 'open' } })
+  // A session ends after an hour and these tests let hours pass, so the administrator comes with an API key.
+  const key = await started.admin('POST', '/api/v3/identity/api-key', { name: 'test', permissions: ['*:*'] })
+  app = { ...started, admin: started.callAs(key.body.data.key) }
+  const shared = { database: app.database, clock: app.clock }
+  other = await createTestApp({ env: { ...env, SIGN_UP: 'open' }, ...shared })
+  invited = await createTestApp({ env: { ...env, SIGN_UP: 'invited' }, ...shared })
+  closed = await createTestApp({ env, ...shared })
+})
 afterAll(async () => {
   for (const service of [closed, invited, other, app]) await service[Symbol.asyncDispose]()
 })

@@ -1,8 +1,13 @@
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type BeginOptions, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
-import { openBrowser, readForm, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
+import {
+  type OauthFixture,
+  openBrowser,
+  readForm,
+  startOauthFixture,
+} from '../../../test/harness/browser/oauth-service.ts'
 import type { Visitor } from '../../../test/harness/browser/visitor.ts'
 import { LOGO_LIMIT_BYTES } from '../client/client-logo.ts'
 
@@ -23,21 +28,26 @@ const IMAGES: Readonly<Record<string, { status?: number; type?: string; body: Bu
   '/empty': { body: Buffer.alloc(0) },
 }
 
+let images: Server
+let origin: string
+let fixture: OauthFixture
 let asked: string[] = []
 
-const images = createServer((request, response) => {
-  asked.push(request.url ?? '')
-  const image = IMAGES[request.url ?? ''] ?? { status: 404, body: Buffer.alloc(0) }
-  const headers = {
-    'content-type': image.type ?? 'image/png',
-    ...('location' in image && { location: image.location }),
-  }
-  response.writeHead(image.status ?? 200, headers as Record<string, string>).end(image.body)
+beforeAll(async () => {
+  images = createServer((request, response) => {
+    asked.push(request.url ?? '')
+    const image = IMAGES[request.url ?? ''] ?? { status: 404, body: Buffer.alloc(0) }
+    const headers = {
+      'content-type': image.type ?? 'image/png',
+      ...('location' in image && { location: image.location }),
+    }
+    response.writeHead(image.status ?? 200, headers as Record<string, string>).end(image.body)
+  })
+  await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve))
+  const { port } = images.address() as AddressInfo
+  origin = `http://127.0.0.1:${port}`
+  fixture = await startOauthFixture({ env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` } })
 })
-await new Promise<void>((resolve) => images.listen(0, '127.0.0.1', resolve))
-const { port } = images.address() as AddressInfo
-const origin = `http://127.0.0.1:${port}`
-const fixture = await startOauthFixture({ env: { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${port}` } })
 afterAll(async () => {
   await fixture?.[Symbol.asyncDispose]()
   images.close()

@@ -1,24 +1,30 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import type { PortalSettings } from './portal-page.ts'
 
 const ANCESTORS = 'https://app.example.com,https://*.example.org'
 
-const folder = await mkdtemp(join(tmpdir(), 'signalbox portal '))
-await writeFile(join(folder, 'portal.js'), 'built')
-const manifest = {
-  portal: { name: 'portal', file: 'portal.js', isEntry: true, imports: ['shared'] },
-  shared: { file: 'shared.js', imports: ['portal'] },
-}
-await writeFile(join(folder, 'shared.js'), 'shared')
-await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest))
-const app = await createTestApp({ consoleFolder: folder })
-const framed = await createTestApp({
-  consoleFolder: folder,
-  env: { PORTAL_FRAME_ANCESTORS: ANCESTORS, BRAND_NAME: 'Acme', BRAND_COLOR: '#0f766e' },
+let folder: string
+let app: TestApp
+let framed: TestApp
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'signalbox portal '))
+  await writeFile(join(folder, 'portal.js'), 'built')
+  const manifest = {
+    portal: { name: 'portal', file: 'portal.js', isEntry: true, imports: ['shared'] },
+    shared: { file: 'shared.js', imports: ['portal'] },
+  }
+  await writeFile(join(folder, 'shared.js'), 'shared')
+  await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest))
+  app = await createTestApp({ consoleFolder: folder })
+  framed = await createTestApp({
+    consoleFolder: folder,
+    env: { PORTAL_FRAME_ANCESTORS: ANCESTORS, BRAND_NAME: 'Acme', BRAND_COLOR: '#0f766e' },
+  })
 })
 afterAll(async () => {
   await app?.[Symbol.asyncDispose]()

@@ -1,8 +1,8 @@
 import perfHooks from 'node:perf_hooks'
-import { afterAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/delivery/ledger-rows.ts'
-import { startReceiver } from '../../../test/harness/fakes/receiver.ts'
+import { type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
 import { VERSION } from '../../base/version.ts'
 import { ERROR_CLASSES } from '../../delivery/post/attempt-result.ts'
 import { openDatabase } from '../../postgres/statement/database.ts'
@@ -12,9 +12,15 @@ import { buildMetrics } from './metrics.ts'
 const STATUSES = ['pending', 'retrying', 'success', 'exhausted', 'failed', 'cancelled']
 const DAY_MS = 24 * 3_600_000
 
-const receiver = await startReceiver()
-const env: Record<string, string> = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` }
-const app = await createTestApp({ env })
+let app: TestApp
+let receiver: Receiver
+let env: Record<string, string>
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  env = { WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}` }
+  app = await createTestApp({ env })
+})
 beforeEach(() => clearLedger(app))
 afterAll(async () => {
   await app[Symbol.asyncDispose]()

@@ -2,24 +2,29 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listScriptHashes, sealSite } from '../../../site/content/seal.ts'
-import { createTestApp } from '../../../test/harness/app/app.ts'
+import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 
 const PAGE = '<!doctype html><script>inline()</script><script src="/docs/site/a.js"></script><p>Guide'
 
-const folder = await mkdtemp(join(tmpdir(), 'signalbox site '))
-const built = join(folder, 'built')
-await mkdir(join(built, 'guides', 'webhooks'), { recursive: true })
-await mkdir(join(built, '_astro'))
-await writeFile(join(built, 'index.html'), '<!doctype html><p>Start')
-await writeFile(join(built, '404.html'), '<!doctype html><p>Nothing here')
-await writeFile(join(built, 'guides', 'webhooks', 'index.html'), PAGE)
-await writeFile(join(built, '_astro', 'a.hash.js'), 'export {}')
-await writeFile(join(built, 'picture.png'), Buffer.from([137, 80, 78, 71]))
-await sealSite(built, join(folder, 'service'))
-await writeFile(join(folder, 'service', 'secret.txt'), 'of no manifest')
-const app = await createTestApp({ siteFolder: join(folder, 'service') })
+let folder: string
+let app: TestApp
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'signalbox site '))
+  const built = join(folder, 'built')
+  await mkdir(join(built, 'guides', 'webhooks'), { recursive: true })
+  await mkdir(join(built, '_astro'))
+  await writeFile(join(built, 'index.html'), '<!doctype html><p>Start')
+  await writeFile(join(built, '404.html'), '<!doctype html><p>Nothing here')
+  await writeFile(join(built, 'guides', 'webhooks', 'index.html'), PAGE)
+  await writeFile(join(built, '_astro', 'a.hash.js'), 'export {}')
+  await writeFile(join(built, 'picture.png'), Buffer.from([137, 80, 78, 71]))
+  await sealSite(built, join(folder, 'service'))
+  await writeFile(join(folder, 'service', 'secret.txt'), 'of no manifest')
+  app = await createTestApp({ siteFolder: join(folder, 'service') })
+})
 afterAll(async () => {
   await app?.[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
-import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { explainStatements, type PlanNode } from '../../../test/harness/plan/explain.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import {
@@ -25,20 +25,25 @@ const LIMIT = 100
 
 const [large, small] = ['0190a5c0-0000-7000-8000-00000000000a', '0190a5c0-0000-7000-8000-00000000000b']
 
+let database: TestDatabase
+let folder: string
+
 /** Ids that begin with the time, as those of the service. */
 const ID = `(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'))::uuid`
 
-const database = await createTestDatabase({ isOwn: true })
-const folder = await mkdtemp(join(tmpdir(), 'signalbox-archive-'))
-await database.pool.query(
-  `insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, is_test, created_at,
+beforeAll(async () => {
+  database = await createTestDatabase({ isOwn: true })
+  folder = await mkdtemp(join(tmpdir(), 'signalbox-archive-'))
+  await database.pool.query(
+    `insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, is_test, created_at,
        updated_at, ended_at, last_attempt_at, last_status_code, last_duration_ms, worker)
      select ${ID}, gen_random_uuid(), ${ID}, 'a.b', case when n % 1000 = 0 then $2::uuid else $1::uuid end, 'success', 1, false,
        at, at, at, at, 200, 12, 'w'
      from (select n, $3::timestamptz + n * interval '1 s' as at from generate_series(1, ${ROWS}) n) r`,
-  [large, small, DAY.start],
-)
-await database.pool.query('vacuum analyze')
+    [large, small, DAY.start],
+  )
+  await database.pool.query('vacuum analyze')
+})
 afterAll(async () => {
   await database[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { addEnded } from '../../../test/harness/delivery/archived-ledger.ts'
 import { checkBefore, type ExportDeps, exportArchive } from './export-archive.ts'
@@ -14,7 +14,10 @@ import type { Storage } from './storage/storage.ts'
 const BEFORE = new Date('2026-09-03T00:00:00Z')
 const NOW = new Date('2026-09-03T12:00:00Z')
 
-const root = await mkdtemp(join(tmpdir(), 'signalbox-archive-'))
+let root: string
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'signalbox-archive-'))
+})
 afterAll(() => rm(root, { recursive: true, force: true }))
 
 const makeFolder = () => mkdtemp(join(root, 'a-'))

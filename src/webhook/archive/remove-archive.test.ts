@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { addEnded } from '../../../test/harness/delivery/archived-ledger.ts'
 import { STORAGE_KEY, startObjectStore } from '../../../test/harness/fakes/object-store.ts'
@@ -16,7 +16,10 @@ import type { Storage } from './storage/storage.ts'
 const BEFORE = new Date('2026-09-03T00:00:00Z')
 const NOW = new Date('2026-09-03T12:00:00Z')
 
-const root = await mkdtemp(join(tmpdir(), 'signalbox-removal-'))
+let root: string
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'signalbox-removal-'))
+})
 afterAll(() => rm(root, { recursive: true, force: true }))
 
 async function exportTo(database: TestDatabase, storage: Storage): Promise<number> {

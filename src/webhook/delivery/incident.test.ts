@@ -1,18 +1,23 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/delivery/ledger-rows.ts'
-import { startReceiver } from '../../../test/harness/fakes/receiver.ts'
+import { type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
 
+let receiver: Receiver
+let alerts: Receiver
+let app: TestApp
 let webhook: string
 let seen = 0
 
-const receiver = await startReceiver()
-const alerts = await startReceiver()
-const app = await createTestApp({
-  env: {
-    ALERT_WEBHOOK_URL: `${alerts.origin}/alerts?key=1`,
-    WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`,
-  },
+beforeAll(async () => {
+  receiver = await startReceiver()
+  alerts = await startReceiver()
+  app = await createTestApp({
+    env: {
+      ALERT_WEBHOOK_URL: `${alerts.origin}/alerts?key=1`,
+      WEBHOOK_ALLOWED_PRIVATE_TARGETS: `127.0.0.1:${receiver.port}`,
+    },
+  })
 })
 beforeEach(async () => {
   await clearLedger(app)

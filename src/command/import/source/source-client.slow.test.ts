@@ -1,9 +1,12 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
-import { type Behaviour, startReceiver } from '../../../../test/harness/fakes/receiver.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Behaviour, type Receiver, startReceiver } from '../../../../test/harness/fakes/receiver.ts'
 import { buildSourceClient, readPages } from './source-client.ts'
 
+let server: Receiver
 let waits: number[] = []
-const server = await startReceiver()
+beforeAll(async () => {
+  server = await startReceiver()
+})
 afterAll(() => server?.close())
 beforeEach(() => {
   waits = []

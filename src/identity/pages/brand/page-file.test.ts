@@ -2,16 +2,20 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Fastify from 'fastify'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { html } from '../../../base/html.ts'
 import { ENGLISH } from '../../../base/language/texts.ts'
 import { renderPage } from '../frame/page.ts'
 import { loadBrand, STYLE } from './brand.ts'
 import { mountPageFiles } from './page-file.ts'
 
-const directory = await mkdtemp(join(tmpdir(), 'signalbox logo '))
-const logoPath = join(directory, 'logo.svg')
-await writeFile(logoPath, '<svg xmlns="http://www.w3.org/2000/svg"/>')
+let directory: string
+let logoPath: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'signalbox logo '))
+  logoPath = join(directory, 'logo.svg')
+  await writeFile(logoPath, '<svg xmlns="http://www.w3.org/2000/svg"/>')
+})
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
 function serve() {

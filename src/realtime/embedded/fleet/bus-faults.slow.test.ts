@@ -1,23 +1,29 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { buildMemoryBus, type MemoryBus } from '../../../../test/harness/carriage/memory-bus.ts'
-import { createTestDatabase } from '../../../../test/harness/database/database.ts'
+import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
 import {
   type RawConnection,
   startTestRealtime,
   type TestRealtime,
 } from '../../../../test/harness/realtime/realtime-server.ts'
-import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../../test/harness/run/wait.ts'
 
+/** A bus that loses messages, is split, or is away: nothing is lost, and revocations do not wait for it. */
+
+let database: TestDatabase
 let memory: MemoryBus
 const started: TestRealtime[] = []
-/** A bus that loses messages, is split, or is away: nothing is lost, and revocations do not wait for it. */
-const database = await openForFile(createTestDatabase())
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
 beforeEach(() => {
   memory = buildMemoryBus()
 })
 afterEach(async () => {
   for (const realtime of started.splice(0)) await realtime[Symbol.asyncDispose]()
+})
+afterAll(async () => {
+  await database?.[Symbol.asyncDispose]()
 })
 
 async function start({ hasBus = true } = {}): Promise<TestRealtime> {

@@ -1,11 +1,14 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { digestFile, openFolder } from './folder-storage.ts'
 
+let root: string
 let folder: string
-const root = await mkdtemp(join(tmpdir(), 'signalbox-folder-'))
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'signalbox-folder-'))
+})
 afterAll(() => rm(root, { recursive: true, force: true }))
 beforeEach(async () => {
   folder = await mkdtemp(join(root, 'f-'))
