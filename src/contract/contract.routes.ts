@@ -29,17 +29,15 @@ export const contractRoutes: Routes<ContractDeps> = [
       summary: 'Create a contract',
       body: CreateContractBody,
     },
-    {
-      handle: async (deps: ContractDeps, { db, body, caller, scope, permission, now }) => {
-        const status = body.status ?? 'draft'
-        const contract = await createContract(deps, db, { ...body, status, scope, permission, caller, now })
-        return {
-          data: toContractRow(contract),
-          message: 'Contract created.',
-          changed: changedOf(contract),
-          location: `/api/v3/contract/contract/${contract.id}`,
-        }
-      },
+    async (deps: ContractDeps, { db, body, caller, scope, permission, now }) => {
+      const status = body.status ?? 'draft'
+      const contract = await createContract(deps, db, { ...body, status, scope, permission, caller, now })
+      return {
+        data: toContractRow(contract),
+        message: 'Contract created.',
+        changed: changedOf(contract),
+        location: `/api/v3/contract/contract/${contract.id}`,
+      }
     },
   ),
   defineList(
@@ -105,11 +103,9 @@ export const contractRoutes: Routes<ContractDeps> = [
       summary: 'Delete a contract (soft)',
       params: IdParams,
     },
-    {
-      handle: async (_deps: ContractDeps, { db, params, scope, caller, now }) => {
-        const contract = await deleteContract(db, { id: params.id, scope }, { caller, now })
-        return { data: toContractRow(contract), message: 'Contract deleted.', changed: changedOf(contract) }
-      },
+    async (_deps: ContractDeps, { db, params, scope, caller, now }) => {
+      const contract = await deleteContract(db, { id: params.id, scope }, { caller, now })
+      return { data: toContractRow(contract), message: 'Contract deleted.', changed: changedOf(contract) }
     },
   ),
 ]

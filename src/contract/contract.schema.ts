@@ -1,4 +1,4 @@
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../http/route/schema.ts'
+import { enumSchema, named, namedObject, nullable, TimestampSchema, UuidSchema } from '../http/route/schema.ts'
 import { type Static, Type } from '../http/shape/schema-type.ts'
 
 /** The status of a contract. */
@@ -6,35 +6,28 @@ const ContractStatusSchema = named('ContractStatus', enumSchema(['draft', 'activ
 export type ContractStatus = Static<typeof ContractStatusSchema>
 
 /** A contract as the API shows it. */
-export const ContractRow = named(
-  'Contract',
-  Type.Object({
-    document_id: UuidSchema,
-    account: UuidSchema,
-    name: Type.String(),
-    status: ContractStatusSchema,
-    created_by: nullable(UuidSchema),
-    updated_by: nullable(UuidSchema),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-    deleted_at: nullable(TimestampSchema),
-  }),
-)
+export const ContractRow = namedObject('Contract', {
+  document_id: UuidSchema,
+  account: UuidSchema,
+  name: Type.String(),
+  status: ContractStatusSchema,
+  created_by: nullable(UuidSchema),
+  updated_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+})
 
 const NameSchema = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S', description: 'Not blank.' })
 
-export const CreateContractBody = named(
-  'CreateContract',
-  Type.Object(
-    { account: UuidSchema, name: NameSchema, status: Type.Optional(ContractStatusSchema) },
-    { additionalProperties: false },
-  ),
-)
+export const CreateContractBody = namedObject('CreateContract', {
+  account: UuidSchema,
+  name: NameSchema,
+  status: Type.Optional(ContractStatusSchema),
+})
 
-export const UpdateContractBody = named(
+export const UpdateContractBody = namedObject(
   'UpdateContract',
-  Type.Object(
-    { name: Type.Optional(NameSchema), status: Type.Optional(ContractStatusSchema) },
-    { additionalProperties: false, minProperties: 1 },
-  ),
+  { name: Type.Optional(NameSchema), status: Type.Optional(ContractStatusSchema) },
+  { minProperties: 1 },
 )

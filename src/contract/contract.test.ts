@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestAnswer, type TestCall } from '../../test/harness/app/app.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 import { followCall } from '../../test/harness/run/trail.ts'
 import type { AccountId, UserId } from '../base/id.ts'
 
 const PATH = '/api/v3/contract/contract'
 const UNKNOWN_ID = '01990000-0000-7000-8000-000000000000'
 
-let app: TestApp
-let own: AccountId
-let foreign: AccountId
-let member: { call: TestCall; userId: UserId }
-
-beforeAll(async () => {
-  app = await createTestApp()
-  own = (await app.admin('POST', '/api/v3/identity/account', { name: 'Own' })).body.data.document_id
-  foreign = (await app.admin('POST', '/api/v3/identity/account', { name: 'Foreign' })).body.data.document_id
-  member = await app.signInMember([own])
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
+const own: AccountId = (await app.admin('POST', '/api/v3/identity/account', { name: 'Own' })).body.data.document_id
+const foreign: AccountId = (await app.admin('POST', '/api/v3/identity/account', { name: 'Foreign' })).body.data
+  .document_id
+const member: { call: TestCall; userId: UserId } = await app.signInMember([own])
 
 async function createContract(account: AccountId = own, body: object = {}) {
   const answer = await app.admin('POST', PATH, { account, name: 'Lease', ...body })

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { buildPipelineServer, type SampleDeps } from '../../test/harness/app/pipeline-server.ts'
-import { createTestDatabase, type TestDatabase } from '../../test/harness/database/database.ts'
+import { createTestDatabase } from '../../test/harness/database/database.ts'
 import { buildManualClock } from '../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../test/harness/run/wait.ts'
 import { Problem } from './problem/problem.ts'
 import { buildRateLimiter } from './rate-limit/rate-limit.ts'
@@ -12,12 +13,8 @@ import { defineRoute } from './route/route.ts'
 const THING = '/api/v3/sample/thing'
 
 const clock = buildManualClock(Date.UTC(2026, 8, 11, 12, 0, 17, 300))
-let database: TestDatabase
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 beforeEach(async () => {
   await database.db.deleteFrom('rate_limit').execute()
 })

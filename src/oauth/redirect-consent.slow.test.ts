@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openFlow } from '../../test/harness/browser/oauth-flow.ts'
-import {
-  type OauthFixture,
-  openBrowser,
-  REDIRECT_URI,
-  startOauthFixture,
-} from '../../test/harness/browser/oauth-service.ts'
+import { openBrowser, REDIRECT_URI, startOauthFixture } from '../../test/harness/browser/oauth-service.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 
 const ELSEWHERE = 'http://127.0.0.1:4799/elsewhere'
 
-let fixture: OauthFixture
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
 
 test('a consent holds for the redirect URIs that it was given for, and a new one is asked for anew', async () => {
   const user = await fixture.user()

@@ -1,46 +1,31 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { TestApp } from '../../test/harness/app/app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { COMPANY_OIDC } from '../../test/harness/app/connection-app.ts'
 import { buildTestBrowser, localOf, pathOf, type TestBrowser, WEB_APP } from '../../test/harness/app/social-app.ts'
 import { readPayload } from '../../test/harness/app/sso-app.ts'
 import { readForm } from '../../test/harness/browser/oauth-service.ts'
-import type { SimulatedClient } from '../../test/harness/fakes/supabase-simulator/oauth-server.ts'
-import type { SupabaseSimulator } from '../../test/harness/fakes/supabase-simulator/simulator.ts'
-import {
-  ENGINE_REDIRECT,
-  type SupabaseApp,
-  startSupabaseApp,
-} from '../../test/harness/fakes/supabase-simulator/supabase-app.ts'
+import { ENGINE_REDIRECT, startSupabaseApp } from '../../test/harness/fakes/supabase-simulator/supabase-app.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 import type { UserId } from '../base/id.ts'
 import { buildKeyring } from '../base/keyring.ts'
 import { systemRandom } from '../base/random.ts'
 import { buildSupabaseClient } from '../identity/engine/supabase/supabase-client.ts'
 import { parseAllowedTargets } from '../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../outbound/guarded-fetch.ts'
-import { buildEngineConsent, type EngineConsent, type EngineUser } from './engine-consent/engine-consent.ts'
+import { buildEngineConsent, type EngineUser } from './engine-consent/engine-consent.ts'
 
 const CONTRACT = '/api/v3/contract/contract'
 
-let fixture: SupabaseApp
-let simulator: SupabaseSimulator
-let app: TestApp
-let consent: EngineConsent
-let registered: SimulatedClient
-
-beforeAll(async () => {
-  fixture = await startSupabaseApp()
-  ;({ app, simulator } = fixture)
-  const allowed = parseAllowedTargets(new URL(simulator.url).host)
-  const rules = { allowHttp: true, allowedPrivateTargets: allowed }
-  const guarded = buildGuardedFetch({ lookup: () => Promise.reject(new Error('no name')), rules })
-  consent = buildEngineConsent({
-    client: buildSupabaseClient({ url: simulator.url, anonKey: undefined, fetch: guarded }),
-    keyring: buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom),
-    ids: app.app.ids,
-  })
-  registered = fixture.register('Ledger Lens')
+const fixture = await openForFile(startSupabaseApp())
+const { app, simulator } = fixture
+const allowed = parseAllowedTargets(new URL(simulator.url).host)
+const rules = { allowHttp: true, allowedPrivateTargets: allowed }
+const guarded = buildGuardedFetch({ lookup: () => Promise.reject(new Error('no name')), rules })
+const consent = buildEngineConsent({
+  client: buildSupabaseClient({ url: simulator.url, anonKey: undefined, fetch: guarded }),
+  keyring: buildKeyring(['the secret that seals in tests, 32 bytes'], systemRandom),
+  ids: app.app.ids,
 })
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const registered = fixture.register('Ledger Lens')
 beforeEach(() => fixture.nextUser())
 
 const now = () => new Date(app.clock.now())

@@ -1,33 +1,21 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../../test/harness/app/app.ts'
-import {
-  BASE_URL,
-  createExchangeApp,
-  EXCHANGE,
-  type ExchangeApp,
-  GRANT_TYPE,
-  TOKEN_TYPE,
-} from '../../test/harness/app/exchange-app.ts'
+import { BASE_URL, createExchangeApp, EXCHANGE, GRANT_TYPE, TOKEN_TYPE } from '../../test/harness/app/exchange-app.ts'
 import { headOf, makeKey, signParts } from '../../test/harness/app/token-issuer.ts'
 import { countTraffic } from '../../test/harness/plan/round-trips.ts'
-import type { UserId } from '../base/id.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 
-let fixture: ExchangeApp
-let userId: UserId
 let sessionJwt: string
 const strange = makeKey('key-1')
 
-beforeAll(async () => {
-  fixture = await createExchangeApp({ env: { RATE_LIMIT_PER_MINUTE: '10000000' } })
-  userId = (await fixture.signUp()).userId
-})
+const fixture = await openForFile(createExchangeApp({ env: { RATE_LIMIT_PER_MINUTE: '10000000' } }))
+const userId = (await fixture.signUp()).userId
 beforeEach(async () => {
   // Equal refusals of a minute are one audit entry: each test has a minute of its own.
   fixture.app.clock.advance(60_000)
   sessionJwt = (await fixture.app.signInMember()).token
 })
-afterAll(() => fixture[Symbol.asyncDispose]())
 
 const claims = (change: object = {}) => fixture.claims(userId, change)
 const make = (change: object = {}) => fixture.mint(userId, change)

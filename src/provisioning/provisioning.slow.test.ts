@@ -1,23 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import {
-  openProvisioning,
-  type ProvisioningFixture,
-  signAgain,
-} from '../../test/harness/provisioning/provisioning-service.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { openProvisioning, signAgain } from '../../test/harness/provisioning/provisioning-service.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 
 const USERS = '/api/v3/identity/user'
 const TARGETS = '/api/v3/provisioning/target'
 const DELIVERIES = '/api/v3/provisioning/delivery'
 
-let fixture: ProvisioningFixture
-beforeAll(async () => {
-  fixture = await openProvisioning()
-})
+const fixture = await openForFile(openProvisioning())
 afterEach(async () => {
   fixture.receiver.behave({ kind: 'status', status: 200 })
   for (const row of await fixture.call('GET', TARGETS)) await fixture.call('DELETE', `${TARGETS}/${row.document_id}`)
 })
-afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('a change of a user', () => {
   test('arrives with each of the five events, in order, with identity and status', async () => {

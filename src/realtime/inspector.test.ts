@@ -1,8 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../../test/harness/app/app.ts'
-import { openRealtime, type RealtimeApp } from '../../test/harness/app/realtime-app.ts'
-import type { AccountId } from '../base/id.ts'
+import { openRealtime } from '../../test/harness/app/realtime-app.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 import { recordChannelEvents } from './channel/channel-event.store.ts'
 
 const MESSAGES = '/api/v3/realtime/message'
@@ -11,14 +11,8 @@ const CHANNEL_EVENTS = '/api/v3/realtime/channel-event'
 const WEBHOOK = '/api/v3/realtime/realtime/webhook'
 const HEALTH = '/api/v3/health/component/integration/realtime'
 
-let fixture: RealtimeApp
-let account: AccountId
-
-beforeAll(async () => {
-  fixture = await openRealtime()
-  account = await fixture.addAccount()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openRealtime())
+const account = await fixture.addAccount()
 
 describe('recent messages', () => {
   test('are listed with their channels and what came of them', async () => {

@@ -31,11 +31,9 @@ export const realtimePageRoutes: Routes<AuthorizationDeps> = [
       data: MemberAuthorization,
       problems: ['permission_denied', 'realtime_unavailable'],
     },
-    {
-      handle: async (deps: AuthorizationDeps, { db, body, caller, now }) => {
-        const request = { socketId: body.socket_id, channel: body.channel_name, caller, now }
-        return { data: await authorizeMember(deps, db, request), message: 'Authorized.', headers: NO_STORE }
-      },
+    async (deps: AuthorizationDeps, { db, body, caller, now }) => {
+      const request = { socketId: body.socket_id, channel: body.channel_name, caller, now }
+      return { data: await authorizeMember(deps, db, request), message: 'Authorized.', headers: NO_STORE }
     },
   ),
   defineRoute(
@@ -52,12 +50,10 @@ export const realtimePageRoutes: Routes<AuthorizationDeps> = [
       data: ResumedChannel,
       problems: ['permission_denied', 'realtime_unavailable'],
     },
-    {
-      handle: async (deps: AuthorizationDeps, { db, body, caller, now, merged }) => {
-        const position = { after: (body.after ?? null) as EventId | null, since: new Date(body.since) }
-        const data = await replayChannel(deps, db, { channel: body.channel_name, ...position, caller, now, merged })
-        return { data, message: 'Messages since the position.', headers: NO_STORE }
-      },
+    async (deps: AuthorizationDeps, { db, body, caller, now, merged }) => {
+      const position = { after: (body.after ?? null) as EventId | null, since: new Date(body.since) }
+      const data = await replayChannel(deps, db, { channel: body.channel_name, ...position, caller, now, merged })
+      return { data, message: 'Messages since the position.', headers: NO_STORE }
     },
   ),
 ]

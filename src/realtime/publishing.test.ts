@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp } from '../../test/harness/app/app.ts'
 import { buildListeningLogger } from '../../test/harness/app/listening-logger.ts'
-import { listArrivals, openRealtime, type RealtimeApp } from '../../test/harness/app/realtime-app.ts'
+import { listArrivals, openRealtime } from '../../test/harness/app/realtime-app.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../base/id.ts'
 
 const MINUTE_MS = 60_000
 
-let fixture: RealtimeApp
 let account: AccountId
 
-beforeAll(async () => {
-  fixture = await openRealtime()
-})
+const fixture = await openForFile(openRealtime())
 beforeEach(async () => {
   fixture.provider.behave({ kind: 'works' })
   account = await fixture.addAccount()
@@ -20,7 +18,6 @@ beforeEach(async () => {
   fixture.provider.messages.length = 0
   fixture.provider.calls.length = 0
 })
-afterAll(() => fixture[Symbol.asyncDispose]())
 
 describe('an event', () => {
   test('of a contract is published, thin, on the channels of its account and of itself', async () => {

@@ -99,13 +99,11 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       data: ChannelAuthorization,
       problems: ['permission_denied', 'realtime_unavailable'],
     },
-    {
-      handle: async (deps: RealtimeDeps, { db, body, caller, now }) => {
-        const request = { socketId: body.socket_id, channel: body.channel_name, caller }
-        const answer = await authorizeSubscription(deps, db, request)
-        const data = body.resume ? { ...answer, position: now.toISOString() } : answer
-        return { data, message: 'Authorized.', headers: NO_STORE }
-      },
+    async (deps: RealtimeDeps, { db, body, caller, now }) => {
+      const request = { socketId: body.socket_id, channel: body.channel_name, caller }
+      const answer = await authorizeSubscription(deps, db, request)
+      const data = body.resume ? { ...answer, position: now.toISOString() } : answer
+      return { data, message: 'Authorized.', headers: NO_STORE }
     },
   ),
   defineRoute(
@@ -126,13 +124,11 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       data: ConnectionAuthentication,
       problems: ['realtime_unavailable'],
     },
-    {
-      handle: async (deps: RealtimeDeps, { body, caller }) => ({
-        data: await authenticateConnection(deps, { socketId: body.socket_id, caller }),
-        message: 'Authenticated.',
-        headers: NO_STORE,
-      }),
-    },
+    async (deps: RealtimeDeps, { body, caller }) => ({
+      data: await authenticateConnection(deps, { socketId: body.socket_id, caller }),
+      message: 'Authenticated.',
+      headers: NO_STORE,
+    }),
   ),
   defineRoute(
     {
@@ -146,14 +142,12 @@ export const realtimeRoutes: Routes<RealtimeDeps> = [
       data: RealtimeConfig,
       problems: ['realtime_unavailable'],
     },
-    {
-      handle: async (deps: RealtimeDeps) => {
-        const { key, cluster, socket } = requireApp(deps)
-        return {
-          data: { key, cluster, ws_host: socket.host, ws_port: socket.port, ws_path: '', force_tls: socket.isTls },
-          message: 'Realtime settings.',
-        }
-      },
+    async (deps: RealtimeDeps) => {
+      const { key, cluster, socket } = requireApp(deps)
+      return {
+        data: { key, cluster, ws_host: socket.host, ws_port: socket.port, ws_path: '', force_tls: socket.isTls },
+        message: 'Realtime settings.',
+      }
     },
   ),
   defineList(

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { expectProblem } from '../../test/contract/contract-fixture.ts'
 import { createTestApp } from '../../test/harness/app/app.ts'
-import { openRealtime, type RealtimeApp } from '../../test/harness/app/realtime-app.ts'
+import { openRealtime } from '../../test/harness/app/realtime-app.ts'
+import { openForFile } from '../../test/harness/run/open-for-file.ts'
 
 const PUBLISH = '/api/v3/realtime/realtime/test-event'
 const ID = '01997e2a-6c00-7000-8000-0000000000a1'
 const CHANNEL = `private-account-${ID}`
 
-let fixture: RealtimeApp
-
-beforeAll(async () => {
-  fixture = await openRealtime()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(openRealtime())
 
 const publish = (body: object) => fixture.t.admin('POST', PUBLISH, body)
 

@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type AttackFixture, startAttackFixture } from './attack-fixture.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { startAttackFixture } from './attack-fixture.ts'
 import { AUTHORIZATION_ATTACKS } from './authorization-attacks.ts'
 import { TOKEN_ATTACKS } from './token-attacks.ts'
 import { PERSON_ATTACKS } from './user-attacks.ts'
@@ -10,14 +11,10 @@ import { PERSON_ATTACKS } from './user-attacks.ts'
  */
 const ATTACKS = [...AUTHORIZATION_ATTACKS, ...TOKEN_ATTACKS, ...PERSON_ATTACKS]
 
-let fixture: AttackFixture
-beforeAll(async () => {
-  fixture = await startAttackFixture()
-})
+const fixture = await openForFile(startAttackFixture())
 afterEach(() => {
   fixture.state.on = undefined
 })
-afterAll(() => fixture[Symbol.asyncDispose]())
 
 test('at least 70 attacks are named, each once', () => {
   expect(new Set(ATTACKS.map(({ name }) => name)).size).toBe(ATTACKS.length)

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { TestAnswer, TestApp } from '../harness/app/app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { TestAnswer } from '../harness/app/app.ts'
 import { COMPANY_OIDC } from '../harness/app/connection-app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
-import { buildSocialEnvironment, buildSocialUsers, MOBILE_APP, type SocialUsers } from '../harness/app/social-app.ts'
-import { buildFactorRequests, type FactorRequests } from '../harness/browser/factor-requests.ts'
+import { buildSocialEnvironment, buildSocialUsers, MOBILE_APP } from '../harness/app/social-app.ts'
+import { buildFactorRequests } from '../harness/browser/factor-requests.ts'
 import { codeOf } from '../harness/browser/factor-user.ts'
 import { beginMailLogin, readMails } from '../harness/browser/mailbox.ts'
 import { openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthFixture, openBrowser, readForm, startOauthFixture } from '../harness/browser/oauth-service.ts'
-import { type ProviderFixture, startProviderFixture } from '../harness/fakes/provider/provider-fixture.ts'
+import { openBrowser, readForm, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { startProviderFixture } from '../harness/fakes/provider/provider-fixture.ts'
 import { holdUser, race } from '../harness/plan/race.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Every way in, closed by an enforced connection (docs/contract/connections.md#closed-ways-in). */
 
@@ -19,30 +20,6 @@ const PASSWORD = 'correct horse battery'
 const ACCOUNTS = '/api/v3/identity/account'
 const CONTRACT = '/api/v3/contract/contract'
 const LOCAL = '/api/v3/auth/login/local'
-
-let providers: ProviderFixture
-let fixture: OauthFixture
-let app: TestApp
-let social: SocialUsers
-let factors: FactorRequests
-beforeAll(async () => {
-  const clock = buildManualClock(Date.now())
-  providers = await startProviderFixture(() => clock.now())
-  const { BASE_URL: _, ...env } = buildSocialEnvironment()
-  fixture = await startOauthFixture({
-    clock,
-    fetchProvider: providers.fetch,
-    env: { ...env, SIGN_IN_BY_MAIL: 'true', SIGN_UP: 'open' },
-  })
-  app = fixture.app
-  social = buildSocialUsers(app, providers)
-  const { origin, hostname } = new URL(fixture.baseUrl)
-  factors = buildFactorRequests(() => ({ ...app, newUser: newMember }), { origin, rpId: hostname })
-})
-afterAll(async () => {
-  await fixture?.[Symbol.asyncDispose]()
-  await providers?.[Symbol.asyncDispose]()
-})
 
 let account: string
 let connection: string
@@ -112,6 +89,21 @@ const newMember = async () => {
   const { email, password } = await makeMember()
   return { email, password }
 }
+
+const clock = buildManualClock(Date.now())
+const providers = await openForFile(startProviderFixture(() => clock.now()))
+const { BASE_URL: _, ...env } = buildSocialEnvironment()
+const fixture = await openForFile(
+  startOauthFixture({
+    clock,
+    fetchProvider: providers.fetch,
+    env: { ...env, SIGN_IN_BY_MAIL: 'true', SIGN_UP: 'open' },
+  }),
+)
+const { app } = fixture
+const social = buildSocialUsers(app, providers)
+const { origin, hostname } = new URL(fixture.baseUrl)
+const factors = buildFactorRequests(() => ({ ...app, newUser: newMember }), { origin, rpId: hostname })
 
 const isSession = async (token: string | undefined) =>
   token !== undefined && (await app.callAs(token)('GET', '/api/v3/auth/session')).status === 200

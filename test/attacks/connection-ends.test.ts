@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestApp, type TestAnswer, type TestApp } from '../harness/app/app.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestApp, type TestAnswer } from '../harness/app/app.ts'
 import { COMPANY_OIDC } from '../harness/app/connection-app.ts'
-import type { Flow } from '../harness/browser/oauth-flow.ts'
-import { type OauthFixture, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { startOauthFixture } from '../harness/browser/oauth-service.ts'
 import { COLUMNS, type Column, openEverything, openFlows } from '../harness/browser/opened-access.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /**
  * What the ends of connections leave of everything that a member has open, in two processes
@@ -15,20 +15,11 @@ const ACCOUNTS = '/api/v3/identity/account'
 /** That of the users of the fixture. */
 const DOMAIN = 'example.com'
 
-let fixture: OauthFixture
+const fixture = await openForFile(startOauthFixture())
+const env = { APP_ENV: 'development', BASE_URL: fixture.baseUrl, RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
 /** Another process on the same database. */
-let other: TestApp
-let flows: { offline: Flow; online: Flow }
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  const env = { APP_ENV: 'development', BASE_URL: fixture.baseUrl, RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
-  other = await createTestApp({ database: fixture.app.database, clock: fixture.app.clock, env })
-  flows = await openFlows(fixture)
-})
-afterAll(async () => {
-  await other?.[Symbol.asyncDispose]()
-  await fixture?.[Symbol.asyncDispose]()
-})
+const other = await openForFile(createTestApp({ database: fixture.app.database, clock: fixture.app.clock, env }))
+const flows = await openFlows(fixture)
 
 let account: string
 let path: string

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { TestAnswer } from '../harness/app/app.ts'
 import { COMPANY_OIDC } from '../harness/app/connection-app.ts'
 import { openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthFixture, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Apps of members of several accounts (docs/contract/connections.md#members-of-several-accounts). */
 
 const ACCOUNTS = '/api/v3/identity/account'
 const CONTRACT = '/api/v3/contract/contract'
 
-let fixture: OauthFixture
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
 async function succeed(answer: Promise<TestAnswer>): Promise<any> {

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createNarrowedApp, ENTER, type NarrowedApp, type TwoAccounts } from '../harness/app/narrowed-app.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createNarrowedApp, ENTER, type TwoAccounts } from '../harness/app/narrowed-app.ts'
 import { localOf } from '../harness/app/social-app.ts'
 import type { PageVisitor } from '../harness/browser/page-visitor.ts'
-import { buildFakeIdp, type FakeIdp } from '../harness/fakes/saml-idp/fake-idp.ts'
+import { buildFakeIdp } from '../harness/fakes/saml-idp/fake-idp.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
-/** A proof of a session by SAML (docs/contract/connections.md#members-of-several-accounts). */
-
-let t: NarrowedApp
-let idp: FakeIdp
 let world: TwoAccounts
 
-beforeAll(async () => {
-  t = await createNarrowedApp()
-  idp = await buildFakeIdp({ origin: 'https://idp.corp.example', now: () => new Date(t.app.clock.now()) })
-})
-afterAll(() => t[Symbol.asyncDispose]())
+/** A proof of a session by SAML (docs/contract/connections.md#members-of-several-accounts). */
+const t = await openForFile(createNarrowedApp())
+const idp = await buildFakeIdp({ origin: 'https://idp.corp.example', now: () => new Date(t.app.clock.now()) })
 beforeEach(async () => {
   const saml = { idp_entity_id: idp.entityId, sso_url: idp.ssoUrl, certificates: [idp.key.certificate] }
   world = await t.narrow({ kind: 'saml', name: 'Corp', is_jit: true, saml, oidc: undefined })

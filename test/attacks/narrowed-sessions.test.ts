@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../harness/app/app.ts'
 import { COMPANY_OIDC } from '../harness/app/connection-app.ts'
-import { createNarrowedApp, ENTER, type NarrowedApp, type TwoAccounts } from '../harness/app/narrowed-app.ts'
+import { createNarrowedApp, ENTER, type TwoAccounts } from '../harness/app/narrowed-app.ts'
 import { holdUser, race } from '../harness/plan/race.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Sessions of users of several accounts (docs/contract/connections.md#members-of-several-accounts). */
-
-let t: NarrowedApp
-
-beforeAll(async () => {
-  t = await createNarrowedApp({ env: { SIGN_IN_BY_MAIL: 'true', SSO_TARGETS: 'https://b.example.test' } })
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(
+  createNarrowedApp({ env: { SIGN_IN_BY_MAIL: 'true', SSO_TARGETS: 'https://b.example.test' } }),
+)
 
 const sessionOf = async (jwt: string) => (await t.app.callAs(jwt)('GET', '/api/v3/auth/session')).body.data
 const member = (account: string) => `/api/v3/identity/account/${account}/member`

@@ -1,26 +1,23 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { createNarrowedApp, type NarrowedApp } from '../harness/app/narrowed-app.ts'
+import { createNarrowedApp } from '../harness/app/narrowed-app.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { waitFor } from '../harness/run/wait.ts'
 
 /** A socket of the embedded server that joined with a proof (docs/contract/connections.md#members-of-several-accounts). */
-
-let t: NarrowedApp
-
-beforeAll(async () => {
-  t = await createNarrowedApp({
+const t = await openForFile(
+  createNarrowedApp({
     env: {
       SSO_TARGETS: 'https://b.example.test',
       ...{ INTEGRATION_REALTIME_APP_ID: 'app-1', INTEGRATION_REALTIME_KEY: 'key-1' },
       ...{ INTEGRATION_REALTIME_SECRET: 'secret-1', INTEGRATION_REALTIME_CLUSTER: 'embedded' },
     },
-  })
-  await t.app.app.start()
-  await t.app.app.realtimeServer?.server()?.ready
-})
-afterAll(() => t[Symbol.asyncDispose]())
+  }),
+)
+await t.app.app.start()
+await t.app.app.realtimeServer?.server()?.ready
 
 /** A session that a handshake opened from another one. */
 async function handshake(jwt: string): Promise<string> {

@@ -1,31 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthFixture, type OauthUser, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
-import type { Visited, Visitor } from '../harness/browser/visitor.ts'
+import { openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import type { Visited } from '../harness/browser/visitor.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Attacks on the authorization endpoint (RFC 9700 section 4), each on a user who is signed in and has allowed the client. */
 
 const WEB = 'https://app.example.com/callback'
 const NATIVE = 'http://127.0.0.1/callback'
 
-let fixture: OauthFixture
-let user: OauthUser
-let web: Flow
-let native: Flow
-let browser: Visitor
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  user = await fixture.user()
-  web = await openFlow(fixture, await fixture.client({ redirect_uris: [WEB] }))
-  const uris = [NATIVE, 'https://app.example.com/native', 'com.example.app:/callback']
-  native = await openFlow(
-    fixture,
-    await fixture.client({ type: 'public', application_type: 'native', redirect_uris: uris }),
-  )
-  browser = openBrowser()
-  await web.signIn(browser, { user, scope: 'openid email' })
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
+const user = await fixture.user()
+const web = await openFlow(fixture, await fixture.client({ redirect_uris: [WEB] }))
+const uris = [NATIVE, 'https://app.example.com/native', 'com.example.app:/callback']
+const native = await openFlow(
+  fixture,
+  await fixture.client({ type: 'public', application_type: 'native', redirect_uris: uris }),
+)
+const browser = openBrowser()
+await web.signIn(browser, { user, scope: 'openid email' })
 
 /** Sends an authorization request with changed parameters; a parameter that is undefined is left out. */
 async function ask(flow: Flow, change: Record<string, string | undefined> = {}, extra = ''): Promise<Visited> {

@@ -1,27 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
-import {
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  readForm,
-  startOauthFixture,
-} from '../harness/browser/oauth-service.ts'
+import { describe, expect, test } from 'vitest'
+import { openFlow } from '../harness/browser/oauth-flow.ts'
+import { type OauthUser, openBrowser, readForm, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import type { Visited, Visitor } from '../harness/browser/visitor.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Attacks on the user who decides (RFC 9700 sections 4.2, 4.4, 4.7, 4.16), and on a user who signs out. */
 
 const CONSENT = '/auth/oauth/consent'
 
-let fixture: OauthFixture
-let user: OauthUser
-let flow: Flow
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  user = await fixture.user()
-  flow = await openFlow(fixture, await fixture.client())
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
+const user = await fixture.user()
+const flow = await openFlow(fixture, await fixture.client())
 
 /** A new user in a new browser, who stands before the question for consent. */
 async function standBefore(): Promise<{ browser: Visitor; page: Visited; url: string; who: OauthUser }> {

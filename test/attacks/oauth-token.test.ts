@@ -1,34 +1,19 @@
 import { generateKeyPair, SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
-import {
-  type OauthClient,
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  startOauthFixture,
-} from '../harness/browser/oauth-service.ts'
-import type { Visitor } from '../harness/browser/visitor.ts'
+import { describe, expect, test } from 'vitest'
+import { type Begun, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
+import { openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Attacks on tokens, codes and the authentication of clients (RFC 9700 sections 2 and 4). */
 
 const OFFLINE = { prompt: 'consent' }
 
-let fixture: OauthFixture
-let user: OauthUser
-let client: OauthClient
-let other: OauthClient
-let flow: Flow
-let browser: Visitor
-beforeAll(async () => {
-  fixture = await startOauthFixture({ env: { OAUTH_REFRESH_REPEAT_SECONDS: '0' } })
-  user = await fixture.user()
-  client = await fixture.client()
-  other = await fixture.client({ name: 'Another app' })
-  flow = await openFlow(fixture, client)
-  browser = openBrowser()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture({ env: { OAUTH_REFRESH_REPEAT_SECONDS: '0' } }))
+const user = await fixture.user()
+const client = await fixture.client()
+const other = await fixture.client({ name: 'Another app' })
+const flow = await openFlow(fixture, client)
+const browser = openBrowser()
 
 const basic = (id: string, secret: string | null) => ({
   authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,

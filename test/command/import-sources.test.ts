@@ -1,14 +1,11 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { SOURCE_TOKEN, startConvoy, startHook0, startOutpost, startSvix } from './import-simulators.ts'
-import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
+import { openCliFixture } from './receiver-cli-fixture.ts'
 
-let fixture: CliFixture
-beforeAll(async () => {
-  fixture = await openCliFixture()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(openCliFixture())
 
 const importFrom = (source: string, from: string, args: string[] = []) =>
   fixture.run(['import', source, '--from', from, ...args], { SIGNALBOX_IMPORT_TOKEN: SOURCE_TOKEN })

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildIdMaker } from '../../src/base/id.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import { type ApiClient, buildApiClient } from '../../src/command/receiver/api-client.ts'
 import { listenByPull } from '../../src/command/receiver/listen-session.ts'
 import { type Receiver, startReceiver } from '../harness/fakes/receiver.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { waitFor } from '../harness/run/wait.ts'
-import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
+import { openCliFixture } from './receiver-cli-fixture.ts'
 
 const PATH = '/api/v3/webhook/webhook'
 
-let fixture: CliFixture
-beforeAll(async () => {
-  fixture = await openCliFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openCliFixture())
 
 async function makePulling(): Promise<string> {
   const body = { mode: 'pull', account: fixture.account, events: ['contract.create'] }

@@ -1,16 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { buildIdMaker } from '../../src/base/id.ts'
 import { systemRandom } from '../../src/base/random.ts'
 import { type ApiClient, buildApiClient } from '../../src/command/receiver/api-client.ts'
 import { LATE_COMMIT_MS, openEventFeed } from '../../src/command/receiver/event-feed.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
-import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { openCliFixture } from './receiver-cli-fixture.ts'
 
-let fixture: CliFixture
-beforeAll(async () => {
-  fixture = await openCliFixture({ env: { SIGNALBOX_ROLES: 'api' } })
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openCliFixture({ env: { SIGNALBOX_ROLES: 'api' } }))
 afterEach(async () => {
   await fixture.service.database.pool.query('delete from event_occurrence')
 })

@@ -1,17 +1,14 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { checkDelivery } from '../../packages/webhooks/src/verify-delivery.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { waitFor } from '../harness/run/wait.ts'
-import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
+import { openCliFixture } from './receiver-cli-fixture.ts'
 
 const PATH = '/api/v3/webhook/webhook'
 
-let fixture: CliFixture
-beforeAll(async () => {
-  fixture = await openCliFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openCliFixture())
 
 async function makePulling(): Promise<{ id: string; secret: string }> {
   const body = { mode: 'pull', account: fixture.account, events: ['contract.create'] }

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type CliFixture, openCliFixture } from './receiver-cli-fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { openCliFixture } from './receiver-cli-fixture.ts'
 
-let fixture: CliFixture
-beforeAll(async () => {
-  fixture = await openCliFixture()
-  await fixture.subscribe(['contract.create', 'contract.update', 'contract.delete', 'invoice.paid'])
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openCliFixture())
+await fixture.subscribe(['contract.create', 'contract.update', 'contract.delete', 'invoice.paid'])
 
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}'
 

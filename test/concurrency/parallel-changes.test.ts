@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import type { UserId } from '../../src/base/id.ts'
 import { eventNameOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import { inTransaction } from '../../src/postgres/statement/database.ts'
-import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app/app.ts'
+import { createTestApp, type TestAnswer, type TestCall } from '../harness/app/app.ts'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { accessClaims, headOf, makeKey, signParts } from '../harness/app/token-issuer.ts'
 import { buildFactorRequests } from '../harness/browser/factor-requests.ts'
@@ -12,6 +12,7 @@ import { readMails } from '../harness/browser/mailbox.ts'
 import { addGrant, addInteraction } from '../harness/browser/oauth-rows.ts'
 import { endRows } from '../harness/delivery/ledger-rows.ts'
 import { untilWaiting } from '../harness/plan/lock-waits.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { buildCatalogueCases } from './catalogue-cases.ts'
 import { buildConnectionCases } from './connection-cases.ts'
 import { buildFactorCases } from './factor-cases.ts'
@@ -28,17 +29,6 @@ const WEBHOOKS = '/api/v3/webhook/webhook'
 const AT_ONCE = 3
 /** Statements that publications of concurrent requests share, while one of them waits. */
 const PUBLICATIONS_AT_ONCE = 2
-
-let app: TestApp
-let account: string
-beforeAll(async () => {
-  app = await createTestApp({
-    env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' },
-    loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
-  })
-  account = (await make(`${IDENTITY}/account`, { name: 'Acme' })).document_id
-})
-afterAll(() => app[Symbol.asyncDispose]())
 
 let count = 0
 const unique = (word: string) => `${word}-${count++}`
@@ -83,6 +73,15 @@ const makeJob = async () => {
 
 const PASSWORD = 'correct horse battery'
 const TARGET = 'https://b.example.test'
+
+const app = await openForFile(
+  createTestApp({
+    env: { SSO_TARGETS: TARGET, RATE_LIMIT_STRICT_PER_MINUTE: '1000', SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' },
+    loadProviderKeys: async () => ({ keys: [PROVIDER_KEY.jwk] }),
+  }),
+)
+const account: string = (await make(`${IDENTITY}/account`, { name: 'Acme' })).document_id
+
 const logIn = ({ email }: { email: string }) =>
   make('/api/v3/auth/login/local', { email, password: PASSWORD }, app.anonymous)
 

@@ -1,5 +1,5 @@
 import Pusher from 'pusher'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import {
   accountChannel,
   createRealtime,
@@ -7,22 +7,18 @@ import {
   type Realtime,
 } from '../../packages/realtime/src/realtime.ts'
 import { nextEvent } from '../harness/realtime/realtime-server.ts'
-import { type RealtimeContext, startRealtimeFixture } from '../harness/realtime/realtime-service.ts'
+import { startRealtimeFixture } from '../harness/realtime/realtime-service.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { limit, waitFor } from '../harness/run/wait.ts'
 
-let fixture: RealtimeContext
-let sdk: Pusher
 const open: Realtime[] = []
 
-beforeAll(async () => {
-  fixture = await startRealtimeFixture()
-  const { port } = new URL(fixture.first.url)
-  sdk = new Pusher({ appId: 'app-1', key: 'key-1', secret: 'secret-1', host: '127.0.0.1', port, useTLS: false })
-})
+const fixture = await openForFile(startRealtimeFixture())
+const { port } = new URL(fixture.first.url)
+const sdk = new Pusher({ appId: 'app-1', key: 'key-1', secret: 'secret-1', host: '127.0.0.1', port, useTLS: false })
 afterEach(() => {
   for (const realtime of open.splice(0)) realtime.close()
 })
-afterAll(() => fixture?.[Symbol.asyncDispose]())
 
 /** A page that joins the channel of the account: its socket is at the first process, its calls are answered by the second. */
 async function openPage() {

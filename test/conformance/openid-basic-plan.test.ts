@@ -1,38 +1,22 @@
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../harness/app/app.ts'
-import { type Begun, type Flow, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
-import {
-  type OauthClient,
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  startOauthFixture,
-} from '../harness/browser/oauth-service.ts'
+import { type Begun, openFlow, type Tokens } from '../harness/browser/oauth-flow.ts'
+import { openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import type { Visitor } from '../harness/browser/visitor.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /**
  * Requirements of the plans "basic", "config" and "form post basic" of the OpenID Foundation's suite, as far as no
  * other test covers it. The comment above a test names the modules that it stands for.
  */
-
-let fixture: OauthFixture
-let user: OauthUser
-let client: OauthClient
-let flow: Flow
+const fixture = await openForFile(startOauthFixture())
+const user = await fixture.user()
+const client = await fixture.client({ id_token_signed_response_alg: 'RS256' })
+const flow = await openFlow(fixture, client)
 /** A browser in which the user is signed in, and has allowed the client. */
-let known: Visitor
-let hint: string
-
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  user = await fixture.user()
-  client = await fixture.client({ id_token_signed_response_alg: 'RS256' })
-  flow = await openFlow(fixture, client)
-  known = openBrowser()
-  hint = (await flow.signIn(known, { user })).tokens.id_token ?? ''
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const known = openBrowser()
+const hint = (await flow.signIn(known, { user })).tokens.id_token ?? ''
 
 const claimsOf = async (parameters: Record<string, string>, browser = known, options = {}) => {
   const { tokens } = await flow.signIn(browser, { user, parameters, ...options })

@@ -1,24 +1,15 @@
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../harness/browser/oauth-flow.ts'
-import { type OauthFixture, type OauthUser, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
-import type { Visitor } from '../harness/browser/visitor.ts'
+import { describe, expect, test } from 'vitest'
+import { openFlow } from '../harness/browser/oauth-flow.ts'
+import { type OauthUser, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Where the claims about a user stand, and how `claims` and `acr` are answered (docs/contract/oauth.md#claims). */
-
-let fixture: OauthFixture
-let user: OauthUser
-let flow: Flow
-let known: Visitor
-
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  user = await fixture.user()
-  flow = await openFlow(fixture, await fixture.client())
-  known = openBrowser()
-  await flow.signIn(known, { user })
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
+const user = await fixture.user()
+const flow = await openFlow(fixture, await fixture.client())
+const known = openBrowser()
+await flow.signIn(known, { user })
 
 const ask = (claims: unknown) => ({ claims: typeof claims === 'string' ? claims : JSON.stringify(claims) })
 

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { AuthClient } from '@supabase/auth-js'
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { SimulatedClient } from '../harness/fakes/supabase-simulator/oauth-server.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { signInOfficially } from '../harness/fakes/supabase-simulator/official-client.ts'
-import { type SupabaseSimulator, startSupabaseSimulator } from '../harness/fakes/supabase-simulator/simulator.ts'
+import { startSupabaseSimulator } from '../harness/fakes/supabase-simulator/simulator.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /**
  * Behaviour of the simulator of Supabase Auth that equals that of the server v2.196.0, asked by the official client
@@ -13,15 +13,10 @@ import { type SupabaseSimulator, startSupabaseSimulator } from '../harness/fakes
 
 const REDIRECT = 'https://app.example.com/back'
 
-let simulator: SupabaseSimulator
-let app: SimulatedClient
 let users = 0
 
-beforeAll(async () => {
-  simulator = await startSupabaseSimulator(() => Date.now())
-  app = simulator.oauth.register(REDIRECT)
-})
-afterAll(() => simulator[Symbol.asyncDispose]())
+const simulator = await openForFile(startSupabaseSimulator(() => Date.now()))
+const app = simulator.oauth.register(REDIRECT)
 beforeEach(() => {
   users += 1
   simulator.user = { sub: `p-${users}`, email: `p-${users}@example.com`, isEmailVerified: true, name: 'Ada' }

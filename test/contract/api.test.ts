@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { VARIABLES } from '../../src/app/config/config-variables.ts'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { eventNameOf, isChange, operationIdOf, type RouteDeclaration } from '../../src/http/route/route.ts'
@@ -10,27 +10,24 @@ import { SIGNATURE_TOLERANCE_SECONDS } from '../../src/outbound/signature.ts'
 import { openDatabase } from '../../src/postgres/statement/database.ts'
 import { AUTO_DISABLE_AFTER_FAILURES } from '../../src/webhook/delivery/failure-count.ts'
 import { MAX_SCHEDULED_ATTEMPTS } from '../../src/webhook/delivery/outcome.ts'
-import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { createTestApp } from '../harness/app/app.ts'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { startDatabaseProxy } from '../harness/fakes/proxy.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { expectProblem, type Json, NO_ONE } from './contract-fixture.ts'
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 const WEBHOOKS = '/api/v3/webhook/webhook'
 const ROOT = join(import.meta.dirname, '..', '..')
-let app: TestApp
 const lines: Json[] = []
 
-beforeAll(async () => {
-  const stream = new Writable({
-    write: (chunk, _encoding, done) => {
-      lines.push(JSON.parse(String(chunk)))
-      done()
-    },
-  })
-  app = await createTestApp({ logger: pino({ level: 'info' }, stream) })
+const stream = new Writable({
+  write: (chunk, _encoding, done) => {
+    lines.push(JSON.parse(String(chunk)))
+    done()
+  },
 })
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ logger: pino({ level: 'info' }, stream) }))
 
 const raw = (method: 'GET' | 'POST' | 'PUT', url: string, headers: Record<string, string>, payload?: string) =>
   app.app.server.inject({ method, url, headers, ...(payload !== undefined && { payload }) })

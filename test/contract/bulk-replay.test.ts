@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  type ContractFixture,
-  type ContractWebhook,
-  expectProblem,
-  type Json,
-  startContractFixture,
-} from './contract-fixture.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { type ContractWebhook, expectProblem, type Json, startContractFixture } from './contract-fixture.ts'
 
 const PATH = '/api/v3/webhook/dispatch/replay'
-let fixture: ContractFixture
 let account: string
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
 beforeEach(async () => {
   fixture.receiver.behave({ kind: 'status', status: 200 })
   account = (await fixture.createAccount()).document_id

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { VERSION } from '../../src/base/version.ts'
 import { buildCatalogue } from '../../src/event/catalogue/catalogue.ts'
 import { findCatalogueDrift } from '../../src/event/catalogue/catalogue-files.ts'
 import type { RouteDeclaration } from '../../src/http/route/route.ts'
-import { type ContractFixture, expectProblem, type Json, startContractFixture } from './contract-fixture.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { expectProblem, type Json, startContractFixture } from './contract-fixture.ts'
 
 const EVENTS = '/api/v3/webhook/event'
 const STATUS = '/api/v3/webhook/catalogue/status'
-let fixture: ContractFixture
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
 
 const list = async (query = '') => fixture.app.admin('GET', `${EVENTS}?${query}`)
 const readStatus = async () => (await fixture.app.admin('GET', STATUS)).body.data

@@ -1,17 +1,14 @@
 import { createHmac } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { VERSION } from '../../src/base/version.ts'
 import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
 import type { ReceivedRequest } from '../harness/fakes/receiver.ts'
-import { type ContractFixture, readEnvelope, startContractFixture, TIMESTAMP, UUID_V7 } from './contract-fixture.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { readEnvelope, startContractFixture, TIMESTAMP, UUID_V7 } from './contract-fixture.ts'
 
-let fixture: ContractFixture
 let account: string
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
 beforeEach(async () => {
   fixture.receiver.behave({ kind: 'status', status: 200 })
   account = (await fixture.createAccount()).document_id

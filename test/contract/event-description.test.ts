@@ -1,28 +1,17 @@
 import { Ajv } from 'ajv'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { EnvelopeBody } from '../../src/webhook/envelope/envelope.schema.ts'
 import { buildEnvelope } from '../../src/webhook/envelope/envelope.ts'
-import {
-  type ContractFixture,
-  expectProblem,
-  type Json,
-  NO_ONE,
-  readEnvelope,
-  startContractFixture,
-} from './contract-fixture.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { expectProblem, type Json, NO_ONE, readEnvelope, startContractFixture } from './contract-fixture.ts'
 
 const EVENTS = '/api/v3/webhook/event'
 const HOOKS = '/api/v3/webhook/webhook'
 const REMEDY = 'Subscribe to invoice.settle.'
-let fixture: ContractFixture
-let account: string
 let count = 0
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
 
 const at = () => new Date(fixture.app.clock.now()).toISOString()
 const path = ({ document_id: id }: Json) => `${EVENTS}/${id}`

@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  type ContractFixture,
-  expectProblem,
-  type Json,
-  NO_ONE,
-  readEnvelope,
-  startContractFixture,
-  UUID_V7,
-} from './contract-fixture.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { expectProblem, type Json, NO_ONE, readEnvelope, startContractFixture, UUID_V7 } from './contract-fixture.ts'
 
 const CONTRACTS = '/api/v3/contract/contract'
-let fixture: ContractFixture
 let account: string
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
 beforeEach(async () => {
   account = (await fixture.createAccount()).document_id
 })

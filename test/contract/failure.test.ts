@@ -1,24 +1,13 @@
 import { Writable } from 'node:stream'
 import pino from 'pino'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
-import {
-  type ContractFixture,
-  type ContractWebhook,
-  expectProblem,
-  readEnvelope,
-  startContractFixture,
-} from './contract-fixture.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { type ContractWebhook, expectProblem, readEnvelope, startContractFixture } from './contract-fixture.ts'
 
-let fixture: ContractFixture
-let account: string
-
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
 beforeEach(() => fixture.receiver.behave({ kind: 'status', status: 200 }))
 
 /** Deliveries that fail with one attempt: a redirect is terminal. */

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { passRetrySchedule } from '../harness/delivery/retry-schedule.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import {
-  type ContractFixture,
   expectProblem,
   type Json,
   NO_ONE,
@@ -12,14 +12,9 @@ import {
 } from './contract-fixture.ts'
 
 const DISPATCHES = '/api/v3/webhook/dispatch'
-let fixture: ContractFixture
-let account: string
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
 beforeEach(() => fixture.receiver.behave({ kind: 'status', status: 200 }))
 
 /** A webhook with one delivery that ended in this status. It has no other rows. */

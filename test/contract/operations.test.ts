@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { addLedgerRow } from '../harness/delivery/ledger-rows.ts'
 import { buildManualClock } from '../harness/run/manual-clock.ts'
-import {
-  type ContractFixture,
-  type ContractWebhook,
-  type Json,
-  startContractFixture,
-  TIMESTAMP,
-} from './contract-fixture.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { type ContractWebhook, type Json, startContractFixture, TIMESTAMP } from './contract-fixture.ts'
 
 const HEALTH = '/api/v3/health/component/integration/webhook-out'
 const DAY_MS = 86_400_000
-let fixture: ContractFixture
-let account: string
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
 beforeEach(() => fixture.receiver.behave({ kind: 'status', status: 200 }))
 
 /** The current health, after the cached answer of 5 s expired. */

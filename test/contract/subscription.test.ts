@@ -1,24 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type ContractFixture,
-  expectProblem,
-  type Json,
-  NO_ONE,
-  readEnvelope,
-  startContractFixture,
-} from './contract-fixture.ts'
+import { expect, test } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { expectProblem, type Json, NO_ONE, readEnvelope, startContractFixture } from './contract-fixture.ts'
 
 const LINKS = '/api/v3/webhook/webhook-event'
-let fixture: ContractFixture
-let account: string
-let other: string
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-  other = (await fixture.createAccount()).document_id
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
+const other: string = (await fixture.createAccount()).document_id
 
 const setPath = (id: string) => `/api/v3/webhook/webhook/${id}/events`
 const namesOf = (set: Json) => set.events.map((event: Json) => event.internal)

@@ -1,18 +1,15 @@
 import { createPublicKey, verify, type webcrypto } from 'node:crypto'
 import { createLocalJWKSet } from 'jose'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { verifyTimestamped } from '../../src/outbound/signature.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { dumpDatabase } from '../harness/run/trail.ts'
-import { type ContractFixture, expectProblem, NO_ONE, startContractFixture } from './contract-fixture.ts'
+import { expectProblem, NO_ONE, startContractFixture } from './contract-fixture.ts'
 
 const PATH = '/api/v3/webhook/webhook'
 const DAY_MS = 86_400_000
-let fixture: ContractFixture
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
 
 let paths = 0
 /** A global webhook of its own path of the receiver, with these members. */

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { dumpDatabase } from '../harness/run/trail.ts'
-import { type ContractFixture, expectProblem, startContractFixture } from './contract-fixture.ts'
+import { expectProblem, startContractFixture } from './contract-fixture.ts'
 
 const PATH = '/api/v3/webhook/webhook'
 const TOKEN = 'of-the-subscriber-alone'
 const AUTHORIZATION = { Authorization: `Bearer ${TOKEN}` }
-let fixture: ContractFixture
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
 
 let paths = 0
 /** A global webhook of its own path of the receiver, with these headers. */

@@ -1,19 +1,15 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { TestCall } from '../harness/app/app.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { dumpDatabase } from '../harness/run/trail.ts'
-import { type ContractFixture, expectProblem, startContractFixture } from './contract-fixture.ts'
+import { expectProblem, startContractFixture } from './contract-fixture.ts'
 
 const PATH = '/api/v3/webhook/webhook'
 const KEYS = '/api/v3/identity/api-key'
-let fixture: ContractFixture
-let account: string
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
 
 let paths = 0
 const makeSecret = (length = 24) => `whsec_${randomBytes(length).toString('base64')}`

@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type ContractFixture,
-  expectProblem,
-  NO_ONE,
-  startContractFixture,
-  TIMESTAMP,
-  UUID_V7,
-} from './contract-fixture.ts'
+import { expect, test } from 'vitest'
+import { openForFile } from '../harness/run/open-for-file.ts'
+import { expectProblem, NO_ONE, startContractFixture, TIMESTAMP, UUID_V7 } from './contract-fixture.ts'
 
 const PATH = '/api/v3/webhook/webhook'
-let fixture: ContractFixture
-let account: string
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
 
 const create = (body: object, headers = {}) => fixture.app.admin('POST', PATH, body, headers)
 const globalOn = (url: string) => ({ url, is_global: true })

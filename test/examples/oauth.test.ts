@@ -1,14 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { DEVICE_GRANT } from '../../src/oauth/client/client.store.ts'
-import { type OauthExample, startExample, startOauthExample } from '../harness/browser/oauth-example.ts'
+import { startExample, startOauthExample } from '../harness/browser/oauth-example.ts'
 import { openBrowser, readForm } from '../harness/browser/oauth-service.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
-let example: OauthExample
-beforeAll(async () => {
-  example = await startOauthExample()
-})
-afterAll(() => example?.[Symbol.asyncDispose]())
+const example = await openForFile(startOauthExample())
 
 test('a user signs in at the example app, and the app knows who it is', async () => {
   const { fixture, origin } = example

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ADA, BOB, PASSWORD, type SsoExample, startSsoExampleOnProcess } from '../harness/browser/sso-example.ts'
+import { expect, test } from 'vitest'
+import { ADA, BOB, PASSWORD, startSsoExampleOnProcess } from '../harness/browser/sso-example.ts'
 import { buildVisitor, type Visited, type Visitor } from '../harness/browser/visitor.ts'
-import type { ServiceProcess } from '../harness/process/service-process.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
-let apps: SsoExample<ServiceProcess>
-
-beforeAll(async () => {
-  apps = await startSsoExampleOnProcess()
-})
-afterAll(() => apps?.[Symbol.asyncDispose]())
+const apps = await openForFile(startSsoExampleOnProcess())
 
 const last = (answers: Visited[]) => answers.at(-1) as Visited
 const signIn = (visitor: Visitor, email: string, next?: string) =>

@@ -1,29 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { resetPassword } from '../../src/identity/user/password/administrator.ts'
-import { createTestApp, type TestAnswer, type TestApp } from '../harness/app/app.ts'
+import { createTestApp, type TestAnswer } from '../harness/app/app.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
-import type { Flow } from '../harness/browser/oauth-flow.ts'
-import { type OauthFixture, readForm, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { readForm, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import { COLUMNS, type Column, type OpenedAccess, openEverything, openFlows } from '../harness/browser/opened-access.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Access and its ends: each cell of the table in docs/contract/sessions.md#what-ends-what, in two processes. */
 
 const NEW = 'another horse battery staple'
 
-let fixture: OauthFixture
+const fixture = await openForFile(startOauthFixture({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } }))
+const env = { APP_ENV: 'development', BASE_URL: fixture.baseUrl, RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
 /** Another process on the same database. */
-let other: TestApp
-let flows: { offline: Flow; online: Flow }
-beforeAll(async () => {
-  fixture = await startOauthFixture({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
-  const env = { APP_ENV: 'development', BASE_URL: fixture.baseUrl, RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
-  other = await createTestApp({ database: fixture.app.database, clock: fixture.app.clock, env })
-  flows = await openFlows(fixture)
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
+const other = await openForFile(createTestApp({ database: fixture.app.database, clock: fixture.app.clock, env }))
+const flows = await openFlows(fixture)
 
 type Act = (opened: OpenedAccess) => Promise<TestAnswer | { status: number }>
 

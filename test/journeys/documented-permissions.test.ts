@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { permissionOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import { SCOPES } from '../../src/oauth/scope/scope-catalogue.ts'
-import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { createTestApp } from '../harness/app/app.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { readRepository } from '../tidy/source-file.ts'
 
 /** Words in the form of a permission that are not one. */
@@ -25,12 +26,8 @@ const ofDescriptions = ROUTES.flatMap(({ description = '', summary }) => listNam
 const ofRoutes = ROUTES.filter((route) => (route.access ?? 'permission') === 'permission').map(permissionOf)
 const NAMED = [...new Set([...ofDocuments, ...ofDescriptions, ...ofRoutes])].sort()
 
-let app: TestApp
 const keys: string[] = []
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 afterEach(async () => {
   for (const id of keys.splice(0)) await app.admin('DELETE', `/api/v3/identity/api-key/${id}`)
 })

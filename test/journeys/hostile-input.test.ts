@@ -2,8 +2,9 @@ import { type TSchema, Type } from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import type { RouteDeclaration } from '../../src/http/route/route.ts'
-import { closeObjects, findFastifySchema } from '../../src/http/route/schema.ts'
+import { findFastifySchema } from '../../src/http/route/schema.ts'
 import { buildFieldErrors, compileValidator } from '../../src/http/route/validation.ts'
+import { closeObjects } from '../../src/http/shape/close-objects.ts'
 import { sinkRoutes } from '../../src/webhook/sink/sink.routes.ts'
 
 /**

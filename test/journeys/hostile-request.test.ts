@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../harness/app/app.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /**
  * A whole request, from its bytes to its answer, takes linear time: 1 MiB in the body, and in URL and headers eight times
@@ -16,14 +17,11 @@ const PUBLISH = '/api/v3/webhook/publish'
 const LIST = '/api/v3/webhook/dispatch'
 const SINK = '/api/v3/webhook/sink'
 
-let app: TestApp
-
-beforeAll(async () => {
-  app = await createTestApp({
+const app = await openForFile(
+  createTestApp({
     env: { APP_ENV: 'development', TRUST_PROXY: '10.0.0.0/8,loopback', SIGNALBOX_ROLES: 'api' },
-  })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+  }),
+)
 
 const fill = (text: string, size = SIZE) => text.repeat(Math.ceil(size / text.length)).slice(0, size)
 

@@ -1,43 +1,25 @@
 import * as openid from 'openid-client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../harness/app/app.ts'
 import { readPayload } from '../harness/app/sso-app.ts'
-import {
-  type OauthClient,
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  startOauthFixture,
-} from '../harness/browser/oauth-service.ts'
+import { type OauthClient, type OauthUser, openBrowser, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import type { Visitor } from '../harness/browser/visitor.ts'
-import { openRequestDatabase, type RequestDatabase } from '../harness/plan/request-plans.ts'
+import { openRequestDatabase } from '../harness/plan/request-plans.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { judgeWholeReads } from './known-whole-reads.ts'
 
 const CONTRACT = '/api/v3/contract/contract'
 const EXCHANGE = '/api/v3/oauth/exchange'
 const OFFLINE = { prompt: 'consent' }
 
-let requests: RequestDatabase
-let fixture: OauthFixture
+const requests = await openForFile(openRequestDatabase())
+const fixture = await openForFile(startOauthFixture({ database: requests, workerDatabase: requests.workerDatabase }))
+const { database, clock } = fixture.app
 /** Another process on the same database, behind the same address. */
-let other: OauthFixture
-let user: OauthUser
-let account: string
-
-beforeAll(async () => {
-  requests = await openRequestDatabase()
-  fixture = await startOauthFixture({ database: requests, workerDatabase: requests.workerDatabase })
-  const { database, clock } = fixture.app
-  other = await startOauthFixture({ env: { BASE_URL: fixture.baseUrl }, database, clock })
-  const made = await fixture.app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })
-  account = made.body.data.document_id
-  user = await member()
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-  await requests[Symbol.asyncDispose]()
-})
+const other = await openForFile(startOauthFixture({ env: { BASE_URL: fixture.baseUrl }, database, clock }))
+const made = await fixture.app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })
+const account: string = made.body.data.document_id
+const user = await member()
 
 /** A user in the account, who may do there what every member may. */
 async function member(): Promise<OauthUser> {

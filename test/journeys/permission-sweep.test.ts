@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { listPermissions, ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { permissionOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import { matchesPattern } from '../../src/http/shape/caller.ts'
-import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app/app.ts'
+import { createTestApp, type TestAnswer, type TestCall } from '../harness/app/app.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 const ROUTES: readonly RouteDeclaration[] = ROUTE_TREE
 const GUARDED = ROUTES.filter((route) => (route.access ?? 'permission') === 'permission')
@@ -19,26 +20,20 @@ const titleOf = (route: RouteDeclaration) => `${route.method} ${route.path}`
 const pathOf = (route: RouteDeclaration) => route.path.replaceAll(/\{\w+\}/g, NO_ONE)
 const ask = (call: TestCall, route: RouteDeclaration): Promise<TestAnswer> => call(route.method, pathOf(route))
 
-let app: TestApp
-let member: TestCall
-/** Calls as a key of the administrator that holds these permissions, until the test ends. */
-let administratorKey: (permissions: string[]) => Promise<TestCall>
 const keys: string[] = []
-/** Calls as a user who holds these permissions in one account only, by the only role that it has. */
-let holdInAccount: (permissions: readonly string[]) => Promise<TestCall>
 
-beforeAll(async () => {
-  app = await createTestApp()
-  member = (await app.signInMember()).call
-  administratorKey = async (permissions) => {
-    const { body } = await app.admin('POST', '/api/v3/identity/api-key', { name: 'sweep', permissions })
-    keys.push(body.data.document_id)
-    return app.callAs(body.data.key)
-  }
-  holdInAccount = await buildAccountHolder()
-})
+const app = await openForFile(createTestApp())
+const member = (await app.signInMember()).call
+/** Calls as a key of the administrator that holds these permissions, until the test ends. */
+const administratorKey = async (permissions: string[]): Promise<TestCall> => {
+  const { body } = await app.admin('POST', '/api/v3/identity/api-key', { name: 'sweep', permissions })
+  keys.push(body.data.document_id)
+  return app.callAs(body.data.key)
+}
+/** Calls as a user who holds these permissions in one account only, by the only role that it has. */
+const holdInAccount = await buildAccountHolder()
 /** The role is written to the table, since the API refuses one whose permissions have no effect in an account. */
-async function buildAccountHolder(): Promise<typeof holdInAccount> {
+async function buildAccountHolder() {
   const { pool } = app.database
   const account = (await app.admin('POST', '/api/v3/identity/account', { name: 'Sweep' })).body.data.document_id
   const made = { name: 'sweep', permissions: ['contract:create'], is_account_scoped: true }
@@ -47,7 +42,7 @@ async function buildAccountHolder(): Promise<typeof holdInAccount> {
   const path = `/api/v3/identity/account/${account}/member`
   await app.admin('PATCH', path, { user: userId, roles: [role] })
   await app.admin('PATCH', `/api/v3/identity/user/${userId}`, { roles: [] })
-  return async (permissions) => {
+  return async (permissions: readonly string[]): Promise<TestCall> => {
     await pool.query('delete from role_permission where role = $1', [role])
     await pool.query('insert into role_permission (role, pattern) select $1, unnest($2::text[])', [role, permissions])
     return call
@@ -58,7 +53,6 @@ async function buildAccountHolder(): Promise<typeof holdInAccount> {
 afterEach(async () => {
   for (const id of keys.splice(0)) await app.admin('DELETE', `/api/v3/identity/api-key/${id}`)
 })
-afterAll(() => app[Symbol.asyncDispose]())
 
 test('the sweep covers the whole tree: every route needs a permission, needs a caller, or is public', () => {
   expect(GUARDED.length + SIGNED_IN.length + PUBLIC.length).toBe(ROUTES.length)

@@ -1,16 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OauthFixture, REDIRECT_URI, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { describe, expect, test } from 'vitest'
+import { REDIRECT_URI, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 import { limit } from '../harness/run/wait.ts'
 
 /** One strict request a minute: a second registration has to be refused however its target is written. */
-let fixture: OauthFixture
-
-beforeAll(async () => {
-  fixture = await startOauthFixture({ env: { OAUTH_REGISTRATION: 'true', RATE_LIMIT_STRICT_PER_MINUTE: '1' } })
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(
+  startOauthFixture({ env: { OAUTH_REGISTRATION: 'true', RATE_LIMIT_STRICT_PER_MINUTE: '1' } }),
+)
 
 const REGISTER = '/api/v3/oauth/register'
 

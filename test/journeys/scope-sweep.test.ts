@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
 import { permissionOf, type RouteDeclaration } from '../../src/http/route/route.ts'
 import { SCOPES } from '../../src/oauth/scope/scope-catalogue.ts'
-import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../harness/app/app.ts'
+import { createTestApp, type TestAnswer, type TestCall } from '../harness/app/app.ts'
 import { openClientSession } from '../harness/browser/client-session.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 const READING = ROUTE_TREE.filter((route) => route.access !== 'public' || route.readsCaller)
 const NO_ONE = '01990000-0000-7000-8000-000000000000'
@@ -13,15 +14,10 @@ const ask = (call: TestCall, route: RouteDeclaration): Promise<TestAnswer> =>
 const findOpening = (route: RouteDeclaration) =>
   SCOPES.filter(({ permissions }) => permissions.includes(permissionOf(route))).map(({ name }) => name)
 
-let app: TestApp
+const app = await openForFile(createTestApp())
 /** Calls as an app in the name of the administrator, with these scopes. */
-let actWith: (scopes: readonly string[]) => Promise<TestCall>
-
-beforeAll(async () => {
-  app = await createTestApp()
-  actWith = async (scopes) => app.callAs((await openClientSession(app, app.adminId, { scope: scopes.join(' ') })).jwt)
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const actWith = async (scopes: readonly string[]) =>
+  app.callAs((await openClientSession(app, app.adminId, { scope: scopes.join(' ') })).jwt)
 
 test.each(READING.map((route) => [titleOf(route), route] as const))(
   '%s is open to an app exactly with the scopes that name its permission',

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createUserWithPassword } from '../harness/app/known-password.ts'
 import {
   listJunkRequests,
@@ -8,7 +8,8 @@ import {
   type StrangerRequest,
 } from '../harness/app/stranger-requests.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
-import { type OauthClient, type OauthFixture, startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { startOauthFixture } from '../harness/browser/oauth-service.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /**
  * The tables that somebody without a sign-in can insert into. What bounds each is in docs/contract/api.md#rows-of-strangers.
@@ -35,18 +36,15 @@ const STRANGER_TABLES = [
 
 const PASSWORD = 'correct horse battery'
 
-let fixture: OauthFixture
-let client: OauthClient
 const email = 'somebody@example.com'
-beforeAll(async () => {
-  fixture = await startOauthFixture({ env: { OAUTH_REGISTRATION: 'true', SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' } })
-  client = await fixture.client({
-    type: 'public',
-    grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
-  })
-  await createUserWithPassword(fixture.app, { email }, PASSWORD)
+const fixture = await openForFile(
+  startOauthFixture({ env: { OAUTH_REGISTRATION: 'true', SIGN_UP: 'open', SIGN_IN_BY_MAIL: 'true' } }),
+)
+const client = await fixture.client({
+  type: 'public',
+  grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
 })
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+await createUserWithPassword(fixture.app, { email }, PASSWORD)
 
 /** Counts the rows of every table, by a statement that is prepared once. */
 let countStatement: string | undefined

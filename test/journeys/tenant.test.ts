@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ContractFixture, type Json, readEnvelope, startContractFixture } from '../contract/contract-fixture.ts'
+import { expect, test } from 'vitest'
+import { type Json, readEnvelope, startContractFixture } from '../contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../harness/app/app.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
 const PASSWORD = 'a phrase that nobody guesses'
 
-let fixture: ContractFixture
-beforeAll(async () => {
-  fixture = await startContractFixture()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
 
 const ok = async (answer: Promise<TestAnswer>): Promise<Json> => {
   const { status, body } = await answer

@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ROUTE_TREE } from '../../src/app/feature/route-tree.ts'
-import { createTestApp, type TestApp } from '../harness/app/app.ts'
+import { createTestApp } from '../harness/app/app.ts'
+import { openForFile } from '../harness/run/open-for-file.ts'
 
 /** Every path of the API, with every method that it does not declare: 405 with the methods that it has (RFC 9110 15.5.6). */
-
-let t: TestApp
-beforeAll(async () => {
-  t = await createTestApp({ env: { RATE_LIMIT_PER_MINUTE: '1000000', RATE_LIMIT_STRICT_PER_MINUTE: '1000000' } })
-})
-afterAll(() => t?.[Symbol.asyncDispose]())
+const t = await openForFile(
+  createTestApp({ env: { RATE_LIMIT_PER_MINUTE: '1000000', RATE_LIMIT_STRICT_PER_MINUTE: '1000000' } }),
+)
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 

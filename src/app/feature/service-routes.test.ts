@@ -1,19 +1,15 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp, type TestAppOptions } from '../../../test/harness/app/app.ts'
 import { TEST_METRICS_TOKEN } from '../../../test/harness/app/test-secrets.ts'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { PIPELINE_LIMIT } from '../../http/server/sockets.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase({ content: 'prepared' })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase({ content: 'prepared' }))
 
 const build = (env: Record<string, string> = {}, options: TestAppOptions = {}) =>
   createTestApp({ database, env, ...options })

@@ -1,9 +1,10 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRows, addWebhook } from '../../../test/harness/delivery/ledger-rows.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { followDatabaseClock, SKEW_TRUSTED_MS } from '../../base/database-clock.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import type { DB } from '../../postgres/statement/tables.generated.ts'
@@ -12,12 +13,7 @@ import { buildMaintenance, type SweepReport } from './maintenance.ts'
 const DAY_MS = 24 * 3_600_000
 const OLD_MS = 40 * DAY_MS
 
-let app: TestApp
-
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 /** Accounts with a retention of their own, each with this number of days; its ids. */
 async function addOwnRetentions(days: readonly number[]): Promise<string[]> {

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { systemRandom } from '../../base/random.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-let app: TestApp
-let account: string
-
-beforeAll(async () => {
-  app = await createTestApp()
-  account = (await app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
+const account: string = (await app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
 
 const at = (ageMs: number) => new Date(app.clock.now() - ageMs)
 const insert = (text: string, values: unknown[]) => app.database.pool.query(text, values)

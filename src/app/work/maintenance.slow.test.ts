@@ -1,19 +1,15 @@
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addLedgerRows, type LedgerRowSpec } from '../../../test/harness/delivery/ledger-rows.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { systemRandom } from '../../base/random.ts'
 import { FORGET_AFTER_MS } from '../../identity/throttle/login-throttle.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-let app: TestApp
-
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 /** A webhook, into whose ledger a test writes rows of any age; everything of the tests before is gone. */
 async function startFixture(given: TestApp = app) {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { replayJobs } from '../../webhook/replay/replay-job.store.ts'
 import type { ReplayJobId } from '../../webhook/replay/replay-job-record.ts'
@@ -8,12 +9,8 @@ import type { JobMove } from './job-state.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
 
-let database: TestDatabase
 let id: ReplayJobId
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 beforeEach(async () => {
   const { rows } = await database.pool.query(
     `insert into replay_job (document_id, status, total, created_at, updated_at, filters, confirm_duplicate)

@@ -1,7 +1,8 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
   claimRunningJob,
@@ -15,13 +16,9 @@ import { buildJobWorker, type JobStepResult } from './job-worker.ts'
 const CREATED = new Date('2026-09-11T12:00:00.000Z')
 
 const clock = buildManualClock()
-let database: TestDatabase
 let id: ReplayJobId
 let other: ReplayJobId
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 beforeEach(async () => {
   clock.advance(1_000)
   await database.pool.query('delete from replay_job')

@@ -1,4 +1,4 @@
-import { enumSchema, named, nullable, TimestampSchema } from '../../http/route/schema.ts'
+import { enumSchema, named, namedObject, nullable, TimestampSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import type { PostTimings } from '../../outbound/send/post-result.ts'
 import { ERROR_CLASSES, type ErrorClass } from './attempt-result.ts'
@@ -31,32 +31,26 @@ const ErrorClassSchema = named(
 )
 
 /** One entry of the attempt log: one POST. */
-export const AttemptRow = named(
-  'Attempt',
-  Type.Object({
-    attempt: Type.Integer(),
-    trigger: enumSchema(['schedule', 'test', 'replay']),
-    worker: Type.String({ description: 'The process that sent it.' }),
-    started_at: TimestampSchema,
-    duration_ms: Type.Integer(),
-    status_code: nullable(Type.Integer()),
-    error_class: nullable(ErrorClassSchema),
-    response_excerpt: nullable(Type.String({ description: 'The first 1 KiB of the answer.' })),
-    response_headers: nullable(Type.Record(Type.String(), Type.String())),
-    timings: nullable(
-      named(
-        'AttemptTimings',
-        Type.Object({
-          dns_ms: Milliseconds,
-          connect_ms: Milliseconds,
-          tls_ms: Milliseconds,
-          first_byte_ms: Milliseconds,
-          total_ms: Milliseconds,
-        }),
-      ),
-    ),
-  }),
-)
+export const AttemptRow = namedObject('Attempt', {
+  attempt: Type.Integer(),
+  trigger: enumSchema(['schedule', 'test', 'replay']),
+  worker: Type.String({ description: 'The process that sent it.' }),
+  started_at: TimestampSchema,
+  duration_ms: Type.Integer(),
+  status_code: nullable(Type.Integer()),
+  error_class: nullable(ErrorClassSchema),
+  response_excerpt: nullable(Type.String({ description: 'The first 1 KiB of the answer.' })),
+  response_headers: nullable(Type.Record(Type.String(), Type.String())),
+  timings: nullable(
+    namedObject('AttemptTimings', {
+      dns_ms: Milliseconds,
+      connect_ms: Milliseconds,
+      tls_ms: Milliseconds,
+      first_byte_ms: Milliseconds,
+      total_ms: Milliseconds,
+    }),
+  ),
+})
 
 /** Maps an entry of the attempt log for the wire. */
 export function toAttemptRow(record: LoggedAttempt): Static<typeof AttemptRow> {

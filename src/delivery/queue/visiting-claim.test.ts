@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { fragment } from '../../postgres/statement/fragment.ts'
 import type { ClaimRequest } from '../policy.ts'
@@ -13,18 +14,13 @@ const claimOpen = fragment<{ visited: readonly string[] }>(
   `select to_json(g.id) as work from unnest($visited::uuid[]) with ordinality g (id, place) join test_room r on r.id = g.id order by g.place`,
 )
 
-let database: TestDatabase
-let db: Database
 /** What each visit was asked for. */
 let visits: VisitParams[]
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  await database.pool.query(`
+const database = await openForFile(createTestDatabase())
+const { db } = database
+await database.pool.query(`
     create table test_queue (target uuid primary key, visit_at timestamptz(3) not null, worker text);
     create table test_room (id uuid primary key)`)
-})
-afterAll(() => database[Symbol.asyncDispose]())
 beforeEach(async () => {
   visits = []
   await database.pool.query('truncate test_queue, test_room')

@@ -76,19 +76,17 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       summary: 'Register an event type that another service owns',
       body: CreateEventTypeBody,
     },
-    {
-      handle: async (deps: CatalogueDeps, { db, body, now }) => {
-        const { internal, account_scope: accountScope = 'account', description = null } = body
-        const { is_tenant_visible: isTenantVisible = false, group = null } = body
-        const eventType = { internal, accountScope, description, isTenantVisible, group, now }
-        const created = await registerExternalEventType(deps, db, eventType)
-        return {
-          data: toEventTypeRow(created),
-          message: 'Event type registered.',
-          changed: [{ id: created.id, account: null }],
-          location: `/api/v3/webhook/event/${created.id}`,
-        }
-      },
+    async (deps: CatalogueDeps, { db, body, now }) => {
+      const { internal, account_scope: accountScope = 'account', description = null } = body
+      const { is_tenant_visible: isTenantVisible = false, group = null } = body
+      const eventType = { internal, accountScope, description, isTenantVisible, group, now }
+      const created = await registerExternalEventType(deps, db, eventType)
+      return {
+        data: toEventTypeRow(created),
+        message: 'Event type registered.',
+        changed: [{ id: created.id, account: null }],
+        location: `/api/v3/webhook/event/${created.id}`,
+      }
     },
   ),
   defineRead(
@@ -197,13 +195,11 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       description: '`missing_internals` and `differences` are the changes that a sync would write.',
       data: CatalogueStatusSchema,
     },
-    {
-      handle: async (deps: CatalogueDeps, { db, readEach }) => {
-        const status = await readCatalogueStatus(db, deps.catalogue)
-        const names = status.stale.map(({ internal }) => internal)
-        const cells = await readEach(async (at) => (at.cell === null ? [] : countSubscribersOf(at.db, names)))
-        return { data: { ...status, stale: addSubscribers(status.stale, cells) }, message: 'Catalogue status.' }
-      },
+    async (deps: CatalogueDeps, { db, readEach }) => {
+      const status = await readCatalogueStatus(db, deps.catalogue)
+      const names = status.stale.map(({ internal }) => internal)
+      const cells = await readEach(async (at) => (at.cell === null ? [] : countSubscribersOf(at.db, names)))
+      return { data: { ...status, stale: addSubscribers(status.stale, cells) }, message: 'Catalogue status.' }
     },
   ),
   defineRoute(
@@ -216,11 +212,9 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       summary: 'Count the webhooks that subscribe to each event type',
       data: SubscriberCounts,
     },
-    {
-      handle: async (_deps: CatalogueDeps, { readEach }) => {
-        const [home = [], ...cells] = await readEach(({ db }) => countSubscribers(db))
-        return { data: addSubscribers(home, cells), message: 'Subscribers of each event type.' }
-      },
+    async (_deps: CatalogueDeps, { readEach }) => {
+      const [home = [], ...cells] = await readEach(({ db }) => countSubscribers(db))
+      return { data: addSubscribers(home, cells), message: 'Subscribers of each event type.' }
     },
   ),
   defineRoute(
@@ -233,12 +227,10 @@ export const catalogueRoutes: Routes<CatalogueDeps> = [
       summary: 'Write the generated catalogue into the event table',
       data: CatalogueSyncSchema,
     },
-    {
-      handle: async (deps: CatalogueDeps, { db, caller, now }) => ({
-        data: await syncCatalogue(deps, db, { now, by: caller.userId }),
-        message: 'Catalogue synced.',
-        changed: [{ id: null, account: null }],
-      }),
-    },
+    async (deps: CatalogueDeps, { db, caller, now }) => ({
+      data: await syncCatalogue(deps, db, { now, by: caller.userId }),
+      message: 'Catalogue synced.',
+      changed: [{ id: null, account: null }],
+    }),
   ),
 ]

@@ -1,35 +1,32 @@
-import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { MAX_RESOURCE_URL_LENGTH } from './resource-url.ts'
 
 /** One event as the API shows it. */
-export const EventRow = named(
-  'EventOccurrence',
-  Type.Object({
-    document_id: Type.String({ ...UuidSchema, description: 'What every subscriber receives as `id`.' }),
-    event: Type.String({ description: 'The event type.' }),
-    account: nullable(UuidSchema),
-    resource: Type.String(),
-    action: Type.String(),
-    resource_id: nullable(Type.String({ description: 'The id of the resource it is about.' })),
-    url: nullable(Type.String({ description: 'The path of the call that reads the resource.' })),
-    is_purge: Type.Boolean({ description: 'A purge reaches global webhooks only.' }),
-    excluded_webhook: nullable(
-      Type.String({ ...UuidSchema, description: 'The webhook it is about, which never gets it.' }),
-    ),
-    routed_at: nullable(
-      Type.String({
-        ...TimestampSchema,
-        description: 'When its ledger rows were written; null while it waits for that.',
-      }),
-    ),
-    created_at: TimestampSchema,
-    updated_at: Type.String({
+export const EventRow = namedObject('EventOccurrence', {
+  document_id: Type.String({ ...UuidSchema, description: 'What every subscriber receives as `id`.' }),
+  event: Type.String({ description: 'The event type.' }),
+  account: nullable(UuidSchema),
+  resource: Type.String(),
+  action: Type.String(),
+  resource_id: nullable(Type.String({ description: 'The id of the resource it is about.' })),
+  url: nullable(Type.String({ description: 'The path of the call that reads the resource.' })),
+  is_purge: Type.Boolean({ description: 'A purge reaches global webhooks only.' }),
+  excluded_webhook: nullable(
+    Type.String({ ...UuidSchema, description: 'The webhook it is about, which never gets it.' }),
+  ),
+  routed_at: nullable(
+    Type.String({
       ...TimestampSchema,
-      description: 'When it was routed, the one thing that changes; else `created_at`.',
+      description: 'When its ledger rows were written; null while it waits for that.',
     }),
+  ),
+  created_at: TimestampSchema,
+  updated_at: Type.String({
+    ...TimestampSchema,
+    description: 'When it was routed, the one thing that changes; else `created_at`.',
   }),
-)
+})
 
 const publicationMembers = {
   event: Type.String({
@@ -65,30 +62,24 @@ const publicationMembers = {
 }
 
 /** One event, or up to 1,000 of them. */
-export const PublishBody = named(
-  'PublishEvents',
-  Type.Object({
-    event: Type.Optional(publicationMembers.event),
-    account: publicationMembers.account,
-    id: Type.Optional(publicationMembers.id),
-    url: publicationMembers.url,
-    idempotency_key: publicationMembers.idempotency_key,
-    events: Type.Optional(
-      Type.Array(named('Publication', Type.Object(publicationMembers)), {
-        minItems: 1,
-        maxItems: 1000,
-        description: 'Several events, in place of the other members. All are recorded, or none.',
-      }),
-    ),
-  }),
-)
-
-export const PublishAnswer = named(
-  'PublishedEvents',
-  Type.Object({
-    accepted: Type.Integer({ description: 'How many events the request held.' }),
-    events: Type.Array(named('AcceptedEvent', Type.Object({ event_id: UuidSchema })), {
-      description: 'In the order of the request.',
+export const PublishBody = namedObject('PublishEvents', {
+  event: Type.Optional(publicationMembers.event),
+  account: publicationMembers.account,
+  id: Type.Optional(publicationMembers.id),
+  url: publicationMembers.url,
+  idempotency_key: publicationMembers.idempotency_key,
+  events: Type.Optional(
+    Type.Array(namedObject('Publication', publicationMembers), {
+      minItems: 1,
+      maxItems: 1000,
+      description: 'Several events, in place of the other members. All are recorded, or none.',
     }),
+  ),
+})
+
+export const PublishAnswer = namedObject('PublishedEvents', {
+  accepted: Type.Integer({ description: 'How many events the request held.' }),
+  events: Type.Array(namedObject('AcceptedEvent', { event_id: UuidSchema }), {
+    description: 'In the order of the request.',
   }),
-)
+})

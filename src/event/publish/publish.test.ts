@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
-  type ContractFixture,
   expectProblem,
   NO_ONE,
   readEnvelope,
@@ -8,33 +7,28 @@ import {
   UUID_V7,
 } from '../../../test/contract/contract-fixture.ts'
 import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { EventTypeRecord } from '../catalogue/catalogue.store.ts'
 import { findPublicationErrors, type Publication } from './publication-rules.ts'
 
 const PUBLISH = '/api/v3/webhook/publish'
 const EVENTS = '/api/v3/webhook/event-occurrence'
 
-let fixture: ContractFixture
-let account: string
-
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-  for (const [internal, account_scope] of [
-    ['ticket.open', 'account'],
-    ['ticket.purge', 'account'],
-    ['tariff.change', 'none'],
-    ['ticket.asleep', 'account'],
-  ]) {
-    const made = await fixture.app.admin('POST', '/api/v3/webhook/event', { internal, account_scope })
-    expect(made.status).toBe(201)
-    if (internal === 'ticket.asleep')
-      await fixture.app.admin('PATCH', `/api/v3/webhook/event/${made.body.data.document_id}/active`, {
-        is_actived: false,
-      })
-  }
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
+for (const [internal, account_scope] of [
+  ['ticket.open', 'account'],
+  ['ticket.purge', 'account'],
+  ['tariff.change', 'none'],
+  ['ticket.asleep', 'account'],
+]) {
+  const made = await fixture.app.admin('POST', '/api/v3/webhook/event', { internal, account_scope })
+  expect(made.status).toBe(201)
+  if (internal === 'ticket.asleep')
+    await fixture.app.admin('PATCH', `/api/v3/webhook/event/${made.body.data.document_id}/active`, {
+      is_actived: false,
+    })
+}
 
 const publish = (body: unknown, call = fixture.app.admin) => call('POST', PUBLISH, body)
 const readEvent = async (id: string) => (await fixture.app.admin('GET', `${EVENTS}/${id}`)).body.data

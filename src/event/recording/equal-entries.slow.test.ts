@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AuditRecord } from './audit.store.ts'
 import { buildEqualEntries } from './equal-entries.ts'
 
@@ -10,17 +11,9 @@ const ENV = {
   ...{ SOCIAL_GITHUB_CLIENT_ID: 'client', SOCIAL_GITHUB_CLIENT_SECRET: 'secret' },
 }
 
-let app: TestApp
+const app = await openForFile(createTestApp({ env: ENV }))
 /** Another process on the same database. */
-let other: TestApp
-beforeAll(async () => {
-  app = await createTestApp({ env: ENV })
-  other = await createTestApp({ env: ENV, database: app.database, clock: app.clock })
-})
-afterAll(async () => {
-  await other?.[Symbol.asyncDispose]()
-  await app?.[Symbol.asyncDispose]()
-})
+const other = await openForFile(createTestApp({ env: ENV, database: app.database, clock: app.clock }))
 
 interface Entry {
   action: string

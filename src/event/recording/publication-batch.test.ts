@@ -1,8 +1,9 @@
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { startDatabaseProxy } from '../../../test/harness/fakes/proxy.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { systemClock } from '../../base/clock.ts'
 import { buildIdMaker } from '../../base/id.ts'
@@ -18,17 +19,12 @@ import { buildPublicationBatch, type PublicationBatchDeps } from './publication-
 const ids = buildIdMaker(systemClock, systemRandom)
 const now = new Date('2026-11-21T10:00:00Z')
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  await database.pool.query(
+const database = await openForFile(createTestDatabase())
+await database.pool.query(
     `insert into event (document_id, internal, source, account_scope, created_at, updated_at)
      values (gen_random_uuid(), 'order.create', 'external', 'none', $1, $1)`,
     [now],
-  )
-})
-afterAll(() => database[Symbol.asyncDispose]())
+)
 
 /** One request that publishes one event about `resourceId`. */
 function publish(resourceId: string, type = 'order.create'): Publications {

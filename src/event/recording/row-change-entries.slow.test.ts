@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const IDENTITY = '/api/v3/identity'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 async function created(path: string, body: object): Promise<string> {
   const answer = await app.admin('POST', path, body)

@@ -1,15 +1,12 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { anyCharacter } from '../../../test/harness/run/any-text.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { COUNT_LIMIT } from './listing.ts'
 import { addTotals, mergeRows } from './merge.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 const anyRow = fc.record({
   listing_sort: fc.string({ unit: anyCharacter, maxLength: 4 }).map((text) => text.replaceAll('\0', '')),

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { anyCharacter } from '../../../test/harness/run/any-text.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { buildIdMaker } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
 import { Problem } from '../problem/problem.ts'
@@ -43,17 +44,12 @@ const fields: ListFields = {
 
 const START_MS = Date.UTC(2026, 8, 11)
 const ids = buildIdMaker({ now: () => START_MS }, systemRandom)
-let database: TestDatabase
-let db: Kysely<Tables>
 
-beforeAll(async () => {
-  database = await createTestDatabase({ content: 'empty' })
-  db = database.db as unknown as Kysely<Tables>
-  await sql`create table listed (
+const database = await openForFile(createTestDatabase({ content: 'empty' }))
+const db = database.db as unknown as Kysely<Tables>
+await sql`create table listed (
     document_id uuid primary key, name text, label text not null, attempts integer not null, is_test boolean,
     webhook uuid, created_at timestamptz(3) not null)`.execute(db)
-})
-afterAll(() => database?.[Symbol.asyncDispose]())
 
 function buildRow(changes: Partial<Tables['listed']> = {}): Tables['listed'] {
   const row = { name: null, label: 'same', attempts: 0, is_test: null, webhook: null, created_at: new Date(START_MS) }

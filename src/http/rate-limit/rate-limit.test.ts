@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { Type } from 'typebox'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { buildCaller, buildPipelineServer, type SampleDeps } from '../../../test/harness/app/pipeline-server.ts'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock, type ManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { inTransaction, openDatabase } from '../../postgres/statement/database.ts'
 import { Problem } from '../problem/problem.ts'
 import { defineRoute } from '../route/route.ts'
@@ -12,13 +13,9 @@ import { buildRateLimiter } from './rate-limit.ts'
 
 const THING = '/api/v3/sample/thing'
 
-let database: TestDatabase
 let clock: ManualClock
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 beforeEach(async () => {
   await database.db.deleteFrom('rate_limit').execute()
   clock = buildManualClock(Date.UTC(2026, 8, 11, 12, 0, 17, 300))
@@ -220,13 +217,11 @@ const countedRoute = defineRoute(
     body: Type.Object({ name: Type.String({ minLength: 2 }) }),
     data: Type.Object({}),
   },
-  {
-    handle: async ({ ids }: SampleDeps, { db, body, now }) => {
-      const row = { document_id: ids.next<'thing'>(), name: body.name, created_at: now, updated_at: now }
-      await db.insertInto('role').values(row).execute()
-      if (body.name === 'bad') throw new Problem('conflict', 'A bad name.')
-      return { data: {}, message: 'Refreshed.' }
-    },
+  async ({ ids }: SampleDeps, { db, body, now }) => {
+    const row = { document_id: ids.next<'thing'>(), name: body.name, created_at: now, updated_at: now }
+    await db.insertInto('role').values(row).execute()
+    if (body.name === 'bad') throw new Problem('conflict', 'A bad name.')
+    return { data: {}, message: 'Refreshed.' }
   },
 )
 

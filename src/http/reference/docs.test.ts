@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Type } from 'typebox'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildPipelineServer, sampleRoutes } from '../../../test/harness/app/pipeline-server.ts'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { escapeHtml } from '../../base/html.ts'
 import { PROBLEMS } from '../problem/problem.ts'
 import { operationIdOf } from '../route/route.ts'
@@ -15,24 +16,18 @@ const { introduction, texts } = parseErrorTexts(
   readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8'),
 )
 
-let database: TestDatabase
-let server: Awaited<ReturnType<typeof buildPipelineServer>>['server']
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  const sample = await buildPipelineServer({
-    db: database.db,
-    before: async (fresh) => {
-      const eventTypes = [
-        { name: 'thing.create', accountScope: 'none' as const, description: 'A <b>thing</b> was "made".' },
-      ]
-      await registerOpenApi(fresh, { version: '1.2.3', eventTypes, envelope: Type.Object({ id: Type.String() }) })
-      registerDocs(fresh)
-    },
-  })
-  server = sample.server
+const database = await openForFile(createTestDatabase())
+const sample = await buildPipelineServer({
+  db: database.db,
+  before: async (fresh) => {
+    const eventTypes = [
+      { name: 'thing.create', accountScope: 'none' as const, description: 'A <b>thing</b> was "made".' },
+    ]
+    await registerOpenApi(fresh, { version: '1.2.3', eventTypes, envelope: Type.Object({ id: Type.String() }) })
+    registerDocs(fresh)
+  },
 })
-afterAll(() => database?.[Symbol.asyncDispose]())
+const server = sample.server
 
 async function readPage(url: string) {
   const response = await server.inject({ method: 'GET', url })

@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { PROBLEMS } from '../problem/problem.ts'
-import { closeObjects, enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../route/schema.ts'
+import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../route/schema.ts'
+import { closeObjects } from '../shape/close-objects.ts'
 import { buildCollectedComponents, collectOperation, liftSchemas, PROBLEM_OR_PAGE } from './openapi-components.ts'
 import type { Operation } from './openapi-document.ts'
 

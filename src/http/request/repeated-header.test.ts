@@ -1,18 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { findRepeatedHeader } from './repeated-header.ts'
 
-let app: TestApp
-let port: number
-beforeAll(async () => {
-  app = await createTestApp({ env: { APP_ENV: 'development' } })
-  await app.app.start()
-  port = Number(new URL(app.app.baseUrl()).port)
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ env: { APP_ENV: 'development' } }))
+await app.app.start()
+const port = Number(new URL(app.app.baseUrl()).port)
 
 /** Sends these lines as they are. */
 async function send(path: string, ...lines: string[]): Promise<string> {

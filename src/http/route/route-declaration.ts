@@ -262,3 +262,6 @@ export interface RouteBehaviour<Deps, Unprepared, Handling, Found, Need extends 
   /** Makes one call of an operation, inside the transaction. */
   handle: (deps: Deps, request: Handling) => Promise<Outcome<Data>>
 }
+
+/** A behaviour, or where `handle` is its only step that function. */
+export type BehaviourOrHandle<Behaviour extends { handle: unknown }> = Behaviour | Behaviour['handle']

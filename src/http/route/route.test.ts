@@ -18,6 +18,12 @@ describe('the declaration of a route', () => {
     expect(defineRoute(DECLARATION, { handle })).toEqual({ ...DECLARATION, handle })
   })
 
+  test('has the function alone where the handle is the only step', () => {
+    expect(defineRoute(DECLARATION, handle)).toEqual({ ...DECLARATION, handle })
+    // @ts-expect-error the handle has the type of its data
+    expect(defineRoute(DECLARATION, async () => ({ data: 1, message: 'Done.' })).handle).not.toBe(handle)
+  })
+
   test('is refused with a member that no route has, by the compiler and when it is loaded', () => {
     const load = () =>
       defineRoute(

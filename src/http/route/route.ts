@@ -1,4 +1,5 @@
 import type {
+  BehaviourOrHandle,
   DataOf,
   RequestOf,
   RouteBehaviour,
@@ -14,6 +15,7 @@ import { checkRouteMembers } from './route-members.ts'
 export type { Changed, Outcome, PageOutcome, RedirectOutcome, RefusalOutcome } from './outcome.ts'
 export type {
   AccountScope,
+  BehaviourOrHandle,
   RequestFacts,
   RouteDeclaration,
   RouteRequest,
@@ -45,18 +47,21 @@ export function defineRoute<
   Prepared = undefined,
 >(
   declaration: Declaration & NoOthers<Declaration, RouteDeclaration>,
-  behaviour: RouteBehaviour<
-    Deps,
-    UnpreparedOf<Declaration>,
-    RequestOf<Declaration, TargetOf<Found, Need>, Prepared>,
-    Found,
-    Need,
-    Prepared,
-    DataOf<Declaration>
+  behaviour: BehaviourOrHandle<
+    RouteBehaviour<
+      Deps,
+      UnpreparedOf<Declaration>,
+      RequestOf<Declaration, TargetOf<Found, Need>, Prepared>,
+      Found,
+      Need,
+      Prepared,
+      DataOf<Declaration>
+    >
   >,
 ): Route<Deps> {
-  checkRouteMembers(declaration, behaviour)
-  return { ...declaration, ...behaviour } as unknown as Route<Deps>
+  const steps: object = typeof behaviour === 'function' ? { handle: behaviour } : behaviour
+  checkRouteMembers(declaration, steps)
+  return { ...declaration, ...steps } as unknown as Route<Deps>
 }
 
 /** Whether a request to the route writes, and so runs in a transaction with its event and its audit entry. */

@@ -1,7 +1,8 @@
 import { buildListQuery } from '../listing/listing.ts'
 import { formatBytes, PROBLEMS, type ProblemCode } from '../problem/problem.ts'
 import type { Freshness } from '../request/freshness.ts'
-import { type Static, type TSchema, type TUnsafe, Type } from '../shape/schema-type.ts'
+import { closeObjects } from '../shape/close-objects.ts'
+import { type Static, type TObject, type TSchema, type TUnsafe, Type } from '../shape/schema-type.ts'
 import { type CellKey, MISSING_CELLS } from './cell-key.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import { operationIdOf, permissionOf, type RouteDeclaration } from './route.ts'
@@ -15,6 +16,15 @@ export function named<Schema extends TSchema>(name: string, schema: Schema): Sch
   // TypeBox keeps marks in non-enumerable members, which a spread drops.
   const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as Schema
   return Object.assign(copy, { title: name })
+}
+
+/** A named object (`named`). A request's objects are closed by `closeObjects`. */
+export function namedObject<Members extends Parameters<typeof Type.Object>[0]>(
+  name: string,
+  members: Members,
+  options?: Parameters<typeof Type.Object>[1],
+): TObject<Members> {
+  return named(name, Type.Object(members, options))
 }
 
 /** One of these words. */
@@ -153,44 +163,15 @@ function buildSuccessSchema(route: RouteDeclaration): SuccessSchema {
 /** `ContractAnswer`: one `Contract` and a message. Named after its data, where that has a name. */
 function buildAnswerSchema(data: TSchema, cell?: CellKey): TSchema {
   const answer = Type.Object({ data, message: Type.String(), ...(cell?.by === 'each' && MISSING_CELLS) })
-  const { title } = data as Node
+  const { title } = data as { title?: string }
   return title === undefined ? answer : named(`${title}Answer`, answer)
 }
 
 /** `ContractPage`: a list of `Contract`, a message and the pagination. */
 function buildPageSchema(row: TSchema): TSchema {
   const page = Type.Object({ data: Type.Array(row), message: Type.String(), pagination: PaginationSchema })
-  const { title } = row as Node
+  const { title } = row as { title?: string }
   return title === undefined ? page : named(`${title}Page`, page)
-}
-
-type Node = {
-  title?: string
-  type?: unknown
-  properties?: Record<string, TSchema>
-  items?: TSchema
-  anyOf?: TSchema[]
-  enum?: unknown[]
-}
-
-/**
- * Closes every object of a request's schema, also in lists: an unknown member is a 422
- * (docs/contract/api.md#unknown-members). An object that sets `additionalProperties` keeps it. A schema with an `enum`
- * loses its `type`, so that a wrong value is one error. Throws on alternatives: a broken rule would be one error for
- * each of them.
- */
-export function closeObjects(schema: TSchema): TSchema {
-  const { properties, items, anyOf, enum: values } = schema as Node
-  if (anyOf) throw new Error('a request takes no alternatives (anyOf): use nullable or enumSchema')
-  const { type: _, ...untyped } = schema as Node
-  return {
-    ...(properties && { additionalProperties: false }),
-    ...(values ? untyped : schema),
-    ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, closeObjects(member)])),
-    }),
-    ...(items && !Array.isArray(items) && { items: closeObjects(items) }),
-  }
 }
 
 /** The member in which @fastify/swagger expects the description of a response. */

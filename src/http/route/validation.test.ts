@@ -1,6 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 import { describe, expect, test } from 'vitest'
-import { closeObjects, enumSchema, nullable, UuidSchema } from './schema.ts'
+import { closeObjects } from '../shape/close-objects.ts'
+import { enumSchema, nullable, UuidSchema } from './schema.ts'
 import { buildFieldErrors, compileValidator } from './validation.ts'
 
 function findErrors(schema: TSchema, value: unknown, httpPart: 'body' | 'querystring' = 'body') {

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const PAGE = 'https://app.example.com'
 const CONFIG = '/api/v3/realtime/realtime/config'
 const AUTH = '/api/v3/realtime/realtime/auth'
 
-let t: TestApp
-beforeAll(async () => {
-  t = await createTestApp({ env: { CORS_ALLOWED_ORIGINS: `${PAGE},http://localhost:5173` } })
-})
-afterAll(() => t?.[Symbol.asyncDispose]())
+const t = await openForFile(createTestApp({ env: { CORS_ALLOWED_ORIGINS: `${PAGE},http://localhost:5173` } }))
 
 const ask = (method: 'GET' | 'POST' | 'OPTIONS', url: string, headers: Record<string, string>) =>
   t.app.server.inject({ method, url, headers })

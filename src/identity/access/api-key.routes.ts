@@ -47,25 +47,23 @@ export const apiKeyRoutes: Routes<ApiKeyDeps> = [
       problems: ['permission_denied'],
       shownOnce: 'key',
     },
-    {
-      handle: async (deps: ApiKeyDeps, { db, body, caller, permission, now }) => {
-        const { record, key } = await createApiKey(deps, db, {
-          name: body.name,
-          patterns: body.permissions,
-          account: (body.account ?? null) as AccountId | null,
-          expiresAt: body.expires_at ? readInstant('expires_at', body.expires_at) : null,
-          caller,
-          permission,
-          now,
-        })
-        return {
-          data: { ...toApiKeyRow(record), key },
-          message: 'API key created. Store the key: it is not shown again.',
-          changed: [{ id: record.id, account: null }],
-          location: `/api/v3/identity/api-key/${record.id}`,
-          audit: { permissions: record.patterns, ...(record.account && { account: record.account }) },
-        }
-      },
+    async (deps: ApiKeyDeps, { db, body, caller, permission, now }) => {
+      const { record, key } = await createApiKey(deps, db, {
+        name: body.name,
+        patterns: body.permissions,
+        account: (body.account ?? null) as AccountId | null,
+        expiresAt: body.expires_at ? readInstant('expires_at', body.expires_at) : null,
+        caller,
+        permission,
+        now,
+      })
+      return {
+        data: { ...toApiKeyRow(record), key },
+        message: 'API key created. Store the key: it is not shown again.',
+        changed: [{ id: record.id, account: null }],
+        location: `/api/v3/identity/api-key/${record.id}`,
+        audit: { permissions: record.patterns, ...(record.account && { account: record.account }) },
+      }
     },
   ),
   defineList(

@@ -1,4 +1,4 @@
-import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { lineSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { PatternsSchema } from './role.schema.ts'
 
@@ -19,33 +19,24 @@ const apiKeyMembers = {
 }
 
 /** An API key as the API shows it: never the key itself. */
-export const ApiKeyRow = named('ApiKey', Type.Object(apiKeyMembers))
+export const ApiKeyRow = namedObject('ApiKey', apiKeyMembers)
 
 /** The answer to create, the only one that shows the key. */
-export const ApiKeyWithKey = named(
-  'ApiKeyWithKey',
-  Type.Object({
-    ...apiKeyMembers,
-    key: nullable(Type.String({ description: '`sbx_...`. Shown once; null in an idempotent replay.' })),
-  }),
-)
+export const ApiKeyWithKey = namedObject('ApiKeyWithKey', {
+  ...apiKeyMembers,
+  key: nullable(Type.String({ description: '`sbx_...`. Shown once; null in an idempotent replay.' })),
+})
 
-export const CreateApiKeyBody = named(
-  'CreateApiKey',
-  Type.Object(
-    {
-      name: lineSchema(100),
-      permissions: Type.Array(PatternsSchema.items, { minItems: 1, maxItems: 500, uniqueItems: true }),
-      account: Type.Optional(
-        nullable(
-          Type.String({
-            ...UuidSchema,
-            description: 'Binds the key to this account: its permissions hold there only, and it reaches nothing else.',
-          }),
-        ),
-      ),
-      expires_at: Type.Optional(nullable(TimestampSchema)),
-    },
-    { additionalProperties: false },
+export const CreateApiKeyBody = namedObject('CreateApiKey', {
+  name: lineSchema(100),
+  permissions: Type.Array(PatternsSchema.items, { minItems: 1, maxItems: 500, uniqueItems: true }),
+  account: Type.Optional(
+    nullable(
+      Type.String({
+        ...UuidSchema,
+        description: 'Binds the key to this account: its permissions hold there only, and it reaches nothing else.',
+      }),
+    ),
   ),
-)
+  expires_at: Type.Optional(nullable(TimestampSchema)),
+})

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
@@ -15,18 +16,12 @@ import {
   selectApiKeys,
 } from './api-key.store.ts'
 
-let database: TestDatabase
-let db: Database
-let rows: ReturnType<typeof buildIdentityRows>
 let user: UserId
 let other: UserId
 let account: AccountId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  rows = buildIdentityRows(db)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
+const rows = buildIdentityRows(db)
 beforeEach(async () => {
   ;[user, other, account] = [await rows.user(), await rows.user(), await rows.account()]
 })

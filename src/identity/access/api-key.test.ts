@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { endUserTokens } from '../user/user.ts'
@@ -8,16 +9,9 @@ import { endUserTokens } from '../user/user.ts'
 const KEYS = '/api/v3/identity/api-key'
 const USERS = '/api/v3/identity/user'
 
-let app: IdentityApp
-let root: User
-let reader: User
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  root = await app.administrator()
-  reader = await app.callerWith('reader', ['user:find-all', 'user:find-one'])
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
+const root = await app.administrator()
+const reader = await app.callerWith('reader', ['user:find-all', 'user:find-one'])
 
 const createKey = async (owner: User, permissions: string[], more: Record<string, unknown> = {}) => {
   const reply = await app.call('POST', KEYS, { token: owner.token, body: { name: 'a key', permissions, ...more } })

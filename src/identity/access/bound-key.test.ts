@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ContractFixture, type Json, startContractFixture } from '../../../test/contract/contract-fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { type Json, startContractFixture } from '../../../test/contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const KEYS = '/api/v3/identity/api-key'
 const CONTRACTS = '/api/v3/contract/contract'
 const HOOKS = '/api/v3/webhook/webhook'
-
-let fixture: ContractFixture
-let mine: string
-let other: string
-let member: { call: TestCall; userId: string }
 
 const make = (call: TestCall, body: object): Promise<TestAnswer> => call('POST', KEYS, { name: 'bound', ...body })
 const makeCall = async (call: TestCall, body: object): Promise<TestCall> => {
@@ -23,13 +19,10 @@ const administrator = () => fixture.app.callAs(fixture.app.adminToken)
 /** A user who is a developer in these accounts. */
 const addDeveloper = (accounts: readonly string[]) => fixture.signInWithRoles(accounts, ['account-developer'])
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  mine = (await fixture.createAccount()).document_id
-  other = (await fixture.createAccount()).document_id
-  member = await addDeveloper([mine, other])
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const mine: string = (await fixture.createAccount()).document_id
+const other: string = (await fixture.createAccount()).document_id
+const member: { call: TestCall; userId: string } = await addDeveloper([mine, other])
 
 describe('a key that is bound to an account', () => {
   test('says so in the answer and in the list, which can be filtered by it', async () => {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type User } from '../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp, type User } from '../../../test/harness/app/identity-app.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { Problem } from '../../http/problem/problem.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
@@ -11,16 +12,9 @@ import { hasAdministrator } from './system-roles.ts'
 const USERS = '/api/v3/identity/user'
 const ROLES = '/api/v3/identity/role'
 
-let app: IdentityApp
-let root: User
-let clerk: User
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  root = await app.administrator()
-  clerk = await app.callerWith('clerk', ['user:*', 'role:*', 'api-key:*', 'webhook:find-all'])
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
+const root = await app.administrator()
+const clerk = await app.callerWith('clerk', ['user:*', 'role:*', 'api-key:*', 'webhook:find-all'])
 
 const asClerk = (method: string, path: string, body?: unknown) => app.call(method, path, { token: clerk.token, body })
 const asRoot = (method: string, path: string, body?: unknown) => app.call(method, path, { token: root.token, body })

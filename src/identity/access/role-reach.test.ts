@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../../../test/harness/app/app.ts'
-import { type ConnectionApp, createConnectionApp, PASSWORD } from '../../../test/harness/app/connection-app.ts'
+import { createConnectionApp, PASSWORD } from '../../../test/harness/app/connection-app.ts'
 import { pathOf, redirectUrlOf, WEB_APP } from '../../../test/harness/app/social-app.ts'
 import { type Barrier, holdUser, race } from '../../../test/harness/plan/race.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, UserId } from '../../base/id.ts'
 
 /** What a change of the reach of a role means for accounts that bring their own provider (docs/contract/connections.md). */
 
 const ROLES = '/api/v3/identity/role'
-let t: ConnectionApp
 let account: AccountId
 let connection: string
 let count = 0
-beforeAll(async () => {
-  t = await createConnectionApp()
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createConnectionApp())
 
 beforeEach(async () => {
   t.app.clock.advance(60_000)

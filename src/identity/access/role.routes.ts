@@ -34,24 +34,22 @@ export const roleRoutes: Routes<RoleDeps> = [
         'The caller must hold everything that the role holds, everywhere. An account-scoped role takes only permissions that some route takes for one account (422 `no_effect_in_scope`).',
       body: CreateRoleBody,
     },
-    {
-      handle: async (deps: RoleDeps, { db, body, caller, now }) => {
-        const role = await createRole(deps, db, {
-          name: body.name,
-          description: body.description ?? null,
-          patterns: body.permissions,
-          isAccountScoped: body.is_account_scoped ?? false,
-          requiresSecondFactor: body.requires_second_factor ?? false,
-          caller,
-          now,
-        })
-        return {
-          data: toRoleRow(role),
-          message: 'Role created.',
-          changed: [{ id: role.id, account: null }],
-          location: `/api/v3/identity/role/${role.id}`,
-        }
-      },
+    async (deps: RoleDeps, { db, body, caller, now }) => {
+      const role = await createRole(deps, db, {
+        name: body.name,
+        description: body.description ?? null,
+        patterns: body.permissions,
+        isAccountScoped: body.is_account_scoped ?? false,
+        requiresSecondFactor: body.requires_second_factor ?? false,
+        caller,
+        now,
+      })
+      return {
+        data: toRoleRow(role),
+        message: 'Role created.',
+        changed: [{ id: role.id, account: null }],
+        location: `/api/v3/identity/role/${role.id}`,
+      }
     },
   ),
   defineList(

@@ -1,4 +1,4 @@
-import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { lineSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { PATTERN_PATTERN } from './pattern.ts'
 
@@ -17,56 +17,42 @@ const RequiresSecondFactorSchema = Type.Boolean({
 })
 
 /** A role as the API shows it. */
-export const RoleRow = named(
-  'Role',
-  Type.Object({
-    document_id: UuidSchema,
-    name: Type.String(),
-    description: nullable(Type.String()),
-    permissions: Type.Array(Type.String()),
-    is_system: Type.Boolean({ description: 'Maintained by the service; cannot be changed or deleted.' }),
-    is_account_scoped: Type.Boolean(),
-    requires_second_factor: Type.Boolean(),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-  }),
-)
+export const RoleRow = namedObject('Role', {
+  document_id: UuidSchema,
+  name: Type.String(),
+  description: nullable(Type.String()),
+  permissions: Type.Array(Type.String()),
+  is_system: Type.Boolean({ description: 'Maintained by the service; cannot be changed or deleted.' }),
+  is_account_scoped: Type.Boolean(),
+  requires_second_factor: Type.Boolean(),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
-export const CreateRoleBody = named(
-  'CreateRole',
-  Type.Object(
-    {
-      name: lineSchema(100),
-      description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
-      permissions: PatternsSchema,
-      is_account_scoped: Type.Optional(AccountScopedSchema),
-      requires_second_factor: Type.Optional(RequiresSecondFactorSchema),
-    },
-    { additionalProperties: false },
-  ),
-)
+export const CreateRoleBody = namedObject('CreateRole', {
+  name: lineSchema(100),
+  description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+  permissions: PatternsSchema,
+  is_account_scoped: Type.Optional(AccountScopedSchema),
+  requires_second_factor: Type.Optional(RequiresSecondFactorSchema),
+})
 
-export const UpdateRoleBody = named(
+export const UpdateRoleBody = namedObject(
   'UpdateRole',
-  Type.Object(
-    {
-      name: Type.Optional(lineSchema(100)),
-      description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
-      permissions: Type.Optional(PatternsSchema),
-      is_account_scoped: Type.Optional(AccountScopedSchema),
-      requires_second_factor: Type.Optional(RequiresSecondFactorSchema),
-    },
-    { additionalProperties: false, minProperties: 1 },
-  ),
+  {
+    name: Type.Optional(lineSchema(100)),
+    description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+    permissions: Type.Optional(PatternsSchema),
+    is_account_scoped: Type.Optional(AccountScopedSchema),
+    requires_second_factor: Type.Optional(RequiresSecondFactorSchema),
+  },
+  { minProperties: 1 },
 )
 
 /** A permission as the API shows it. */
-export const PermissionRow = named(
-  'Permission',
-  Type.Object({
-    name: Type.String({ description: '`resource:action`' }),
-    description: nullable(Type.String()),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-  }),
-)
+export const PermissionRow = namedObject('Permission', {
+  name: Type.String({ description: '`resource:action`' }),
+  description: nullable(Type.String()),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSsoApp, readPayload, type SsoApp, signForeign, TARGET } from '../../../test/harness/app/sso-app.ts'
+import { describe, expect, test } from 'vitest'
+import { createSsoApp, readPayload, signForeign, TARGET } from '../../../test/harness/app/sso-app.ts'
 import { CLIENT_ID, openClientSession } from '../../../test/harness/browser/client-session.ts'
 import { buildPageVisitor } from '../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { type AccountId, buildIdMaker, type UserId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
@@ -12,12 +13,7 @@ import { issueSession, loadSession } from '../session/session.ts'
 const CONTRACT = '/api/v3/contract/contract'
 const SCOPE = 'openid contract:read'
 
-let sso: SsoApp
-
-beforeAll(async () => {
-  sso = await createSsoApp()
-})
-afterAll(() => sso[Symbol.asyncDispose]())
+const sso = await openForFile(createSsoApp())
 
 const now = () => new Date(sso.app.clock.now())
 const deps = () => ({

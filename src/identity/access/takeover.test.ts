@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildIdentityApp, type IdentityApp, type User } from '../../../test/harness/app/identity-app.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { loadManagedUser } from '../user/user.ts'
 import { lockRole } from './role.store.ts'
@@ -12,25 +13,18 @@ const ROLES = '/api/v3/identity/role'
 /** Patterns of an owner in its accounts, besides those of `member`. */
 const OWNER_PATTERNS = ['account:*', 'account-member:*', 'webhook:create']
 
-let app: IdentityApp
-let root: User
-/** Holds everything about users, members and roles, and nothing about rows of accounts. */
-let clerk: User
-let ownerRole: string
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  root = await app.administrator()
-  clerk = await app.callerWith('clerk', ['user:*', 'role:*', 'account-member:*'])
-  ownerRole = await createRole('owner', OWNER_PATTERNS)
-})
-afterAll(() => app[Symbol.asyncDispose]())
-
 const as =
   (token: string) =>
   (method: string, path: string, body?: unknown): ReturnType<IdentityApp['call']> =>
     app.call(method, path, { token, body })
 const asRoot = (method: string, path: string, body?: unknown) => as(root.token)(method, path, body)
+
+const app = await openForFile(buildIdentityApp())
+const root = await app.administrator()
+/** Holds everything about users, members and roles, and nothing about rows of accounts. */
+const clerk = await app.callerWith('clerk', ['user:*', 'role:*', 'account-member:*'])
+const ownerRole = await createRole('owner', OWNER_PATTERNS)
+
 const denied = (...words: string[]) => ({
   status: 403,
   body: { code: 'permission_denied', detail: expect.stringMatching(words.join('.*')) },

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { buildCommitGate } from '../../../test/harness/database/commit-gate.ts'
 import { buildIdentityRows } from '../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { followCall } from '../../../test/harness/run/trail.ts'
 import type { AccountId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
@@ -11,11 +12,7 @@ import { deleteAccount as deleteAccountOf } from './account.ts'
 const ACCOUNTS = '/api/v3/identity/account'
 const WEBHOOKS = '/api/v3/webhook/webhook'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of every shape
 async function make(path: string, body: object): Promise<any> {

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp, type TestCall } from '../../../test/harness/app/app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestApp, type TestCall } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, UserId } from '../../base/id.ts'
 import { holdsGrant, listHoldingsAt } from '../access/delegation.ts'
 import { coversPattern } from '../access/pattern.ts'
 
-let app: TestApp
 let account: AccountId
 let admin: { call: TestCall; userId: UserId }
 let count = 0
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 beforeEach(async () => {
   count += 1

@@ -33,16 +33,14 @@ export const accountRoutes: Routes<AccountDeps> = [
       description: 'The account has no members.',
       body: CreateAccountBody,
     },
-    {
-      handle: async (deps: AccountDeps, { db, body, caller, now }) => {
-        const account = await createAccount(deps, db, { name: body.name, by: caller.userId, now })
-        return {
-          data: toAccountRow(account),
-          message: 'Account created.',
-          changed: changedOf(account),
-          location: `/api/v3/identity/account/${account.id}`,
-        }
-      },
+    async (deps: AccountDeps, { db, body, caller, now }) => {
+      const account = await createAccount(deps, db, { name: body.name, by: caller.userId, now })
+      return {
+        data: toAccountRow(account),
+        message: 'Account created.',
+        changed: changedOf(account),
+        location: `/api/v3/identity/account/${account.id}`,
+      }
     },
   ),
   defineList(

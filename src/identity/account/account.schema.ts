@@ -1,54 +1,45 @@
-import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { lineSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 
 /** An account as the API shows it. */
-export const AccountRow = named(
-  'Account',
-  Type.Object({
-    document_id: UuidSchema,
-    name: Type.String(),
-    created_by: nullable(UuidSchema),
-    updated_by: nullable(UuidSchema),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-    deleted_at: nullable(TimestampSchema),
-  }),
-)
+export const AccountRow = namedObject('Account', {
+  document_id: UuidSchema,
+  name: Type.String(),
+  created_by: nullable(UuidSchema),
+  updated_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+})
 
-export const CreateAccountBody = named('CreateAccount', Type.Object({ name: lineSchema(200) }))
-export const UpdateAccountBody = named('UpdateAccount', Type.Object({ name: lineSchema(200) }))
+export const CreateAccountBody = namedObject('CreateAccount', { name: lineSchema(200) })
+export const UpdateAccountBody = namedObject('UpdateAccount', { name: lineSchema(200) })
 
 /** A member as the API shows it. */
-export const AccountMemberRow = named(
-  'AccountMember',
-  Type.Object({
-    document_id: UuidSchema,
-    account: UuidSchema,
-    user: UuidSchema,
-    email: nullable(Type.String({ description: 'Null for a caller who does not hold `user:find-one`.' })),
-    name: nullable(Type.String()),
-    roles: Type.Array(UuidSchema, { description: 'The roles of this membership. They hold in this account only.' }),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-  }),
-)
+export const AccountMemberRow = namedObject('AccountMember', {
+  document_id: UuidSchema,
+  account: UuidSchema,
+  user: UuidSchema,
+  email: nullable(Type.String({ description: 'Null for a caller who does not hold `user:find-one`.' })),
+  name: nullable(Type.String()),
+  roles: Type.Array(UuidSchema, { description: 'The roles of this membership. They hold in this account only.' }),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
 /** A role for members of an account as the API shows it. */
-export const AccountRoleRow = named(
-  'AccountRole',
-  Type.Object({
-    document_id: UuidSchema,
-    name: Type.String(),
-    description: nullable(Type.String()),
-    permissions: Type.Array(Type.String()),
-    requires_second_factor: Type.Boolean(),
-    is_givable: Type.Boolean({
-      description: 'Whether the caller holds all of its permissions in this account, which giving and taking it need.',
-    }),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
+export const AccountRoleRow = namedObject('AccountRole', {
+  document_id: UuidSchema,
+  name: Type.String(),
+  description: nullable(Type.String()),
+  permissions: Type.Array(Type.String()),
+  requires_second_factor: Type.Boolean(),
+  is_givable: Type.Boolean({
+    description: 'Whether the caller holds all of its permissions in this account, which giving and taking it need.',
   }),
-)
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
 /** The ids of the roles of a membership. */
 export const MemberRolesSchema = Type.Array(UuidSchema, {
@@ -57,12 +48,12 @@ export const MemberRolesSchema = Type.Array(UuidSchema, {
   description: 'Ids of account-scoped roles.',
 })
 
-export const AddAccountMemberBody = named(
-  'AddAccountMember',
-  Type.Object({ user: UuidSchema, roles: Type.Optional(MemberRolesSchema) }),
-)
-export const UpdateAccountMemberBody = named(
-  'UpdateAccountMember',
-  Type.Object({ user: UuidSchema, roles: MemberRolesSchema }),
-)
-export const RemoveAccountMemberBody = named('RemoveAccountMember', Type.Object({ user: UuidSchema }))
+export const AddAccountMemberBody = namedObject('AddAccountMember', {
+  user: UuidSchema,
+  roles: Type.Optional(MemberRolesSchema),
+})
+export const UpdateAccountMemberBody = namedObject('UpdateAccountMember', {
+  user: UuidSchema,
+  roles: MemberRolesSchema,
+})
+export const RemoveAccountMemberBody = namedObject('RemoveAccountMember', { user: UuidSchema })

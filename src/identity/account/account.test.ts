@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp, NO_ID } from '../../../test/harness/app/identity-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { checkAccountExists, openAccountFor } from './account.ts'
 
 const ACCOUNTS = '/api/v3/identity/account'
 
-let app: IdentityApp
-let root: User
-let plain: User
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  root = await app.administrator()
-  plain = await app.user('plain')
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
+const root = await app.administrator()
+const plain = await app.user('plain')
 
 const asRoot = (method: string, path: string, body?: unknown) => app.call(method, path, { token: root.token, body })
 

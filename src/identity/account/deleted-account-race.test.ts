@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp, type TestCall } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestCall } from '../../../test/harness/app/app.ts'
 import { readMails } from '../../../test/harness/browser/mailbox.ts'
 import { race } from '../../../test/harness/plan/race.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const ACCOUNTS = '/api/v3/identity/account'
 const ACCEPT = '/api/v3/auth/invitation/accept'
 
 /** Two processes on one database. */
-let app: TestApp
-let other: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-  other = await createTestApp({ database: app.database })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await app[Symbol.asyncDispose]()
-})
+const app = await openForFile(createTestApp())
+const other = await openForFile(createTestApp({ database: app.database }))
 
 const makeAccount = async () => (await app.admin('POST', ACCOUNTS, { name: 'Example' })).body.data.document_id as string
 const remove = (account: string) => app.admin('DELETE', `${ACCOUNTS}/${account}`)

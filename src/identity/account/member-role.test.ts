@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp, type TestCall } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestCall } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { ROUTE_TREE } from '../../app/feature/route-tree.ts'
 import type { AccountId } from '../../base/id.ts'
 import { permissionOf, type RouteDeclaration } from '../../http/route/route.ts'
@@ -8,18 +9,9 @@ import { matchesPattern } from '../../http/shape/caller.ts'
 const ACCOUNTS = '/api/v3/identity/account'
 const CONTRACTS = '/api/v3/contract/contract'
 
-let app: TestApp
+const app = await openForFile(createTestApp())
 /** Another process on the same database. */
-let other: TestApp
-
-beforeAll(async () => {
-  app = await createTestApp()
-  other = await createTestApp({ database: app.database, clock: app.clock })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await app[Symbol.asyncDispose]()
-})
+const other = await openForFile(createTestApp({ database: app.database, clock: app.clock }))
 
 const createAccount = async (name: string): Promise<AccountId> =>
   (await app.admin('POST', ACCOUNTS, { name })).body.data.document_id

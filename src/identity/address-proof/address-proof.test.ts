@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { UserId } from '../../base/id.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { hashProofToken } from '../user/proof/proof-token.ts'
@@ -19,12 +20,8 @@ import {
 
 const now = new Date('2026-09-11T08:00:00.000Z')
 const expiresAt = new Date('2026-09-11T09:00:00.000Z')
-let app: TestApp
 
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 const db = () => app.database.db
 let count = 0

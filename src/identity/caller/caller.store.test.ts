@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, SessionId, UserId } from '../../base/id.ts'
 import {
   findKeyCaller,
@@ -11,17 +12,11 @@ import {
   touchSession,
 } from './caller.store.ts'
 
-/** Which tokens open anything, judged by their statements alone: each beside a token that is as good as it can be. */
-
-let database: TestDatabase
-let rows: ReturnType<typeof buildIdentityRows>
 let user: UserId
 let account: AccountId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  rows = buildIdentityRows(database.db)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+/** Which tokens open anything, judged by their statements alone: each beside a token that is as good as it can be. */
+const database = await openForFile(createTestDatabase())
+const rows = buildIdentityRows(database.db)
 beforeEach(async () => {
   ;[user, account] = [await rows.user(), await rows.account()]
   // Each lies beside rows of another user.

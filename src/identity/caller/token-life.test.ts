@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
 import { createNarrowedApp } from '../../../test/harness/app/narrowed-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { listTokenNames, nameToken, readTokenLives, type TokenName } from './token-life.ts'
 
 const HOUR_MS = 3_600_000
 const PASSWORD = 'correct horse battery'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 let users = 0
 async function signIn() {

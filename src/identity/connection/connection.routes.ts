@@ -150,16 +150,14 @@ export const connectionRoutes: Routes<ConnectionDeps> = [
       description: 'Ends what its users opened. They sign in by their other ways afterwards.',
       params: ConnectionParams,
     },
-    {
-      handle: async (_deps: ConnectionDeps, { db, params, scope, caller, now }) => {
-        const input = { target: { id: params.id, scope }, id: params.connection, caller, now }
-        const connection = await deleteConnection(db, input)
-        return {
-          data: toConnectionRow(connection),
-          message: 'Connection deleted.',
-          changed: changedOf(connection),
-        }
-      },
+    async (_deps: ConnectionDeps, { db, params, scope, caller, now }) => {
+      const input = { target: { id: params.id, scope }, id: params.connection, caller, now }
+      const connection = await deleteConnection(db, input)
+      return {
+        data: toConnectionRow(connection),
+        message: 'Connection deleted.',
+        changed: changedOf(connection),
+      }
     },
   ),
 ]

@@ -1,4 +1,12 @@
-import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import {
+  enumSchema,
+  lineSchema,
+  named,
+  namedObject,
+  nullable,
+  TimestampSchema,
+  UuidSchema,
+} from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { type ConnectionRecord, connection } from './connection.store.ts'
@@ -57,50 +65,44 @@ const groupRoleMembers = {
   }),
   role: UuidSchema,
 }
-const GroupRoleRow = named('ConnectionGroupRole', Type.Object(groupRoleMembers))
-const GroupRoleSchema = named('GiveConnectionGroupRole', Type.Object(groupRoleMembers))
+const GroupRoleRow = namedObject('ConnectionGroupRole', groupRoleMembers)
+const GroupRoleSchema = namedObject('GiveConnectionGroupRole', groupRoleMembers)
 const GroupRolesSchema = Type.Array(GroupRoleSchema, {
   maxItems: GROUP_ROLES_LIMIT,
   description: 'The account-scoped roles that groups of the provider give. Replaced as a whole.',
 })
 
 /** The part of an OpenID provider, as the API shows it. */
-const OidcPart = named(
-  'OidcConnection',
-  Type.Object({
-    issuer: Type.String(),
-    client_id: Type.String(),
-    scopes: Type.Array(Type.String()),
-    groups_claim: nullable(Type.String()),
-    is_email_trusted: Type.Boolean(),
-    redirect_path: Type.String({ description: 'Behind `BASE_URL` the redirect URI to register at the provider.' }),
-  }),
-)
+const OidcPart = namedObject('OidcConnection', {
+  issuer: Type.String(),
+  client_id: Type.String(),
+  scopes: Type.Array(Type.String()),
+  groups_claim: nullable(Type.String()),
+  is_email_trusted: Type.Boolean(),
+  redirect_path: Type.String({ description: 'Behind `BASE_URL` the redirect URI to register at the provider.' }),
+})
 
 /** A connection as the API shows it, never with a secret. */
-export const ConnectionRow = named(
-  'Connection',
-  Type.Object({
-    document_id: UuidSchema,
-    account: UuidSchema,
-    kind: KindSchema,
-    name: Type.String(),
-    is_enabled: Type.Boolean({ description: 'While false it opens no session, and closes no other way in.' }),
-    is_enforced: Type.Boolean({
-      description: 'Whether members with an address of its proven domains sign in by it alone.',
-    }),
-    is_jit: Type.Boolean({ description: 'Whether unknown people of its proven domains become users and members.' }),
-    default_role: nullable(Type.String({ ...UuidSchema, description: 'Of a member none of whose groups has a role.' })),
-    group_roles: Type.Array(GroupRoleRow),
-    session_hours: Type.Integer({ description: 'Longest session that it opens.' }),
-    oidc: nullable(OidcPart),
-    saml: nullable(SamlPart),
-    created_by: nullable(UuidSchema),
-    updated_by: nullable(UuidSchema),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
+export const ConnectionRow = namedObject('Connection', {
+  document_id: UuidSchema,
+  account: UuidSchema,
+  kind: KindSchema,
+  name: Type.String(),
+  is_enabled: Type.Boolean({ description: 'While false it opens no session, and closes no other way in.' }),
+  is_enforced: Type.Boolean({
+    description: 'Whether members with an address of its proven domains sign in by it alone.',
   }),
-)
+  is_jit: Type.Boolean({ description: 'Whether unknown people of its proven domains become users and members.' }),
+  default_role: nullable(Type.String({ ...UuidSchema, description: 'Of a member none of whose groups has a role.' })),
+  group_roles: Type.Array(GroupRoleRow),
+  session_hours: Type.Integer({ description: 'Longest session that it opens.' }),
+  oidc: nullable(OidcPart),
+  saml: nullable(SamlPart),
+  created_by: nullable(UuidSchema),
+  updated_by: nullable(UuidSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
 const SessionHoursSchema = Type.Integer({
   minimum: 1,
@@ -124,48 +126,37 @@ const oidcSettings = {
   is_email_trusted: Type.Optional(EmailTrustSchema),
 }
 
-export const CreateConnectionBody = named(
-  'CreateConnection',
-  Type.Object({
-    kind: KindSchema,
-    name: lineSchema(100),
+export const CreateConnectionBody = namedObject('CreateConnection', {
+  kind: KindSchema,
+  name: lineSchema(100),
+  ...settings,
+  oidc: Type.Optional(
+    namedObject('CreateOidcConnection', {
+      issuer: IssuerSchema,
+      client_id: ClientIdSchema,
+      client_secret: ClientSecretSchema,
+      ...oidcSettings,
+    }),
+  ),
+  saml: Type.Optional(CreateSaml),
+})
+
+export const UpdateConnectionBody = namedObject(
+  'UpdateConnection',
+  {
+    name: Type.Optional(lineSchema(100)),
     ...settings,
     oidc: Type.Optional(
-      named(
-        'CreateOidcConnection',
-        Type.Object({
-          issuer: IssuerSchema,
-          client_id: ClientIdSchema,
-          client_secret: ClientSecretSchema,
-          ...oidcSettings,
-        }),
-      ),
+      namedObject('UpdateOidcConnection', {
+        issuer: Type.Optional(IssuerSchema),
+        client_id: Type.Optional(ClientIdSchema),
+        client_secret: Type.Optional(ClientSecretSchema),
+        ...oidcSettings,
+      }),
     ),
-    saml: Type.Optional(CreateSaml),
-  }),
-)
-
-export const UpdateConnectionBody = named(
-  'UpdateConnection',
-  Type.Object(
-    {
-      name: Type.Optional(lineSchema(100)),
-      ...settings,
-      oidc: Type.Optional(
-        named(
-          'UpdateOidcConnection',
-          Type.Object({
-            issuer: Type.Optional(IssuerSchema),
-            client_id: Type.Optional(ClientIdSchema),
-            client_secret: Type.Optional(ClientSecretSchema),
-            ...oidcSettings,
-          }),
-        ),
-      ),
-      saml: Type.Optional(UpdateSaml),
-    },
-    { additionalProperties: false, minProperties: 1 },
-  ),
+    saml: Type.Optional(UpdateSaml),
+  },
+  { minProperties: 1 },
 )
 
 /** The path of routes on one connection of an account. */

@@ -1,20 +1,17 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
 import { SILENT } from '../../../test/harness/fakes/provider/fake-provider.ts'
 import { startProviderFixture } from '../../../test/harness/fakes/provider/provider-fixture.ts'
 import { buildFakeIdp } from '../../../test/harness/fakes/saml-idp/fake-idp.ts'
-import { createSamlKey, type SamlKey } from '../../../test/harness/fakes/saml-idp/saml-key.ts'
+import { createSamlKey } from '../../../test/harness/fakes/saml-idp/saml-key.ts'
 import { importMetadata } from './saml/settings/import-metadata.ts'
 
 /** The provider of the tests speaks plain HTTP on the loopback, which only development allows. */
 const DEVELOPMENT = { APP_ENV: 'development' }
 
-let keys: SamlKey[]
-beforeAll(async () => {
-  keys = await Promise.all([createSamlKey(), createSamlKey()])
-})
+const keys = await Promise.all([createSamlKey(), createSamlKey()])
 const pemOf = (at: number) => keys[at]?.certificate ?? ''
 
 async function makeAccount(app: TestApp): Promise<string> {

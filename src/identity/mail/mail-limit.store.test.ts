@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { systemClock } from '../../base/clock.ts'
 import type { UserId } from '../../base/id.ts'
 import { buildIdMaker } from '../../base/id.ts'
@@ -11,13 +12,8 @@ import { insertMails } from './outbox.store.ts'
 const ids = buildIdMaker(systemClock, systemRandom)
 const ADA = 'ada@b.test'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 beforeEach(() => database.pool.query('delete from mail_outbox'))
 
 const query = (text: string, values: unknown[] = []) => database.pool.query(text, values)

@@ -1,23 +1,22 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 /** The limits of mails to one address through the API (docs/contract/sessions.md#mails-to-one-address). */
 
 const PASSWORD = 'correct horse battery'
 const DAY_MS = 24 * 3_600_000
 
-let app: TestApp
 let users = 0
-beforeAll(async () => {
-  app = await createTestApp({
+const app = await openForFile(
+  createTestApp({
     env: { SIGN_IN_BY_MAIL: 'true', SIGN_UP: 'open', RATE_LIMIT_STRICT_PER_MINUTE: '100000' },
-  })
-  // The clock passes days, which the session of the administrator does not outlast.
-  const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'tests', permissions: ['*:*'] })
-  app.admin = app.callAs(key.body.data.key)
-})
-afterAll(() => app?.[Symbol.asyncDispose]())
+  }),
+)
+// The clock passes days, which the session of the administrator does not outlast.
+const key = await app.admin('POST', '/api/v3/identity/api-key', { name: 'tests', permissions: ['*:*'] })
+app.admin = app.callAs(key.body.data.key)
 
 async function makeUser(): Promise<string> {
   users += 1

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { readMails } from '../../../test/harness/browser/mailbox.ts'
 import { enrolAppOnPage, readCode, signInOnPage } from '../../../test/harness/browser/page-user.ts'
 import { buildPageVisitor, PAGE_ENV } from '../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const PASSWORD = 'staple of another stable'
-let app: TestApp
 
-beforeAll(async () => {
-  app = await createTestApp({ env: PAGE_ENV })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ env: PAGE_ENV }))
 
 /** A user who signed in another way: the password is taken away behind the back of the session. */
 async function signInWithoutPassword(where = app) {

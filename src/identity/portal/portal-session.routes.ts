@@ -114,16 +114,14 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       params: PortalSessionParams,
       data: PortalSessionRow,
     },
-    {
-      handle: async (_deps: PortalSessionDeps, { db, params, scope, now }) => {
-        const target = { id: params.id, scope }
-        const session = await revokePortalSession(db, { target, id: params.session, now })
-        return {
-          data: toPortalSessionRow(session, now),
-          message: 'Portal session revoked.',
-          changed: changedOf(session),
-        }
-      },
+    async (_deps: PortalSessionDeps, { db, params, scope, now }) => {
+      const target = { id: params.id, scope }
+      const session = await revokePortalSession(db, { target, id: params.session, now })
+      return {
+        data: toPortalSessionRow(session, now),
+        message: 'Portal session revoked.',
+        changed: changedOf(session),
+      }
     },
   ),
   defineRoute(
@@ -140,23 +138,21 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       data: OpenedPortalSession,
       problems: ['link_invalid'],
     },
-    {
-      handle: async (deps: PortalSessionDeps, { db, body, now }) => {
-        const opened = await openPortalSession(deps, db, { link: body.token, now })
-        const { session } = opened
-        if ('problem' in opened)
-          return {
-            kind: 'refusal',
-            problem: opened.problem,
-            ...(session && { target: session.id, actor: actorOf(session) }),
-          }
+    async (deps: PortalSessionDeps, { db, body, now }) => {
+      const opened = await openPortalSession(deps, db, { link: body.token, now })
+      const { session } = opened
+      if ('problem' in opened)
         return {
-          data: toOpenedRow(opened.session, { token: opened.token, now }),
-          message: 'Portal session opened.',
-          changed: changedOf(opened.session),
-          actor: actorOf(opened.session),
+          kind: 'refusal',
+          problem: opened.problem,
+          ...(session && { target: session.id, actor: actorOf(session) }),
         }
-      },
+      return {
+        data: toOpenedRow(opened.session, { token: opened.token, now }),
+        message: 'Portal session opened.',
+        changed: changedOf(opened.session),
+        actor: actorOf(opened.session),
+      }
     },
   ),
   defineRoute(
@@ -171,15 +167,13 @@ export const portalSessionRoutes: Routes<PortalSessionDeps> = [
       body: EndPortalSessionBody,
       data: EndedPortalSession,
     },
-    {
-      handle: async (_deps: PortalSessionDeps, { db, body, now }) => {
-        const session = await leavePortalSession(db, { token: body.token, now })
-        return {
-          data: { is_ended: true },
-          message: 'Portal session ended.',
-          ...(session ? { changed: changedOf(session), actor: actorOf(session) } : { changed: [] }),
-        }
-      },
+    async (_deps: PortalSessionDeps, { db, body, now }) => {
+      const session = await leavePortalSession(db, { token: body.token, now })
+      return {
+        data: { is_ended: true },
+        message: 'Portal session ended.',
+        ...(session ? { changed: changedOf(session), actor: actorOf(session) } : { changed: [] }),
+      }
     },
   ),
 ]

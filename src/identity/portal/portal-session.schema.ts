@@ -1,5 +1,5 @@
 import { CATALOGUES } from '../../base/language/texts.ts'
-import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, lineSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { PORTAL_ROLES, type PortalRole } from '../access/system-roles.ts'
@@ -34,79 +34,59 @@ const members = {
 }
 
 /** A portal session as the API shows it. */
-export const PortalSessionRow = named('PortalSession', Type.Object(members))
+export const PortalSessionRow = namedObject('PortalSession', members)
 
 /** The answer to create, the only one that shows the link. */
-export const PortalSessionWithUrl = named(
-  'PortalSessionWithUrl',
-  Type.Object({
-    ...members,
-    url: nullable(Type.String({ description: 'Opens the portal once. Shown once; null in an idempotent replay.' })),
-  }),
-)
+export const PortalSessionWithUrl = namedObject('PortalSessionWithUrl', {
+  ...members,
+  url: nullable(Type.String({ description: 'Opens the portal once. Shown once; null in an idempotent replay.' })),
+})
 
-export const CreatePortalSessionBody = named(
-  'CreatePortalSession',
-  Type.Object(
-    {
-      role: RoleSchema,
-      external_user: Type.Optional(nullable(lineSchema(200))),
-      return_url: Type.Optional(
-        nullable(
-          Type.String({
-            maxLength: 2048,
-            description: 'The page of the platform that opens the portal again. Shown when the session is over.',
-          }),
-        ),
-      ),
-      lifetime_seconds: Type.Optional(
-        Type.Integer({ minimum: 300, maximum: 43_200, description: 'Of the opened session. Default 3600.' }),
-      ),
-      theme: Type.Optional(enumSchema(['light', 'dark'], { description: 'Default: that of the browser.' })),
-      language: Type.Optional(enumSchema(Object.keys(CATALOGUES), { description: 'Default: that of the browser.' })),
-    },
-    { additionalProperties: false },
+export const CreatePortalSessionBody = namedObject('CreatePortalSession', {
+  role: RoleSchema,
+  external_user: Type.Optional(nullable(lineSchema(200))),
+  return_url: Type.Optional(
+    nullable(
+      Type.String({
+        maxLength: 2048,
+        description: 'The page of the platform that opens the portal again. Shown when the session is over.',
+      }),
+    ),
   ),
-)
+  lifetime_seconds: Type.Optional(
+    Type.Integer({ minimum: 300, maximum: 43_200, description: 'Of the opened session. Default 3600.' }),
+  ),
+  theme: Type.Optional(enumSchema(['light', 'dark'], { description: 'Default: that of the browser.' })),
+  language: Type.Optional(enumSchema(Object.keys(CATALOGUES), { description: 'Default: that of the browser.' })),
+})
 
 export const PortalSessionParams = Type.Object({ id: UuidSchema, session: UuidSchema })
 
 const TokenSchema = Type.String({ minLength: 1, maxLength: 200 })
 
-export const OpenPortalSessionBody = named(
-  'OpenPortalSession',
-  Type.Object(
-    { token: Type.String({ ...TokenSchema, description: 'The `token` in the fragment of the link.' }) },
-    { additionalProperties: false },
-  ),
-)
+export const OpenPortalSessionBody = namedObject('OpenPortalSession', {
+  token: Type.String({ ...TokenSchema, description: 'The `token` in the fragment of the link.' }),
+})
 
-export const EndPortalSessionBody = named(
-  'EndPortalSession',
-  Type.Object(
-    { token: Type.String({ ...TokenSchema, description: 'The token of the session.' }) },
-    { additionalProperties: false },
-  ),
-)
+export const EndPortalSessionBody = namedObject('EndPortalSession', {
+  token: Type.String({ ...TokenSchema, description: 'The token of the session.' }),
+})
 
 /** An opened session, as its page needs it. */
-export const OpenedPortalSession = named(
-  'OpenedPortalSession',
-  Type.Object({
-    document_id: UuidSchema,
-    token: Type.String({ description: '`sbp_...`, the bearer token of the session.' }),
-    account: AccountNameRow,
-    role: RoleSchema,
-    permissions: Type.Array(Type.String(), { description: 'What the role may, as patterns.' }),
-    external_user: nullable(Type.String()),
-    return_url: nullable(Type.String()),
-    expires_at: TimestampSchema,
-    expires_in: Type.Integer({ description: 'Seconds until then: clocks of browsers may be wrong.' }),
-  }),
-)
+export const OpenedPortalSession = namedObject('OpenedPortalSession', {
+  document_id: UuidSchema,
+  token: Type.String({ description: '`sbp_...`, the bearer token of the session.' }),
+  account: AccountNameRow,
+  role: RoleSchema,
+  permissions: Type.Array(Type.String(), { description: 'What the role may, as patterns.' }),
+  external_user: nullable(Type.String()),
+  return_url: nullable(Type.String()),
+  expires_at: TimestampSchema,
+  expires_in: Type.Integer({ description: 'Seconds until then: clocks of browsers may be wrong.' }),
+})
 
 /** The answer to an end, also for an unknown session. */
-export const EndedPortalSession = named('EndedPortalSession', Type.Object({ is_ended: Type.Boolean() }))
+export const EndedPortalSession = namedObject('EndedPortalSession', { is_ended: Type.Boolean() })
 
 function findStatus(session: PortalSessionRecord, now: Date): Static<typeof StatusSchema> {
   if (session.revokedAt !== null || session.expiresAt <= now) return 'ended'

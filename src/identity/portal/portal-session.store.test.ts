@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, UserId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
@@ -16,19 +17,13 @@ import {
 } from './portal-session.store.ts'
 import { leavePortalSession } from './portal-session.ts'
 
-let database: TestDatabase
-let db: Database
-let rows: ReturnType<typeof buildIdentityRows>
 let user: UserId
 let account: AccountId
 let other: AccountId
 let key: { id: string }
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  rows = buildIdentityRows(db)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
+const rows = buildIdentityRows(db)
 beforeEach(async () => {
   await database.pool.query('delete from portal_session')
   ;[user, account, other] = [await rows.user(), await rows.account(), await rows.account()]

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp, type TestCall } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestCall } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
 import { refreshSession } from './refresh.ts'
@@ -9,19 +10,10 @@ import { REPEAT_MS } from './refresh-decision.ts'
 const REFRESH = '/api/v3/auth/session/refresh'
 const PASSWORD = 'correct horse battery'
 
-let app: TestApp
+const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
+const app = await openForFile(createTestApp({ env }))
 /** Another process on the same database. */
-let other: TestApp
-
-beforeAll(async () => {
-  const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000' }
-  app = await createTestApp({ env })
-  other = await createTestApp({ env, database: app.database, clock: app.clock })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await app[Symbol.asyncDispose]()
-})
+const other = await openForFile(createTestApp({ env, database: app.database, clock: app.clock }))
 
 let count = 0
 /** Signs a new user in. */

@@ -39,37 +39,33 @@ export const sessionRoutes: Routes<RefreshDeps> = [
       data: RefreshedTokens,
       problems: ['refresh_failed'],
     },
-    {
-      handle: async (deps: RefreshDeps, { db, body, address, headers, now }) => {
-        const origin = { address, userAgent: readHeader(headers, 'user-agent') }
-        const result = await refreshSession(deps, db, { refreshToken: body.refresh_token, origin, now })
-        const { session } = result
-        const actor = { userId: session?.userId ?? null, sessionId: session?.id ?? null, account: null }
-        if (result.kind === 'refused')
-          return {
-            kind: 'refusal',
-            problem: new Problem(
-              'refresh_failed',
-              'The refresh token is unknown, used, expired or revoked. Sign in again.',
-              {
-                reason: result.reason,
-                headers: { 'www-authenticate': 'Bearer' },
-              },
-            ),
-            target: session?.id ?? null,
-            actor,
-          }
+    async (deps: RefreshDeps, { db, body, address, headers, now }) => {
+      const origin = { address, userAgent: readHeader(headers, 'user-agent') }
+      const result = await refreshSession(deps, db, { refreshToken: body.refresh_token, origin, now })
+      const { session } = result
+      const actor = { userId: session?.userId ?? null, sessionId: session?.id ?? null, account: null }
+      if (result.kind === 'refused')
         return {
-          data: toRefreshedTokens(result),
-          message: 'Session refreshed.',
-          headers: NO_STORE,
-          // A repeat changes nothing: it has an audit entry and no event.
-          ...(result.isRepeat
-            ? { audit: { is_repeat: true } }
-            : { changed: [{ id: result.session.id, account: null }] }),
+          kind: 'refusal',
+          problem: new Problem(
+            'refresh_failed',
+            'The refresh token is unknown, used, expired or revoked. Sign in again.',
+            {
+              reason: result.reason,
+              headers: { 'www-authenticate': 'Bearer' },
+            },
+          ),
+          target: session?.id ?? null,
           actor,
         }
-      },
+      return {
+        data: toRefreshedTokens(result),
+        message: 'Session refreshed.',
+        headers: NO_STORE,
+        // A repeat changes nothing: it has an audit entry and no event.
+        ...(result.isRepeat ? { audit: { is_repeat: true } } : { changed: [{ id: result.session.id, account: null }] }),
+        actor,
+      }
     },
   ),
   defineRoute(
@@ -86,23 +82,21 @@ export const sessionRoutes: Routes<RefreshDeps> = [
       body: RevokeBody,
       data: SessionsRevoked,
     },
-    {
-      handle: async (_deps: SessionDeps, { db, body, caller, now }) => {
-        const ended = await signOut(db, {
-          caller,
-          all: body?.all ?? false,
-          family: body?.family ?? false,
-          refreshToken: body?.refresh_token,
-          keepApps: body?.keep_apps,
-          keepApiKeys: body?.keep_api_keys,
-          now,
-        })
-        return {
-          data: { revoked: ended.length },
-          message: 'Signed out.',
-          changed: ended.map((id) => ({ id, account: null })),
-        }
-      },
+    async (_deps: SessionDeps, { db, body, caller, now }) => {
+      const ended = await signOut(db, {
+        caller,
+        all: body?.all ?? false,
+        family: body?.family ?? false,
+        refreshToken: body?.refresh_token,
+        keepApps: body?.keep_apps,
+        keepApiKeys: body?.keep_api_keys,
+        now,
+      })
+      return {
+        data: { revoked: ended.length },
+        message: 'Signed out.',
+        changed: ended.map((id) => ({ id, account: null })),
+      }
     },
   ),
   defineRoute(
@@ -117,13 +111,11 @@ export const sessionRoutes: Routes<RefreshDeps> = [
       data: SessionRow,
       problems: ['not_found'],
     },
-    {
-      handle: async (_deps: SessionDeps, { db, caller }) => ({
-        data: toSessionRow(await describeSession(db, caller), caller),
-        message: 'Session.',
-        changed: [{ id: caller.sessionId, account: null }],
-        headers: NO_STORE,
-      }),
-    },
+    async (_deps: SessionDeps, { db, caller }) => ({
+      data: toSessionRow(await describeSession(db, caller), caller),
+      message: 'Session.',
+      changed: [{ id: caller.sessionId, account: null }],
+      headers: NO_STORE,
+    }),
   ),
 ]

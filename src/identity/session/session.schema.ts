@@ -1,4 +1,4 @@
-import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
@@ -8,124 +8,103 @@ import { type AccountName, type SessionDescription, type SessionUser, session, w
 
 const RefreshTokenSchema = Type.String({ minLength: 1, maxLength: 255, description: '`sbr_...`' })
 
-export const RefreshBody = named(
-  'RefreshSession',
-  Type.Object({ refresh_token: RefreshTokenSchema }, { additionalProperties: false }),
-)
+export const RefreshBody = namedObject('RefreshSession', { refresh_token: RefreshTokenSchema })
 
 /** The whole body is optional. */
 export const RevokeBody = nullable(
-  named(
-    'RevokeSession',
-    Type.Object({
-      all: Type.Optional(Type.Boolean({ description: 'Every session of the user. Default false.' })),
-      family: Type.Optional(
-        Type.Boolean({
-          description:
-            'Also the session that this one was opened from by a handshake, and every session opened from that. Default false.',
-        }),
-      ),
-      refresh_token: Type.Optional(RefreshTokenSchema),
-      keep_apps: Type.Optional(
-        Type.Boolean({ description: 'With `all`: whether the apps of the user stay connected. Default false.' }),
-      ),
-      keep_api_keys: Type.Optional(
-        Type.Boolean({ description: 'With `all`: whether the API keys of the user go on. Default false.' }),
-      ),
-    }),
-  ),
+  namedObject('RevokeSession', {
+    all: Type.Optional(Type.Boolean({ description: 'Every session of the user. Default false.' })),
+    family: Type.Optional(
+      Type.Boolean({
+        description:
+          'Also the session that this one was opened from by a handshake, and every session opened from that. Default false.',
+      }),
+    ),
+    refresh_token: Type.Optional(RefreshTokenSchema),
+    keep_apps: Type.Optional(
+      Type.Boolean({ description: 'With `all`: whether the apps of the user stay connected. Default false.' }),
+    ),
+    keep_api_keys: Type.Optional(
+      Type.Boolean({ description: 'With `all`: whether the API keys of the user go on. Default false.' }),
+    ),
+  }),
 )
 
 /** The answer to a refresh. Members shared with a sign-in have the same names (docs/contract/sessions.md#login-payload). */
-export const RefreshedTokens = named(
-  'SessionTokens',
-  Type.Object({
-    jwt: Type.String(),
-    token_type: Type.Literal('Bearer'),
-    expires_in: Type.Integer({ description: 'Lifetime of the JWT in seconds, from now.' }),
-    refresh_token: Type.String({ description: 'The next refresh token; the one that was sent is spent.' }),
-  }),
-)
+export const RefreshedTokens = namedObject('SessionTokens', {
+  jwt: Type.String(),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Lifetime of the JWT in seconds, from now.' }),
+  refresh_token: Type.String({ description: 'The next refresh token; the one that was sent is spent.' }),
+})
 
 /** The number of revoked sessions. */
-export const SessionsRevoked = named('RevokedSessions', Type.Object({ revoked: Type.Integer() }))
+export const SessionsRevoked = namedObject('RevokedSessions', { revoked: Type.Integer() })
 
 /** The user as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
-export const SessionUserRow = named(
-  'SessionUser',
-  Type.Object({
-    document_id: UuidSchema,
-    email: Type.String(),
-    name: nullable(Type.String()),
-    avatar_url: nullable(Type.String()),
-  }),
-)
+export const SessionUserRow = namedObject('SessionUser', {
+  document_id: UuidSchema,
+  email: Type.String(),
+  name: nullable(Type.String()),
+  avatar_url: nullable(Type.String()),
+})
 
 /** An account as a sign-in and a session show it (docs/contract/sessions.md#login-payload). */
-export const AccountNameRow = named('SessionAccount', Type.Object({ document_id: UuidSchema, name: Type.String() }))
+export const AccountNameRow = namedObject('SessionAccount', { document_id: UuidSchema, name: Type.String() })
 
-const SessionFacts = named(
-  'SessionFacts',
-  Type.Object({
-    document_id: UuidSchema,
-    parent: nullable(UuidSchema),
-    client_id: nullable(Type.String({ description: 'The app that the session is for; null for the user.' })),
-    scope: nullable(Type.String({ description: 'What the user let the app do, separated by spaces.' })),
-    address: nullable(Type.String()),
-    user_agent: nullable(Type.String()),
-    amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
-    acr: nullable(Type.String()),
-    auth_time: TimestampSchema,
-    last_used_at: TimestampSchema,
-    expires_at: TimestampSchema,
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-  }),
-)
+const SessionFacts = namedObject('SessionFacts', {
+  document_id: UuidSchema,
+  parent: nullable(UuidSchema),
+  client_id: nullable(Type.String({ description: 'The app that the session is for; null for the user.' })),
+  scope: nullable(Type.String({ description: 'What the user let the app do, separated by spaces.' })),
+  address: nullable(Type.String()),
+  user_agent: nullable(Type.String()),
+  amr: Type.Array(Type.String(), { description: 'The methods of the sign-in (RFC 8176).' }),
+  acr: nullable(Type.String()),
+  auth_time: TimestampSchema,
+  last_used_at: TimestampSchema,
+  expires_at: TimestampSchema,
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
 /** An account that a token lacks (docs/contract/connections.md#members-of-several-accounts). */
-const ClosedAccountRow = named(
-  'ClosedAccount',
-  Type.Object({
-    document_id: UuidSchema,
-    name: Type.String(),
-    connection: UuidSchema,
-    enter_path: nullable(
-      Type.String({
-        description:
-          'Behind `BASE_URL` the page at which the user proves the session; takes `next` or `redirect_url`. Null for an API key.',
-      }),
-    ),
-  }),
-)
+const ClosedAccountRow = namedObject('ClosedAccount', {
+  document_id: UuidSchema,
+  name: Type.String(),
+  connection: UuidSchema,
+  enter_path: nullable(
+    Type.String({
+      description:
+        'Behind `BASE_URL` the page at which the user proves the session; takes `next` or `redirect_url`. Null for an API key.',
+    }),
+  ),
+})
 
 /** The caller of a token and its permissions. */
-export const SessionRow = named(
-  'Session',
-  Type.Object({
-    session: nullable(SessionFacts),
-    api_key: nullable(UuidSchema),
-    user: SessionUserRow,
-    account: nullable(AccountNameRow),
-    accounts: Type.Array(AccountNameRow),
-    closed_accounts: Type.Array(ClosedAccountRow, {
-      description:
-        'Accounts of the user that this token does not reach, because a connection has not proven the session.',
-    }),
-    permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
-    account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
-    membership_permissions: Type.Array(
-      named('MembershipPermissions', Type.Object({ account: UuidSchema, permissions: Type.Array(Type.String()) })),
-      { description: 'Patterns that hold in one account each: those of the roles of a membership.' },
-    ),
-    key_permissions: nullable(
-      Type.Array(Type.String(), {
-        description:
-          'Restrictions of all of these: the patterns of an API key, or the permissions of the scopes of an app.',
-      }),
-    ),
+export const SessionRow = namedObject('Session', {
+  session: nullable(SessionFacts),
+  api_key: nullable(UuidSchema),
+  user: SessionUserRow,
+  account: nullable(AccountNameRow),
+  accounts: Type.Array(AccountNameRow),
+  closed_accounts: Type.Array(ClosedAccountRow, {
+    description:
+      'Accounts of the user that this token does not reach, because a connection has not proven the session.',
   }),
-)
+  permissions: Type.Array(Type.String(), { description: 'Patterns that hold everywhere.' }),
+  account_permissions: Type.Array(Type.String(), { description: "Patterns that hold in the caller's accounts." }),
+  membership_permissions: Type.Array(
+    namedObject('MembershipPermissions', { account: UuidSchema, permissions: Type.Array(Type.String()) }),
+    { description: 'Patterns that hold in one account each: those of the roles of a membership.' },
+  ),
+  key_permissions: nullable(
+    Type.Array(Type.String(), {
+      description:
+        'Restrictions of all of these: the patterns of an API key, or the permissions of the scopes of an app.',
+    }),
+  ),
+})
 
 /** Maps a user for the wire. */
 export function toSessionUserRow(user: SessionUser): Static<typeof SessionUserRow> {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type User } from '../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp, type User } from '../../../test/harness/app/identity-app.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, SessionId } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
 import { findPermissionsOf } from '../../oauth/scope/scope.ts'
@@ -16,12 +17,7 @@ const SESSION = '/api/v3/auth/session'
 const REFRESH = '/api/v3/auth/session/refresh'
 const REVOKE = '/api/v3/auth/session/revoke'
 
-let app: IdentityApp
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
 
 let count = 0
 const user = () => app.user(`person-${count++}`)

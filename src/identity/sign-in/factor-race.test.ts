@@ -1,31 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp, type TestCall } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestCall } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
 import { buildFactorRequests } from '../../../test/harness/browser/factor-requests.ts'
 import { codeOf } from '../../../test/harness/browser/factor-user.ts'
 import { holdUser, race } from '../../../test/harness/plan/race.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const FACTOR = '/api/v3/auth/factor'
 const LOGIN = '/api/v3/auth/login'
 const PASSWORD = 'correct horse battery'
 
-/** Two processes on one database. */
-let app: TestApp
-let other: TestApp
 /** The calls in the other process, by those in the first one. */
 const twins = new Map<TestCall, TestCall>()
-beforeAll(async () => {
-  app = await createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
-  other = await createTestApp({
+/** Two processes on one database. */
+const app = await openForFile(createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } }))
+const other = await openForFile(
+  createTestApp({
     database: app.database,
     clock: app.clock,
     env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' },
-  })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await app[Symbol.asyncDispose]()
-})
+  }),
+)
 
 let count = 0
 const factors = buildFactorRequests(

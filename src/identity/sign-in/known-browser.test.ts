@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
 import { TEST_SECRETS } from '../../../test/harness/app/test-secrets.ts'
 import { buildVisitor } from '../../../test/harness/browser/visitor.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { systemRandom } from '../../base/random.ts'
 import { buildBrowserKeys, KNOWN_MS } from '../pages/browser/browser-key.ts'
@@ -17,8 +18,6 @@ const PASSWORD = 'correct horse battery'
 const ATTACKERS = 40
 const FOR_STRANGERS = 19
 
-let app: TestApp
-let origin: string
 /** Holds every hash while it is set. */
 let hold: PromiseWithResolvers<void> | undefined
 let networks = 0
@@ -34,14 +33,13 @@ function buildHeldGate(): HashingSemaphore {
   return Object.assign(run, { admit: gate.admit, judgePlace: gate.judgePlace })
 }
 
-beforeAll(async () => {
-  app = await createTestApp({
+const app = await openForFile(
+  createTestApp({
     env: { TRUST_PROXY: 'loopback', RATE_LIMIT_STRICT_PER_MINUTE: '100000' },
     hashingSemaphore: buildHeldGate(),
-  })
-  origin = await app.app.server.listen({ host: '127.0.0.1', port: 0 })
-})
-afterAll(() => app?.[Symbol.asyncDispose]())
+  }),
+)
+const origin = await app.app.server.listen({ host: '127.0.0.1', port: 0 })
 
 /** An address of a network that has not tried yet. */
 function newNetwork(): string {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp } from '../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp } from '../../../test/harness/app/identity-app.ts'
 import { testPasswords } from '../../../test/harness/app/small-hash.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { clearLoginThrottle } from '../throttle/login-attempt.ts'
 import { deleteForgottenThrottles } from '../throttle/login-throttle.store.ts'
 import { hashSubject } from '../throttle/login-throttle.ts'
@@ -9,12 +10,7 @@ import { resetPassword } from '../user/password/administrator.ts'
 const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse'
 
-let app: IdentityApp
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
 
 let count = 0
 /** A new user with an e-mail and a network address of its own, so that tests do not throttle each other. */

@@ -1,35 +1,28 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { readMails } from '../../../test/harness/browser/mailbox.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { buildHashingSemaphore } from '../password/hashing-semaphore.ts'
 
 const CONFIRM = '/api/v3/auth/sign-up/confirm'
 const PASSWORD = 'correct horse battery'
 
-/** Passwords of this app are hashed when the test says so: what others do meanwhile comes between check and use. */
-let app: TestApp
-/** Another process on the same database, whose passwords are hashed at once. */
-let other: TestApp
 let reached: PromiseWithResolvers<void>
 let mayHash: PromiseWithResolvers<void>
 
-beforeAll(async () => {
-  const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000', SIGN_UP: 'invited' }
-  const semaphore = buildHashingSemaphore({ atOnce: 1, queueLimit: 9, waitMs: 5_000, clock: buildManualClock() })
-  const run = async <Result>(work: () => Promise<Result>) => {
-    reached.resolve()
-    await mayHash.promise
-    return semaphore(work)
-  }
-  const hashingSemaphore = Object.assign(run, { admit: semaphore.admit, judgePlace: semaphore.judgePlace })
-  app = await createTestApp({ env, hashingSemaphore })
-  other = await createTestApp({ env, database: app.database, clock: app.clock })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await app[Symbol.asyncDispose]()
-})
+const env = { RATE_LIMIT_STRICT_PER_MINUTE: '100000', SIGN_UP: 'invited' }
+const semaphore = buildHashingSemaphore({ atOnce: 1, queueLimit: 9, waitMs: 5_000, clock: buildManualClock() })
+const run = async <Result>(work: () => Promise<Result>) => {
+  reached.resolve()
+  await mayHash.promise
+  return semaphore(work)
+}
+const hashingSemaphore = Object.assign(run, { admit: semaphore.admit, judgePlace: semaphore.judgePlace })
+/** Passwords of this app are hashed when the test says so: what others do meanwhile comes between check and use. */
+const app = await openForFile(createTestApp({ env, hashingSemaphore }))
+/** Another process on the same database, whose passwords are hashed at once. */
+const other = await openForFile(createTestApp({ env, database: app.database, clock: app.clock }))
 
 let count = 0
 /** Begins the confirmation of an invited address, and waits until its password is about to be hashed. */

@@ -1,6 +1,6 @@
 import { chooseRequestTexts } from '../../base/language/request-language.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { lineSchema, named, nullable } from '../../http/route/schema.ts'
+import { lineSchema, namedObject, nullable } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { NewPasswordSchema } from '../password/password.schema.ts'
 import { readHeader } from '../session/session.routes.ts'
@@ -12,18 +12,13 @@ import { completeSignUp, prepareSignUp, requestSignUp, type SignUpDeps } from '.
 
 const OF_SIGN_UP = { method: 'POST', accountScope: 'none', access: 'public', strictRateLimit: true } as const
 
-const SignUpBody = named(
-  'SignUp',
-  Type.Object({ email: Type.String({ format: 'email', maxLength: 254 }) }, { additionalProperties: false }),
-)
+const SignUpBody = namedObject('SignUp', { email: Type.String({ format: 'email', maxLength: 254 }) })
 
-const ConfirmSignUpBody = named(
-  'ConfirmSignUp',
-  Type.Object(
-    { token: LinkTokenSchema, password: NewPasswordSchema, name: Type.Optional(nullable(lineSchema(200))) },
-    { additionalProperties: false },
-  ),
-)
+const ConfirmSignUpBody = namedObject('ConfirmSignUp', {
+  token: LinkTokenSchema,
+  password: NewPasswordSchema,
+  name: Type.Optional(nullable(lineSchema(200))),
+})
 
 /** Sign-up with e-mail and password (docs/contract/identity.md#sign-up). */
 export const signUpRoutes: Routes<SignUpDeps> = [
@@ -41,17 +36,15 @@ export const signUpRoutes: Routes<SignUpDeps> = [
       data: MailAccepted,
       problems: ['sign_up_closed', 'overloaded'],
     },
-    {
-      handle: async (deps: SignUpDeps, { db, body, headers, address, now }) => {
-        const texts = chooseRequestTexts(headers)
-        const result = await requestSignUp(deps, db, { email: body.email, origin: { address }, texts, now })
-        return {
-          data: { accepted: true as const },
-          message: 'If this address may sign up, a mail is on its way.',
-          changed: [{ id: null, account: null, url: null }],
-          audit: { result },
-        }
-      },
+    async (deps: SignUpDeps, { db, body, headers, address, now }) => {
+      const texts = chooseRequestTexts(headers)
+      const result = await requestSignUp(deps, db, { email: body.email, origin: { address }, texts, now })
+      return {
+        data: { accepted: true as const },
+        message: 'If this address may sign up, a mail is on its way.',
+        changed: [{ id: null, account: null, url: null }],
+        audit: { result },
+      }
     },
   ),
   defineRoute(

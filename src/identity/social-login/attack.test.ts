@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../../../test/harness/app/app.ts'
 import {
   createSocialApp,
   MOBILE_APP,
   pathOf,
   redirectUrlOf,
-  type SocialApp,
   type TestBrowser,
   WEB_APP,
 } from '../../../test/harness/app/social-app.ts'
 import { readMails } from '../../../test/harness/browser/mailbox.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let t: SocialApp
 let users = 0
 
-beforeAll(async () => {
-  t = await createSocialApp({ env: { SIGN_UP: 'open' } })
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createSocialApp({ env: { SIGN_UP: 'open' } }))
 // Equal refusals of a minute are one audit entry.
 beforeEach(() => t.app.clock.advance(60_000))
 

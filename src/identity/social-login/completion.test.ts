@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
-import { type AccountId, buildIdMaker, type ConnectionId, type SessionId, type UserId } from '../../base/id.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
+import { buildIdMaker, type ConnectionId, type SessionId, type UserId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
@@ -22,12 +23,6 @@ const HOUR_MS = 3_600_000
 const VERIFIER = 'v'.repeat(43)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
-let database: TestDatabase
-let db: Database
-let rows: ReturnType<typeof buildIdentityRows>
-/** A company, with a connection that opens sessions of two hours. */
-let account: AccountId
-let connection: ConnectionId
 /** What operators count: the reasons of ended sign-ins by connections. */
 let counted: (Refusal | null)[]
 
@@ -41,26 +36,24 @@ const deps = {
   },
 }
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  rows = buildIdentityRows(db)
-  await ensureSystemRoles(db, { ids, now: MADE_AT })
-  ;[account, connection] = [await rows.account(), newId<ConnectionId>()]
-  const times = { created_at: MADE_AT, updated_at: MADE_AT }
-  const oidc = { issuer: 'https://a.example', client_id: 'a', scopes: ['openid'], is_email_trusted: false }
-  const row = { document_id: connection, account, kind: 'oidc', name: 'Corp', is_jit: true, session_hours: 2 }
-  await db
-    .insertInto('connection')
-    .values({ ...row, ...oidc, secret_encrypted: 'sealed', ...times })
-    .execute()
-  const proof = { verified_at: MADE_AT, verified_by: 'dns' }
-  await db
-    .insertInto('connection_domain')
-    .values({ document_id: newId(), connection, account, domain: DOMAIN, token: 'a', ...proof, ...times })
-    .execute()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
+const rows = buildIdentityRows(db)
+await ensureSystemRoles(db, { ids, now: MADE_AT })
+/** A company, with a connection that opens sessions of two hours. */
+const [account, connection] = [await rows.account(), newId<ConnectionId>()]
+const times = { created_at: MADE_AT, updated_at: MADE_AT }
+const oidc = { issuer: 'https://a.example', client_id: 'a', scopes: ['openid'], is_email_trusted: false }
+const row = { document_id: connection, account, kind: 'oidc', name: 'Corp', is_jit: true, session_hours: 2 }
+await db
+  .insertInto('connection')
+  .values({ ...row, ...oidc, secret_encrypted: 'sealed', ...times })
+  .execute()
+const proof = { verified_at: MADE_AT, verified_by: 'dns' }
+await db
+  .insertInto('connection_domain')
+  .values({ document_id: newId(), connection, account, domain: DOMAIN, token: 'a', ...proof, ...times })
+  .execute()
 beforeEach(() => {
   counted = []
 })

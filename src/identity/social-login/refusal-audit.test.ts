@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createSocialApp, redirectUrlOf, type SocialApp } from '../../../test/harness/app/social-app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createSocialApp, redirectUrlOf } from '../../../test/harness/app/social-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let t: SocialApp
 let users = 0
 
-beforeAll(async () => {
-  t = await createSocialApp()
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createSocialApp())
 // A minute of its own: equal refusals of a minute are one entry.
 beforeEach(async () => {
   t.app.clock.set(t.app.clock.now() - (t.app.clock.now() % 60_000) + 60_000)

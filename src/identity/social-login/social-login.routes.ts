@@ -185,17 +185,13 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       redirect: { statuses: [303], description: 'To the bridge page.' },
       problems: ['provider_unknown'],
     },
-    {
-      handle: async (deps: SocialLoginDeps, { db, params, body, now }) => {
-        const { provider } = params
-        const { state, code, iss, error, user } = body
-        await takePostedForm(deps, db, { provider, state, user, now })
-        const query = Object.entries({ state, code, iss, error }).flatMap(([key, value]) =>
-          value ? [[key, value]] : [],
-        )
-        const location = addToQuery(buildCallbackUrl(deps.baseUrl(), provider), Object.fromEntries(query))
-        return { kind: 'redirect', status: 303, location, headers: NO_STORE, audit: { provider } }
-      },
+    async (deps: SocialLoginDeps, { db, params, body, now }) => {
+      const { provider } = params
+      const { state, code, iss, error, user } = body
+      await takePostedForm(deps, db, { provider, state, user, now })
+      const query = Object.entries({ state, code, iss, error }).flatMap(([key, value]) => (value ? [[key, value]] : []))
+      const location = addToQuery(buildCallbackUrl(deps.baseUrl(), provider), Object.fromEntries(query))
+      return { kind: 'redirect', status: 303, location, headers: NO_STORE, audit: { provider } }
     },
   ),
   defineRoute(
@@ -277,17 +273,15 @@ export const socialLoginRoutes: Routes<SocialLoginDeps> = [
       data: LoginPayload,
       problems: ['social_login_failed', 'connection_required'],
     },
-    {
-      handle: async (deps: SocialLoginDeps, { db, body, address, headers, now }) => {
-        const origin = { address, userAgent: readHeader(headers, 'user-agent') }
-        const exchange = { code: body.code, codeVerifier: body.code_verifier, origin, now }
-        const result = await exchangeLoginCode(deps, db, exchange)
-        if (result.kind === 'refused') {
-          const actor = { userId: result.userId, sessionId: null, account: null }
-          return { kind: 'refusal', problem: buildRefusal(result.reason), actor }
-        }
-        return buildLoginOutcome(result.signIn)
-      },
+    async (deps: SocialLoginDeps, { db, body, address, headers, now }) => {
+      const origin = { address, userAgent: readHeader(headers, 'user-agent') }
+      const exchange = { code: body.code, codeVerifier: body.code_verifier, origin, now }
+      const result = await exchangeLoginCode(deps, db, exchange)
+      if (result.kind === 'refused') {
+        const actor = { userId: result.userId, sessionId: null, account: null }
+        return { kind: 'refusal', problem: buildRefusal(result.reason), actor }
+      }
+      return buildLoginOutcome(result.signIn)
     },
   ),
 ]

@@ -1,4 +1,4 @@
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { MAX_REDIRECT_URL_LENGTH } from '../sign-in/outcome/redirect-url.ts'
@@ -38,10 +38,9 @@ export const StartQuery = Type.Object({
 })
 
 /** The answer of a start as JSON. The name of its member is that of the interface. */
-export const FlowStart = named(
-  'OAuthStart',
-  Type.Object({ redirectUrl: Type.String({ format: 'uri', description: 'The address of the provider.' }) }),
-)
+export const FlowStart = namedObject('OAuthStart', {
+  redirectUrl: Type.String({ format: 'uri', description: 'The address of the provider.' }),
+})
 
 /** Parameters that providers and engines send to a callback; each adds parameters of its own, which are ignored. */
 export const CallbackQuery = Type.Object(
@@ -59,76 +58,55 @@ export const CallbackQuery = Type.Object(
 )
 
 /** The form that a provider posts: Apple. */
-export const CallbackForm = named(
+export const CallbackForm = namedObject(
   'ProviderCallback',
-  Type.Object(
-    {
-      state: parameter('state', 'As it was sent to the provider.'),
-      code: parameter('credential', 'The authorization code.'),
-      iss: parameter('iss', 'The issuer (RFC 9207).'),
-      error: parameter('error', 'The error of the provider.'),
-      user: parameter('credential', 'The name of the user as JSON, at the first sign-in only.'),
-    },
-    { additionalProperties: true },
-  ),
+  {
+    state: parameter('state', 'As it was sent to the provider.'),
+    code: parameter('credential', 'The authorization code.'),
+    iss: parameter('iss', 'The issuer (RFC 9207).'),
+    error: parameter('error', 'The error of the provider.'),
+    user: parameter('credential', 'The name of the user as JSON, at the first sign-in only.'),
+  },
+  { additionalProperties: true },
 )
 
 /** The body of the exchange of a one-time code. */
-export const ExchangeCodeBody = named(
-  'ExchangeLoginCode',
-  Type.Object(
-    {
-      code: Type.String({ minLength: 1, maxLength: 200, description: 'The `code` of the deep link.' }),
-      code_verifier: Type.String({
-        minLength: 43,
-        maxLength: 128,
-        pattern: '^[A-Za-z0-9._~-]{43,128}$',
-        description: 'What the `code_challenge` of the start is the SHA-256 of.',
-      }),
-    },
-    { additionalProperties: false },
-  ),
-)
+export const ExchangeCodeBody = namedObject('ExchangeLoginCode', {
+  code: Type.String({ minLength: 1, maxLength: 200, description: 'The `code` of the deep link.' }),
+  code_verifier: Type.String({
+    minLength: 43,
+    maxLength: 128,
+    pattern: '^[A-Za-z0-9._~-]{43,128}$',
+    description: 'What the `code_challenge` of the start is the SHA-256 of.',
+  }),
+})
 
 /** The body of the start of a connection. */
-export const LinkBody = named(
-  'StartIdentityLink',
-  Type.Object(
-    {
-      redirect_url: Type.String({
-        minLength: 1,
-        maxLength: MAX_REDIRECT_URL_LENGTH,
-        description: 'Gets `link_code` in its query.',
-      }),
-    },
-    { additionalProperties: false },
-  ),
-)
+export const LinkBody = namedObject('StartIdentityLink', {
+  redirect_url: Type.String({
+    minLength: 1,
+    maxLength: MAX_REDIRECT_URL_LENGTH,
+    description: 'Gets `link_code` in its query.',
+  }),
+})
 
 /** The body that completes a connection. */
-export const CreateIdentityBody = named(
-  'CreateIdentity',
-  Type.Object(
-    { code: Type.String({ minLength: 1, maxLength: 200, description: 'The `link_code` of the redirect_url.' }) },
-    { additionalProperties: false },
-  ),
-)
+export const CreateIdentityBody = namedObject('CreateIdentity', {
+  code: Type.String({ minLength: 1, maxLength: 200, description: 'The `link_code` of the redirect_url.' }),
+})
 
 /** An identity as its user sees it. The subject is not shown: it names the user at the provider. */
-export const IdentityRow = named(
-  'Identity',
-  Type.Object({
-    document_id: UuidSchema,
-    provider: Type.String(),
-    email: nullable(Type.String()),
-    is_email_verified: Type.Boolean(),
-    name: nullable(Type.String()),
-    avatar_url: nullable(Type.String()),
-    last_login_at: nullable(TimestampSchema),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-  }),
-)
+export const IdentityRow = namedObject('Identity', {
+  document_id: UuidSchema,
+  provider: Type.String(),
+  email: nullable(Type.String()),
+  is_email_verified: Type.Boolean(),
+  name: nullable(Type.String()),
+  avatar_url: nullable(Type.String()),
+  last_login_at: nullable(TimestampSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
 /** Maps an identity for the wire. */
 export const toIdentityRow = wireOf(identity, IdentityRow)

@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   createSocialApp,
   localOf,
   MOBILE_APP,
   pathOf,
   redirectUrlOf,
-  type SocialApp,
   WEB_APP,
 } from '../../../test/harness/app/social-app.ts'
 import { PERSONALITIES, type PersonalityName } from '../../../test/harness/fakes/provider/personalities.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let t: SocialApp
 let users = 0
 
-beforeAll(async () => {
-  t = await createSocialApp()
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createSocialApp())
 
 /** A subject that no other test has used. GitHub's ids are numbers. */
 const someone = () => {

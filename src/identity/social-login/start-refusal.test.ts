@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSocialApp, MOBILE_APP, pathOf, type SocialApp, WEB_APP } from '../../../test/harness/app/social-app.ts'
+import { describe, expect, test } from 'vitest'
+import { createSocialApp, MOBILE_APP, pathOf, WEB_APP } from '../../../test/harness/app/social-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let t: SocialApp
-
-beforeAll(async () => {
-  t = await createSocialApp()
-  t.fixture.fakes.gitlab.fault = 'foreign discovery issuer'
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createSocialApp())
+t.fixture.fakes.gitlab.fault = 'foreign discovery issuer'
 
 const startOf = (provider: string, redirectUrl = WEB_APP) =>
   `${pathOf(provider)}?redirect_url=${encodeURIComponent(redirectUrl)}`

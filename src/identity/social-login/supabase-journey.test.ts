@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import {
   buildTestBrowser,
   localOf,
@@ -8,20 +8,16 @@ import {
   type TestBrowser,
   WEB_APP,
 } from '../../../test/harness/app/social-app.ts'
-import {
-  type SupabaseSimulator,
-  startSupabaseSimulator,
-} from '../../../test/harness/fakes/supabase-simulator/simulator.ts'
+import { startSupabaseSimulator } from '../../../test/harness/fakes/supabase-simulator/simulator.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let simulator: SupabaseSimulator
-let app: TestApp
 let users = 0
 
-beforeAll(async () => {
-  const clock = buildManualClock()
-  simulator = await startSupabaseSimulator(() => clock.now())
-  app = await createTestApp({
+const clock = buildManualClock()
+const simulator = await openForFile(startSupabaseSimulator(() => clock.now()))
+const app = await openForFile(
+  createTestApp({
     clock,
     env: {
       BASE_URL: 'https://service.test',
@@ -32,12 +28,8 @@ beforeAll(async () => {
       SUPABASE_ANON_KEY: 'anon-key',
       SOCIAL_GOOGLE_CLIENT_ID: 'on',
     },
-  })
-})
-afterAll(async () => {
-  await app[Symbol.asyncDispose]()
-  await simulator[Symbol.asyncDispose]()
-})
+  }),
+)
 beforeEach(() => {
   users += 1
   simulator.fault = undefined

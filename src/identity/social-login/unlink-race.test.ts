@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
-import {
-  buildSocialEnvironment,
-  createSocialApp,
-  redirectUrlOf,
-  type SocialApp,
-} from '../../../test/harness/app/social-app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { buildSocialEnvironment, createSocialApp, redirectUrlOf } from '../../../test/harness/app/social-app.ts'
 import { holdUser, race } from '../../../test/harness/plan/race.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 /** Two processes on one database. */
-let social: SocialApp
-let other: TestApp
-beforeAll(async () => {
-  social = await createSocialApp()
-  other = await createTestApp({ database: social.app.database, clock: social.app.clock, env: buildSocialEnvironment() })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await social[Symbol.asyncDispose]()
-})
+const social = await openForFile(createSocialApp())
+const other = await openForFile(
+  createTestApp({ database: social.app.database, clock: social.app.clock, env: buildSocialEnvironment() }),
+)
 
 interface Linked {
   user: string

@@ -1,29 +1,23 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import {
   CARRIER_HEAD,
   carrierClaims,
   createSsoApp,
   HANDSHAKE_HEAD,
   handshakeClaims,
-  type SignedIn,
   type SsoApp,
   sign,
   signForeign,
 } from '../../../test/harness/app/sso-app.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const EXCHANGE = '/api/v3/auth/sso/exchange'
 
-let sso: SsoApp
-let user: SignedIn
-
-beforeAll(async () => {
-  sso = await createSsoApp()
-  user = await sso.signIn()
-})
+const sso = await openForFile(createSsoApp())
+const user = await sso.signIn()
 // Equal refusals of a minute are one audit entry: each test has a minute of its own.
 beforeEach(() => sso.app.clock.advance(60_000))
-afterAll(() => sso[Symbol.asyncDispose]())
 
 const post = (body: unknown, headers: Record<string, string> = {}) => sso.app.anonymous('POST', EXCHANGE, body, headers)
 

@@ -1,17 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { SessionId, UserId } from '../../base/id.ts'
 import { claimHandshake, deleteExpiredNonces } from './exchange.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
 const LATER = new Date(NOW.getTime() + 60_000)
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 /** A session of a new user, with these columns. */
 async function open(columns: object = {}, userColumns: object = {}) {

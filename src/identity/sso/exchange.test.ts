@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   BASE_URL,
   createSsoApp,
@@ -6,19 +6,14 @@ import {
   OTHER_TARGET,
   readPayload,
   type SignedIn,
-  type SsoApp,
   signForeign,
   TARGET,
 } from '../../../test/harness/app/sso-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const REVOKE = '/api/v3/auth/session/revoke'
 
-let sso: SsoApp
-
-beforeAll(async () => {
-  sso = await createSsoApp()
-})
-afterAll(() => sso[Symbol.asyncDispose]())
+const sso = await openForFile(createSsoApp())
 
 /** A user with a session of their own and one that was opened by a handshake. */
 async function arrive(): Promise<{ user: SignedIn; jwt: string }> {

@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   BASE_URL,
   createSsoApp,
   OTHER_TARGET,
   readHead,
   readPayload,
-  type SignedIn,
-  type SsoApp,
   TARGET,
 } from '../../../test/harness/app/sso-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { isSameSite, isTarget, readTarget } from './target.ts'
 
-let sso: SsoApp
-let user: SignedIn
-
-beforeAll(async () => {
-  sso = await createSsoApp({ env: { SSO_TARGETS: `${TARGET},${OTHER_TARGET},${BASE_URL}` } })
-  user = await sso.signIn()
-})
-afterAll(() => sso[Symbol.asyncDispose]())
+const sso = await openForFile(createSsoApp({ env: { SSO_TARGETS: `${TARGET},${OTHER_TARGET},${BASE_URL}` } }))
+const user = await sso.signIn()
 
 const start = (body: object) => sso.start(user.jwt, body)
 const tokenOf = (redirectUrl: string) => new URL(redirectUrl).searchParams.get('sso_token') ?? ''

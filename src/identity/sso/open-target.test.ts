@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 import { createSocialApp, type SocialApp, WEB_APP } from '../../../test/harness/app/social-app.ts'
 import { readPayload } from '../../../test/harness/app/sso-app.ts'
 import { buildPageVisitor, PAGE_ENV, type PageReply } from '../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const ORIGIN = new URL(WEB_APP).origin
 
-let social: SocialApp
-
-beforeAll(async () => {
-  social = await createSocialApp({ env: { SSO_TARGETS: ORIGIN } })
-})
-afterAll(() => social[Symbol.asyncDispose]())
+const social = await openForFile(createSocialApp({ env: { SSO_TARGETS: ORIGIN } }))
 
 const exchange = (token: string | null) => social.app.anonymous('POST', '/api/v3/auth/sso/exchange', { token })
 const signIn = async (sub: string, app: SocialApp = social) => {

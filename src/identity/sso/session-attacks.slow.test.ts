@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../../../test/harness/app/app.ts'
 import {
   CARRIER_HEAD,
@@ -9,29 +9,20 @@ import {
   OTHER_TARGET,
   readPayload,
   type SignedIn,
-  type SsoApp,
   sign,
   signForeign,
   TARGET,
 } from '../../../test/harness/app/sso-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const REVOKE = '/api/v3/auth/session/revoke'
 const USER = '/api/v3/identity/user'
 
 /** Two processes of the service on one database. */
-let sso: SsoApp
-let other: SsoApp
-
-beforeAll(async () => {
-  sso = await createSsoApp()
-  other = await createSsoApp({ database: sso.app.database, clock: sso.app.clock })
-})
+const sso = await openForFile(createSsoApp())
+const other = await openForFile(createSsoApp({ database: sso.app.database, clock: sso.app.clock }))
 // Equal refusals of a minute are one audit entry: each test has a minute of its own.
 beforeEach(() => sso.app.clock.advance(60_000))
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await sso[Symbol.asyncDispose]()
-})
 
 const statusesOf = (answers: TestAnswer[]) => answers.map(({ status }) => status).sort()
 

@@ -23,17 +23,15 @@ export const ssoRoutes: Routes<SsoDeps> = [
       data: HandshakeRow,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (deps: SsoDeps, { db, body, caller, now }) => {
-        const started = await startHandshake(deps, db, { caller, targetUrl: body.target_url, next: body.next, now })
-        return {
-          data: toHandshakeRow(started),
-          message: 'Handshake started.',
-          headers: NO_STORE,
-          changed: [{ id: started.sessionId, account: null }],
-          audit: { audience: started.audience, cross_domain: started.isCrossDomain },
-        }
-      },
+    async (deps: SsoDeps, { db, body, caller, now }) => {
+      const started = await startHandshake(deps, db, { caller, targetUrl: body.target_url, next: body.next, now })
+      return {
+        data: toHandshakeRow(started),
+        message: 'Handshake started.',
+        headers: NO_STORE,
+        changed: [{ id: started.sessionId, account: null }],
+        audit: { audience: started.audience, cross_domain: started.isCrossDomain },
+      }
     },
   ),
   defineRoute(
@@ -53,22 +51,20 @@ export const ssoRoutes: Routes<SsoDeps> = [
       data: ExchangedSession,
       problems: ['sso_exchange_failed'],
     },
-    {
-      handle: async (deps: SsoDeps, { db, body, address, headers, now }) => {
-        const origin = { address, userAgent: readHeader(headers, 'user-agent') }
-        const appOrigin = readHeader(headers, 'origin')
-        const result = await exchangeHandshake(deps, db, { token: body.token, appOrigin, origin, now })
-        if (result.kind === 'refused') return buildRefusal(result)
-        const { issued, parent, handshake } = result
-        return {
-          data: { jwt: issued.jwt },
-          message: 'Signed in.',
-          headers: NO_STORE,
-          changed: [{ id: issued.sessionId, account: null }],
-          audit: { parent: parent.id, audience: handshake.audience },
-          actor: { userId: parent.userId, sessionId: issued.sessionId, account: issued.account?.id ?? null },
-        }
-      },
+    async (deps: SsoDeps, { db, body, address, headers, now }) => {
+      const origin = { address, userAgent: readHeader(headers, 'user-agent') }
+      const appOrigin = readHeader(headers, 'origin')
+      const result = await exchangeHandshake(deps, db, { token: body.token, appOrigin, origin, now })
+      if (result.kind === 'refused') return buildRefusal(result)
+      const { issued, parent, handshake } = result
+      return {
+        data: { jwt: issued.jwt },
+        message: 'Signed in.',
+        headers: NO_STORE,
+        changed: [{ id: issued.sessionId, account: null }],
+        audit: { parent: parent.id, audience: handshake.audience },
+        actor: { userId: parent.userId, sessionId: issued.sessionId, account: issued.account?.id ?? null },
+      }
     },
   ),
 ]

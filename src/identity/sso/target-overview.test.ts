@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { BASE_URL, createSsoApp, OTHER_TARGET, type SsoApp, TARGET } from '../../../test/harness/app/sso-app.ts'
+import { expect, test } from 'vitest'
+import { BASE_URL, createSsoApp, OTHER_TARGET, TARGET } from '../../../test/harness/app/sso-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const PATH = '/api/v3/identity/handshake-target'
 const DAY_MS = 24 * 60 * 60_000
 
-let sso: SsoApp
-beforeAll(async () => {
-  sso = await createSsoApp({ env: { SSO_TARGETS: `${TARGET},${OTHER_TARGET},${BASE_URL}` } })
-})
-afterAll(() => sso[Symbol.asyncDispose]())
+const sso = await openForFile(createSsoApp({ env: { SSO_TARGETS: `${TARGET},${OTHER_TARGET},${BASE_URL}` } }))
 
 test('the targets are shown with the outcomes of a day by reason, and without a secret', async () => {
   const user = await sso.signIn()

@@ -1,7 +1,7 @@
 import { createHmac, generateKeyPairSync, sign as signAsymmetric } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import {
   BASE_URL,
   CARRIER_HEAD,
@@ -20,21 +20,18 @@ import {
   signRaw,
   TARGET,
 } from '../../../test/harness/app/sso-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let sso: SsoApp
 let user: SignedIn
 let stranger: SignedIn
 
-beforeAll(async () => {
-  sso = await createSsoApp()
-})
+const sso = await openForFile(createSsoApp())
 beforeEach(async () => {
   // Equal refusals of a minute are one audit entry: each test has a minute of its own.
   sso.app.clock.advance(60_000)
   user = await sso.signIn()
   stranger = await sso.signIn()
 })
-afterAll(() => sso[Symbol.asyncDispose]())
 
 const sharedParts = () => ({ database: sso.app.database, clock: sso.app.clock })
 const claims = (change: object = {}) => ({ ...handshakeClaims(user, sso.seconds()), ...change })

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
 import { testPasswords } from '../../../test/harness/app/small-hash.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { findRoleByName } from '../access/role.store.ts'
 import { resetPassword } from '../user/password/administrator.ts'
 
 const USERS = '/api/v3/identity/user'
 
-let app: IdentityApp
-let root: User
-let plain: User
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  root = await app.administrator()
-  plain = await app.user('plain')
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
+const root = await app.administrator()
+const plain = await app.user('plain')
 
 const asRoot = (method: string, path: string, body?: unknown) => app.call(method, path, { token: root.token, body })
 const roleId = async (name: string) => (await findRoleByName(app.db, name))!.id

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const IDENTITY = '/api/v3/identity'
 const PASSWORD = 'correct horse battery'
 const NO_ONE = '01990000-0000-7000-8000-000000000000'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 const created = async (path: string, body: object): Promise<string> => {
   const answer = await app.admin('POST', path, body)

@@ -1,4 +1,4 @@
-import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { lineSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { NewPasswordSchema } from '../password/password.schema.ts'
@@ -21,15 +21,10 @@ export const KeepAppsSchema = Type.Boolean({
 })
 
 /** The body of the actions that revoke sessions and API keys of a user. */
-export const EndTokensBody = nullable(
-  named('EndTokens', Type.Object({ keep_api_keys: Type.Optional(KeepApiKeysSchema) })),
-)
+export const EndTokensBody = nullable(namedObject('EndTokens', { keep_api_keys: Type.Optional(KeepApiKeysSchema) }))
 
 /** The numbers of revoked sessions and API keys. */
-export const TokensRevoked = named(
-  'RevokedTokens',
-  Type.Object({ revoked: Type.Integer(), api_keys_revoked: Type.Integer() }),
-)
+export const TokensRevoked = namedObject('RevokedTokens', { revoked: Type.Integer(), api_keys_revoked: Type.Integer() })
 
 const RolesSchema = Type.Array(UuidSchema, { maxItems: 100, uniqueItems: true, description: 'Role ids.' })
 
@@ -50,46 +45,35 @@ export const userMembers = {
 }
 
 /** A user as the API shows it. */
-export const UserRow = named('User', Type.Object(userMembers))
+export const UserRow = namedObject('User', userMembers)
 
 /** A user as the list of users shows it. */
-export const ListedUserRow = named(
-  'ListedUser',
-  Type.Object({
-    ...userMembers,
-    providers: Type.Array(Type.String(), { description: 'Providers that the user signs in with.' }),
-    accounts: Type.Array(named('AccountName', Type.Object({ document_id: UuidSchema, name: Type.String() })), {
-      description: `The first ${ACCOUNTS_SHOWN} accounts that the user joined.`,
-    }),
-    has_more_accounts: Type.Boolean(),
+export const ListedUserRow = namedObject('ListedUser', {
+  ...userMembers,
+  providers: Type.Array(Type.String(), { description: 'Providers that the user signs in with.' }),
+  accounts: Type.Array(namedObject('AccountName', { document_id: UuidSchema, name: Type.String() }), {
+    description: `The first ${ACCOUNTS_SHOWN} accounts that the user joined.`,
   }),
-)
+  has_more_accounts: Type.Boolean(),
+})
 
-export const CreateUserBody = named(
-  'CreateUser',
-  Type.Object(
-    {
-      email: EmailSchema,
-      name: Type.Optional(nullable(lineSchema(200))),
-      password: Type.Optional(NewPasswordSchema),
-      roles: Type.Optional(RolesSchema),
-    },
-    { additionalProperties: false },
-  ),
-)
+export const CreateUserBody = namedObject('CreateUser', {
+  email: EmailSchema,
+  name: Type.Optional(nullable(lineSchema(200))),
+  password: Type.Optional(NewPasswordSchema),
+  roles: Type.Optional(RolesSchema),
+})
 
-export const UpdateUserBody = named(
+export const UpdateUserBody = namedObject(
   'UpdateUser',
-  Type.Object(
-    {
-      email: Type.Optional(EmailSchema),
-      name: Type.Optional(nullable(lineSchema(200))),
-      password: Type.Optional(NewPasswordSchema),
-      roles: Type.Optional(RolesSchema),
-      keep_api_keys: Type.Optional(KeepApiKeysSchema),
-    },
-    { additionalProperties: false, minProperties: 1 },
-  ),
+  {
+    email: Type.Optional(EmailSchema),
+    name: Type.Optional(nullable(lineSchema(200))),
+    password: Type.Optional(NewPasswordSchema),
+    roles: Type.Optional(RolesSchema),
+    keep_api_keys: Type.Optional(KeepApiKeysSchema),
+  },
+  { minProperties: 1 },
 )
 
 const toStoredRow = wireOf(user, UserRow)

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp, NO_ID, type User } from '../../../test/harness/app/identity-app.ts'
 import { buildIdentityRows } from '../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, IdMaker, UserId } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
 import type { Caller } from '../../http/shape/caller.ts'
@@ -26,28 +27,23 @@ import {
 const CALLER = { patterns: ['*:*'], ceiling: null } as unknown as Caller
 const WEAK = { ...CALLER, patterns: [], accountPatterns: [], membershipPatterns: [], accounts: [] } as Caller
 
-let app: IdentityApp
-let rows: ReturnType<typeof buildIdentityRows>
-/** Roles: beyond accounts, and of accounts alone. */
-let wide: RoleId
-let wider: RoleId
-let scoped: RoleId
-let member: RoleId
-let administrator: RoleId
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  rows = buildIdentityRows(app.db)
-  const rolesOf = async (name: string) => {
-    const { user } = await app.callerWith(name, [])
-    return (await loadUser(app.db, user.id)).roles
-  }
-  const idOf = async (name: string) => (await findRoleByName(app.db, name))!.id
-  ;[member, administrator, scoped] = [await idOf('member'), await idOf('administrator'), await idOf('account-viewer')]
-  ;[wide, wider] = [(await rolesOf('wide')).find(isOwn)!, (await rolesOf('wider')).find(isOwn)!]
-})
-afterAll(() => app[Symbol.asyncDispose]())
-
 const isOwn = (role: RoleId) => role !== member
+
+const app = await openForFile(buildIdentityApp())
+const rows = buildIdentityRows(app.db)
+const rolesOf = async (name: string) => {
+  const { user } = await app.callerWith(name, [])
+  return (await loadUser(app.db, user.id)).roles
+}
+const idOf = async (name: string) => (await findRoleByName(app.db, name))!.id
+const [member, administrator, scoped] = [
+  await idOf('member'),
+  await idOf('administrator'),
+  await idOf('account-viewer'),
+]
+/** Roles: beyond accounts, and of accounts alone. */
+const [wide, wider] = [(await rolesOf('wide')).find(isOwn)!, (await rolesOf('wider')).find(isOwn)!]
+
 let count = 0
 const newEmail = () => `managed-${count++}@example.test`
 const now = () => new Date(app.clock.now())

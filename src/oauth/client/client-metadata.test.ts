@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { AdapterPayload } from 'oidc-provider'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { findClientMetadata, registerDynamicClient } from './client-metadata.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
 const URI = 'https://app.example.com/callback'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 /** Registers a client, and reads it as the provider does. */
 async function register(more: AdapterPayload = {}) {

@@ -1,22 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import * as oauth from 'oauth4webapi'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
-import {
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  startOauthFixture,
-} from '../../../test/harness/browser/oauth-service.ts'
+import { openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 /** Clients that prove themselves by a key, push their requests and bind their tokens (docs/contract/oauth.md#keys-of-a-client). */
 
 const INSECURE = { [oauth.allowInsecureRequests]: true }
 const KEYS_AT = 'https://app.example.com/keys'
 
-let fixture: OauthFixture
-let user: OauthUser
 let keys: { privateKey: CryptoKey; jwk: JWK }
 /** Answer of the address of keys, and the count of its requests. */
 let served: { status: number; body: unknown; asked: number }
@@ -26,8 +20,8 @@ async function makeKeys() {
   return { privateKey, jwk: { ...(await exportJWK(publicKey)), kid: crypto.randomUUID() } }
 }
 
-beforeAll(async () => {
-  fixture = await startOauthFixture({
+const fixture = await openForFile(
+  startOauthFixture({
     env: { OAUTH_REGISTRATION: 'true' },
     fetchProvider: async (url) => {
       served.asked += 1
@@ -37,10 +31,9 @@ beforeAll(async () => {
         headers: { 'cache-control': 'max-age=31536000' },
       })
     },
-  })
-  user = await fixture.user()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+  }),
+)
+const user = await fixture.user()
 beforeEach(async () => {
   keys = await makeKeys()
   served = { status: 200, body: { keys: [keys.jwk] }, asked: 0 }

@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
-import { type OauthFixture, openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
+import { openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
 import { type Barrier, race } from '../../../test/harness/plan/race.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const CLIENTS = '/api/v3/oauth/client'
 
 /** Two processes on one database. */
-let fixture: OauthFixture
-let other: TestApp
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  const { database, clock } = fixture.app
-  other = await createTestApp({ database, clock, env: { APP_ENV: 'development' } })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
+const fixture = await openForFile(startOauthFixture())
+const { database, clock } = fixture.app
+const other = await openForFile(createTestApp({ database, clock, env: { APP_ENV: 'development' } }))
 
 const holdClient = (id: string): Barrier => ({
   text: 'select from oauth_client where document_id = $1 for update',

@@ -1,4 +1,12 @@
-import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import {
+  enumSchema,
+  lineSchema,
+  named,
+  namedObject,
+  nullable,
+  TimestampSchema,
+  UuidSchema,
+} from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { SCOPES } from '../scope/scope-catalogue.ts'
@@ -14,12 +22,10 @@ const APPLICATION_TYPES = ['web', 'native'] as const
 export const ScopeSchema = named('OauthScope', enumSchema(SCOPES.map(({ name }) => name)))
 
 /** Public keys (RFC 7517). */
-const JwksSchema = named(
+const JwksSchema = namedObject(
   'OauthClientKeys',
-  Type.Object(
-    { keys: Type.Array(Type.Object({}, { additionalProperties: true }), { minItems: 1, maxItems: 10 }) },
-    { additionalProperties: false },
-  ),
+  { keys: Type.Array(Type.Object({}, { additionalProperties: true }), { minItems: 1, maxItems: 10 }) },
+  { additionalProperties: false },
 )
 
 const clientMembers = {
@@ -48,18 +54,15 @@ const clientMembers = {
 }
 
 /** A client as the API shows it: never with its secret. */
-export const ClientRow = named('OauthClient', Type.Object(clientMembers))
+export const ClientRow = namedObject('OauthClient', clientMembers)
 
 /** The answers to create and rotate-secret, the only ones that show the secret. */
-export const ClientWithSecret = named(
-  'OauthClientWithSecret',
-  Type.Object({
-    ...clientMembers,
-    client_secret: nullable(
-      Type.String({ description: '`sbcs_...`. Shown once; null for a public client and in an idempotent replay.' }),
-    ),
-  }),
-)
+export const ClientWithSecret = namedObject('OauthClientWithSecret', {
+  ...clientMembers,
+  client_secret: nullable(
+    Type.String({ description: '`sbcs_...`. Shown once; null for a public client and in an idempotent replay.' }),
+  ),
+})
 
 const UrisSchema = Type.Array(Type.String({ minLength: 1, maxLength: URI_LENGTH_LIMIT }), {
   maxItems: URIS_LIMIT,
@@ -114,43 +117,29 @@ const changeable = {
   ),
 }
 
-export const CreateClientBody = named(
-  'CreateOauthClient',
-  Type.Object(
-    {
-      name: lineSchema(NAME_LENGTH_LIMIT),
-      type: enumSchema(TYPES),
-      application_type: Type.Optional(enumSchema(APPLICATION_TYPES, { description: 'Default web.' })),
-      redirect_uris: Type.Optional(UrisSchema),
-      ...changeable,
-    },
-    { additionalProperties: false },
-  ),
-)
+export const CreateClientBody = namedObject('CreateOauthClient', {
+  name: lineSchema(NAME_LENGTH_LIMIT),
+  type: enumSchema(TYPES),
+  application_type: Type.Optional(enumSchema(APPLICATION_TYPES, { description: 'Default web.' })),
+  redirect_uris: Type.Optional(UrisSchema),
+  ...changeable,
+})
 
-export const UpdateClientBody = named(
+export const UpdateClientBody = namedObject(
   'UpdateOauthClient',
-  Type.Object(
-    { name: Type.Optional(lineSchema(NAME_LENGTH_LIMIT)), redirect_uris: Type.Optional(UrisSchema), ...changeable },
-    { additionalProperties: false, minProperties: 1 },
-  ),
+  { name: Type.Optional(lineSchema(NAME_LENGTH_LIMIT)), redirect_uris: Type.Optional(UrisSchema), ...changeable },
+  { minProperties: 1 },
 )
 
-export const RotateSecretBody = named(
-  'RotateOauthClientSecret',
-  Type.Object(
-    {
-      overlap_seconds: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: 2_592_000,
-          description: 'For how long the secrets before this one stay valid. Default 86400.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
+export const RotateSecretBody = namedObject('RotateOauthClientSecret', {
+  overlap_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2_592_000,
+      description: 'For how long the secrets before this one stay valid. Default 86400.',
+    }),
   ),
-)
+})
 
 /** The settings that a body gives. */
 export function readSettings(body: Static<typeof UpdateClientBody>): Partial<ClientSettings> {

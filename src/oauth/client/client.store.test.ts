@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
   type ClientId,
@@ -20,15 +21,10 @@ import { deleteUnusedClients } from './unused-client.store.ts'
 const NOW = new Date('2026-09-11T12:00:00.000Z')
 const at = (ms: number) => new Date(NOW.getTime() + ms)
 
-let database: TestDatabase
-let db: Database
 /** Clients beside each other, the first one with another before it and one behind. */
 let clients: ClientRecord[]
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 
 const write = <T>(act: (tx: Database) => Promise<T>) => inTransaction(db, act)
 

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { systemRandom } from '../../base/random.ts'
 import { DEVICE_GRANT } from './client.store.ts'
 import { checkSettings, DEFAULT_SETTINGS } from './client.ts'
@@ -8,11 +9,7 @@ import { createClientSecret, describeSecrets, findPresentedSecret } from './clie
 const PATH = '/api/v3/oauth/client'
 const BODY = { name: 'Example app', type: 'confidential', redirect_uris: ['https://app.example.com/callback'] }
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 const make = async (body: object = {}) => (await app.admin('POST', PATH, { ...BODY, ...body })).body.data
 

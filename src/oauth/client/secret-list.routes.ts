@@ -1,30 +1,28 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { IdParams, named, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { loadClient } from './client.ts'
 import { listedSecret } from './secret-list.store.ts'
 import { listSecrets, revokeSecret } from './secret-list.ts'
 
-const SecretRow = named(
+const SecretRow = namedObject(
   'OauthClientSecret',
-  Type.Object(
-    {
-      document_id: UuidSchema,
-      created_at: TimestampSchema,
-      expires_at: nullable(TimestampSchema),
-      last_used_at: nullable({
-        ...TimestampSchema,
-        description: 'When the client last authenticated by it, precise to the minute; null: never.',
-      }),
-    },
-    { description: 'A secret is kept as a hash, so no part of it can be shown.' },
-  ),
+  {
+    document_id: UuidSchema,
+    created_at: TimestampSchema,
+    expires_at: nullable(TimestampSchema),
+    last_used_at: nullable({
+      ...TimestampSchema,
+      description: 'When the client last authenticated by it, precise to the minute; null: never.',
+    }),
+  },
+  { description: 'A secret is kept as a hash, so no part of it can be shown.' },
 )
 
 const toSecretRow = wireOf(listedSecret, SecretRow)
 
-const SecretParams = Type.Object({ id: UuidSchema, secret: UuidSchema }, { additionalProperties: false })
+const SecretParams = Type.Object({ id: UuidSchema, secret: UuidSchema })
 
 export const secretListRoutes: Routes<object> = [
   defineRoute(
@@ -40,13 +38,11 @@ export const secretListRoutes: Routes<object> = [
       params: IdParams,
       data: named('OauthClientSecrets', Type.Array(SecretRow)),
     },
-    {
-      handle: async (_deps: object, { db, params, now }) => ({
-        data: (await listSecrets(db, { client: params.id, now })).map(toSecretRow),
-        message: 'Valid secrets.',
-        changed: [{ id: params.id, account: null }],
-      }),
-    },
+    async (_deps: object, { db, params, now }) => ({
+      data: (await listSecrets(db, { client: params.id, now })).map(toSecretRow),
+      message: 'Valid secrets.',
+      changed: [{ id: params.id, account: null }],
+    }),
   ),
   defineRoute(
     {

@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { watchInvalidations } from '../../../test/harness/database/watched-invalidations.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { hashClientSecret } from './client-secret.ts'
 import { buildSecretUses } from './secret-list.ts'
 
 const PATH = '/api/v3/oauth/client'
 const NO_ONE = '00000000-0000-7000-8000-000000000000'
 
-let app: TestApp
-beforeAll(async () => {
-  // The provider compares expiries with the time of the machine.
-  app = await createTestApp({ clock: buildManualClock(Date.now()) })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+// The provider compares expiries with the time of the machine.
+const app = await openForFile(createTestApp({ clock: buildManualClock(Date.now()) }))
 
 const make = async (type: string) => {
   const body = { name: 'Example app', type, redirect_uris: ['https://app.example.com/callback'] }

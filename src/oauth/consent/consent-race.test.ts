@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestAnswer, type TestApp, type TestCall } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestAnswer, type TestCall } from '../../../test/harness/app/app.ts'
 import { addInteraction } from '../../../test/harness/browser/oauth-rows.ts'
 import { holdUser, race } from '../../../test/harness/plan/race.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const CLIENTS = '/api/v3/oauth/client'
 const GRANTS = '/api/v3/oauth/grant'
 const ALL = ['openid', 'profile', 'email', 'contract:read', 'contract:write', 'account:read']
 
 /** Two processes on one database. */
-let app: TestApp
-let other: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-  other = await createTestApp({ database: app.database })
-})
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await app[Symbol.asyncDispose]()
-})
+const app = await openForFile(createTestApp())
+const other = await openForFile(createTestApp({ database: app.database }))
 
 interface User {
   userId: string

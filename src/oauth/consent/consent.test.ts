@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter } from '../../../test/harness/database/identity-rows.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { buildIdMaker, type UserId } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
-import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import { type ClientId, insertClient } from '../client/client.store.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
 import { findGrantIdOf, hashStateId } from '../grant/state-id.ts'
@@ -18,16 +19,10 @@ const deps = {
   apiResource: () => 'https://id.example.test/api/v3',
 }
 
-let database: TestDatabase
-let db: Database
 /** A user and a client that know nothing of each other. */
 let userId: UserId
 let client: ClientId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const { db } = await openForFile(createTestDatabase())
 beforeEach(async () => {
   ;[userId, client] = [await buildIdentityRows(db).user(), randomUUID() as string as ClientId]
   const settings = { ...DEFAULT_SETTINGS, name: 'App', type: 'confidential' as const, registration: 'dynamic' as const }

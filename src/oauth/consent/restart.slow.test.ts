@@ -1,21 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
-import {
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  startOauthFixture,
-} from '../../../test/harness/browser/oauth-service.ts'
+import { describe, expect, test } from 'vitest'
+import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
+import { openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let fixture: OauthFixture
-let user: OauthUser
-let flow: Flow
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  user = await fixture.user()
-  flow = await openFlow(fixture, await fixture.client())
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
+const user = await fixture.user()
+const flow = await openFlow(fixture, await fixture.client())
 
 /** Begins a request in a browser whose user signed in before, and stops at the question. Returns where it begins again. */
 async function restartOf(parameters: Record<string, string>, isPushed: boolean) {

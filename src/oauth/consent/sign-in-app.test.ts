@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { MADE_AT, madeAfter } from '../../../test/harness/database/identity-rows.ts'
-import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import { type ClientId, insertClient } from '../client/client.store.ts'
 import { DEFAULT_SETTINGS } from '../client/client.ts'
 import { hashStateId } from '../grant/state-id.ts'
@@ -10,16 +11,10 @@ import { upsertState } from '../provider/state/state.store.ts'
 import { answerInteraction, findAppName, findInteraction } from './interaction.store.ts'
 import { ENTRY, findSignInApp, INTERACTION_COOKIE } from './sign-in-app.ts'
 
-let database: TestDatabase
-let db: Database
 /** Two authorizations, each of a client of its own. */
 let one: string
 let two: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const { db } = await openForFile(createTestDatabase())
 beforeEach(async () => {
   ;[one, two] = [await begin('One'), await begin('Two')]
 })

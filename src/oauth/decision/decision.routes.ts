@@ -1,7 +1,7 @@
 import type { Keyring } from '../../base/keyring.ts'
 import { Problem } from '../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { enumSchema, named, nullable, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, nullable, UuidSchema } from '../../http/route/schema.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import {
@@ -15,32 +15,23 @@ import type { DecidedConsent, EngineConsent } from '../engine-consent/engine-con
 
 const DECISIONS = ['approve', 'deny'] as const
 
-const DecisionBody = named(
-  'OauthDecision',
-  Type.Object(
-    {
-      authorization_id: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the consent page.' }),
-      decision: enumSchema(DECISIONS),
-      scopes: Type.Optional(
-        Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
-          maxItems: 100,
-          uniqueItems: true,
-          description: 'The scopes that are given. Default: all that the app asks for.',
-        }),
-      ),
-    },
-    { additionalProperties: false },
+const DecisionBody = namedObject('OauthDecision', {
+  authorization_id: Type.String({ minLength: 1, maxLength: 100, description: 'The id of the consent page.' }),
+  decision: enumSchema(DECISIONS),
+  scopes: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
+      maxItems: 100,
+      uniqueItems: true,
+      description: 'The scopes that are given. Default: all that the app asks for.',
+    }),
   ),
-)
+})
 
-const RecordedDecision = named(
-  'OauthRecordedDecision',
-  Type.Object({
-    document_id: nullable(UuidSchema),
-    decision: enumSchema(DECISIONS),
-    authorize_url: Type.String({ description: 'Where the browser continues.' }),
-  }),
-)
+const RecordedDecision = namedObject('OauthRecordedDecision', {
+  document_id: nullable(UuidSchema),
+  decision: enumSchema(DECISIONS),
+  authorize_url: Type.String({ description: 'Where the browser continues.' }),
+})
 
 /** Dependencies of a decision. */
 export interface DecisionDeps extends ConsentDeps {

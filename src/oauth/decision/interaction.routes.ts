@@ -97,14 +97,12 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       summary: 'The question that an authorization asks',
       query: ['id'],
     },
-    {
-      handle: async (deps: InteractionDeps, { db, query, cookieHeader, now }) => {
-        const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
-        // The pages in between, such as that of a second step, do not know the request.
-        const lang = findLanguage(readUiLocales(interaction.params.ui_locales))?.lang ?? ''
-        const cookies = lang === (readKeptLanguage(cookieHeader) ?? '') ? [] : [deps.cookies.keepLanguage(lang)]
-        return { ...goTo(pathOf(interaction)), ...(cookies.length > 0 && { cookies }) }
-      },
+    async (deps: InteractionDeps, { db, query, cookieHeader, now }) => {
+      const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+      // The pages in between, such as that of a second step, do not know the request.
+      const lang = findLanguage(readUiLocales(interaction.params.ui_locales))?.lang ?? ''
+      const cookies = lang === (readKeptLanguage(cookieHeader) ?? '') ? [] : [deps.cookies.keepLanguage(lang)]
+      return { ...goTo(pathOf(interaction)), ...(cookies.length > 0 && { cookies }) }
     },
   ),
   definePage(
@@ -116,10 +114,8 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       summary: 'Begin an authorization again, with the account that is signed in now',
       query: ['id'],
     },
-    {
-      handle: async (_deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) =>
-        goTo(await findRestartPath(db, await loadInteraction(db, { id: query.id, cookieHeader, now }), visitor.user)),
-    },
+    async (_deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) =>
+      goTo(await findRestartPath(db, await loadInteraction(db, { id: query.id, cookieHeader, now }), visitor.user)),
   ),
   definePage(
     {
@@ -131,24 +127,22 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       query: ['id'],
       writes: true,
     },
-    {
-      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
-        const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
-        const { user, browserId } = visitor
-        if (!user) return askToSignIn(visitor, pathOf(interaction))
-        if (interaction.accountId !== null && interaction.accountId !== user.userId)
-          return goTo(await findRestartPath(db, interaction, user))
-        const session = await loadSession(db, user.sessionId)
-        const mustSignIn = mustSignInAgain(interaction, session)
-        if (interaction.prompt === 'login' && !mustSignIn && isNeededUser(interaction, user.userId))
-          return continueAs(deps, db, { interaction, user, session, visitor })
-        const texts = chooseFlowTexts(interaction, visitor)
-        const email = (await findActiveUser(db, user.userId))?.email ?? ''
-        const clientName = await findClientName(db, interaction, texts)
-        const signInAgain = mustSignIn ? buildSignInUrl({ next: pathOf(interaction), again: '1' }) : null
-        const view = { texts, authorizationId: interaction.id, browserId, email, clientName, signInAgain }
-        return buildPage({ brand: deps.brand, ...buildAccountPage(deps, view) })
-      },
+    async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
+      const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+      const { user, browserId } = visitor
+      if (!user) return askToSignIn(visitor, pathOf(interaction))
+      if (interaction.accountId !== null && interaction.accountId !== user.userId)
+        return goTo(await findRestartPath(db, interaction, user))
+      const session = await loadSession(db, user.sessionId)
+      const mustSignIn = mustSignInAgain(interaction, session)
+      if (interaction.prompt === 'login' && !mustSignIn && isNeededUser(interaction, user.userId))
+        return continueAs(deps, db, { interaction, user, session, visitor })
+      const texts = chooseFlowTexts(interaction, visitor)
+      const email = (await findActiveUser(db, user.userId))?.email ?? ''
+      const clientName = await findClientName(db, interaction, texts)
+      const signInAgain = mustSignIn ? buildSignInUrl({ next: pathOf(interaction), again: '1' }) : null
+      const view = { texts, authorizationId: interaction.id, browserId, email, clientName, signInAgain }
+      return buildPage({ brand: deps.brand, ...buildAccountPage(deps, view) })
     },
   ),
   definePage(
@@ -160,15 +154,13 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       summary: 'Continue an authorization with the account that is signed in',
       fields: { id: ID_LIMIT },
     },
-    {
-      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
-        const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
-        const { user } = visitor
-        if (!user) return askToSignIn(visitor, pathOf(interaction))
-        const session = await loadSession(db, user.sessionId)
-        if (interaction.prompt === 'consent' || mustSignInAgain(interaction, session)) return goTo(pathOf(interaction))
-        return continueAs(deps, db, { interaction, user, session, visitor })
-      },
+    async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
+      const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+      const { user } = visitor
+      if (!user) return askToSignIn(visitor, pathOf(interaction))
+      const session = await loadSession(db, user.sessionId)
+      if (interaction.prompt === 'consent' || mustSignInAgain(interaction, session)) return goTo(pathOf(interaction))
+      return continueAs(deps, db, { interaction, user, session, visitor })
     },
   ),
   definePage(
@@ -181,21 +173,19 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       summary: 'Sign out of this browser, to continue an authorization with another account',
       fields: { id: ID_LIMIT },
     },
-    {
-      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
-        const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
-        const { user } = visitor
-        const ended = user
-          ? await signOut(db, { caller: user, all: false, family: true, refreshToken: undefined, now })
-          : []
-        return {
-          // The session of the provider ends with that of the browser, with everything based on it.
-          ...goTo(buildSignInUrl({ next: `${RESTART}?${new URLSearchParams({ id: interaction.id })}` })),
-          cookies: deps.cookies.signOut(),
-          changed: ended.map((id) => ({ id, account: null })),
-          actor: { userId: user?.userId ?? null, sessionId: user?.sessionId ?? null, account: null },
-        }
-      },
+    async (deps: InteractionDeps, { db, visitor, form, cookieHeader, now }) => {
+      const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+      const { user } = visitor
+      const ended = user
+        ? await signOut(db, { caller: user, all: false, family: true, refreshToken: undefined, now })
+        : []
+      return {
+        // The session of the provider ends with that of the browser, with everything based on it.
+        ...goTo(buildSignInUrl({ next: `${RESTART}?${new URLSearchParams({ id: interaction.id })}` })),
+        cookies: deps.cookies.signOut(),
+        changed: ended.map((id) => ({ id, account: null })),
+        actor: { userId: user?.userId ?? null, sessionId: user?.sessionId ?? null, account: null },
+      }
     },
   ),
   definePage(
@@ -207,30 +197,28 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       summary: 'What an app asks for',
       query: ['id'],
     },
-    {
-      handle: async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
-        const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
-        const { user, browserId } = visitor
-        if (!user) return askToSignIn(visitor, pathOf(interaction))
-        if (interaction.accountId !== user.userId) return goTo(await findRestartPath(db, interaction, user))
-        const clientId = String(interaction.params.client_id)
-        const client = await findClient(db, clientId)
-        if (!client) throw new Problem('link_invalid', 'The app is not registered any more.')
-        const { redirect_uri: redirectUri } = interaction.params
-        return buildPage({
-          brand: deps.brand,
-          ...buildConsentPage(deps, {
-            texts: chooseFlowTexts(interaction, visitor),
-            authorizationId: interaction.id,
-            browserId,
-            client,
-            redirectUri: typeof redirectUri === 'string' ? redirectUri : null,
-            email: (await findActiveUser(db, user.userId))?.email ?? '',
-            asked: readAskedScopes(interaction),
-            allowed: (await findGrantOf(db, user.userId, clientId))?.scopes,
-          }),
-        })
-      },
+    async (deps: InteractionDeps, { db, visitor, query, cookieHeader, now }) => {
+      const interaction = await loadInteraction(db, { id: query.id, cookieHeader, now })
+      const { user, browserId } = visitor
+      if (!user) return askToSignIn(visitor, pathOf(interaction))
+      if (interaction.accountId !== user.userId) return goTo(await findRestartPath(db, interaction, user))
+      const clientId = String(interaction.params.client_id)
+      const client = await findClient(db, clientId)
+      if (!client) throw new Problem('link_invalid', 'The app is not registered any more.')
+      const { redirect_uri: redirectUri } = interaction.params
+      return buildPage({
+        brand: deps.brand,
+        ...buildConsentPage(deps, {
+          texts: chooseFlowTexts(interaction, visitor),
+          authorizationId: interaction.id,
+          browserId,
+          client,
+          redirectUri: typeof redirectUri === 'string' ? redirectUri : null,
+          email: (await findActiveUser(db, user.userId))?.email ?? '',
+          asked: readAskedScopes(interaction),
+          allowed: (await findGrantOf(db, user.userId, clientId))?.scopes,
+        }),
+      })
     },
   ),
   definePage(
@@ -243,34 +231,32 @@ export const interactionRoutes: Routes<InteractionDeps> = [
       summary: 'Decide whether an app gets access',
       fields: { id: ID_LIMIT, decision: 10, ...SCOPE_FIELDS } as Record<string, number>,
     },
-    {
-      handle: async (deps: InteractionDeps, { db, visitor, form, cookieHeader, requestId, now }) => {
-        const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
-        const { user } = visitor
-        if (!user) return askToSignIn(visitor, pathOf(interaction))
-        const { decision } = form
-        if (decision !== 'approve' && decision !== 'deny')
-          return showProblem(deps, new Problem('validation_failed', 'decision: must be approve or deny'), {
-            requestId,
-            visitor,
-          })
-        const scopes = readAskedScopes(interaction).filter((name) => form[fieldOfScope(name)] === '1')
-        const recorded = await decideConsent(deps, db, {
-          authorizationId: interaction.id,
-          isApproved: decision === 'approve',
-          scopes,
-          userId: user.userId,
-          sessionId: user.sessionId,
-          now,
+    async (deps: InteractionDeps, { db, visitor, form, cookieHeader, requestId, now }) => {
+      const interaction = await loadInteraction(db, { id: form.id, cookieHeader, now })
+      const { user } = visitor
+      if (!user) return askToSignIn(visitor, pathOf(interaction))
+      const { decision } = form
+      if (decision !== 'approve' && decision !== 'deny')
+        return showProblem(deps, new Problem('validation_failed', 'decision: must be approve or deny'), {
+          requestId,
+          visitor,
         })
-        const { grant, clientId, authorizeUrl } = recorded
-        return {
-          ...goTo(authorizeUrl),
-          changed: [{ id: grant?.id ?? null, account: null, url: null }],
-          actor: { userId: user.userId, sessionId: user.sessionId, account: null },
-          audit: { decision, client: clientId, ...(grant && { scopes: grant.scopes }) },
-        }
-      },
+      const scopes = readAskedScopes(interaction).filter((name) => form[fieldOfScope(name)] === '1')
+      const recorded = await decideConsent(deps, db, {
+        authorizationId: interaction.id,
+        isApproved: decision === 'approve',
+        scopes,
+        userId: user.userId,
+        sessionId: user.sessionId,
+        now,
+      })
+      const { grant, clientId, authorizeUrl } = recorded
+      return {
+        ...goTo(authorizeUrl),
+        changed: [{ id: grant?.id ?? null, account: null, url: null }],
+        actor: { userId: user.userId, sessionId: user.sessionId, account: null },
+        audit: { decision, client: clientId, ...(grant && { scopes: grant.scopes }) },
+      }
     },
   ),
 ]

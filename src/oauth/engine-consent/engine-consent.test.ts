@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { buildIdMaker, type UserId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
@@ -12,17 +13,13 @@ import { claimDecision } from './engine-decision.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
 
-let database: TestDatabase
 const [user, other] = [randomUUID(), randomUUID()] as string[] as [UserId, UserId]
-beforeAll(async () => {
-  database = await createTestDatabase()
-  for (const id of [user, other])
-    await database.db
-      .insertInto('user')
-      .values({ document_id: id, email: `${id}@b.test`, created_at: NOW, updated_at: NOW })
-      .execute()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+for (const id of [user, other])
+  await database.db
+    .insertInto('user')
+    .values({ document_id: id, email: `${id}@b.test`, created_at: NOW, updated_at: NOW })
+    .execute()
 
 /** No call reaches the engine. */
 const consent = buildEngineConsent({

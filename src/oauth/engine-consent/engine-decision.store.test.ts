@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { UserId } from '../../base/id.ts'
-import type { Database } from '../../postgres/statement/database.ts'
 import {
   type ConsentDecision,
   claimDecision,
@@ -14,19 +14,14 @@ import {
 const NOW = new Date('2026-09-11T12:00:00.000Z')
 const at = (ms: number) => new Date(NOW.getTime() + ms)
 
-let database: TestDatabase
-let db: Database
 const [user, other] = [randomUUID(), randomUUID()] as string[] as [UserId, UserId]
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  for (const id of [user, other])
-    await db
-      .insertInto('user')
-      .values({ document_id: id, email: `${id}@b.test`, created_at: NOW, updated_at: NOW })
-      .execute()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
+for (const id of [user, other])
+  await db
+    .insertInto('user')
+    .values({ document_id: id, email: `${id}@b.test`, created_at: NOW, updated_at: NOW })
+    .execute()
 
 let claims = 0
 async function claim(

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { buildTestBrowser, localOf } from '../../../test/harness/app/social-app.ts'
-import {
-  type SupabaseSimulator,
-  startSupabaseSimulator,
-} from '../../../test/harness/fakes/supabase-simulator/simulator.ts'
+import { startSupabaseSimulator } from '../../../test/harness/fakes/supabase-simulator/simulator.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let simulator: SupabaseSimulator
-let app: TestApp
-
-beforeAll(async () => {
-  const clock = buildManualClock()
-  simulator = await startSupabaseSimulator(() => clock.now())
-  app = await createTestApp({
+const clock = buildManualClock()
+const simulator = await openForFile(startSupabaseSimulator(() => clock.now()))
+const app = await openForFile(
+  createTestApp({
     clock,
     env: {
       APP_ENV: 'development',
@@ -22,12 +17,8 @@ beforeAll(async () => {
       SUPABASE_URL: simulator.url,
       SOCIAL_GOOGLE_CLIENT_ID: 'on',
     },
-  })
-})
-afterAll(async () => {
-  await app[Symbol.asyncDispose]()
-  await simulator[Symbol.asyncDispose]()
-})
+  }),
+)
 
 const PAGE = '/auth/oauth/engine?authorization_id=one'
 const OF_GOOGLE = '/api/v3/auth/login/oauth/google?'

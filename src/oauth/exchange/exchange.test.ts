@@ -1,31 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  createExchangeApp,
-  EXCHANGE,
-  type ExchangeApp,
-  GRANT_TYPE,
-  TOKEN_TYPE,
-} from '../../../test/harness/app/exchange-app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createExchangeApp, EXCHANGE, GRANT_TYPE, TOKEN_TYPE } from '../../../test/harness/app/exchange-app.ts'
 import { readPayload } from '../../../test/harness/app/sso-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { endSessionsOfGrant } from './exchange.ts'
 
 const CONTRACT = '/api/v3/contract/contract'
-let fixture: ExchangeApp
-/** Another process on the same database. */
-let other: ExchangeApp
 
-beforeAll(async () => {
-  fixture = await createExchangeApp()
-  const { app, issuer } = fixture
-  other = await createExchangeApp({ issuer, database: app.database, clock: app.clock })
-})
+const fixture = await openForFile(createExchangeApp())
+const { app, issuer } = fixture
+/** Another process on the same database. */
+const other = await openForFile(createExchangeApp({ issuer, database: app.database, clock: app.clock }))
 // Equal refusals of a minute are one audit entry: each test has a minute of its own.
 beforeEach(() => fixture.app.clock.advance(60_000))
-afterAll(async () => {
-  await other[Symbol.asyncDispose]()
-  await fixture[Symbol.asyncDispose]()
-})
 
 const form = (token: string, more: Record<string, string> = {}) =>
   fixture.exchangeForm({ grant_type: GRANT_TYPE, subject_token: token, subject_token_type: TOKEN_TYPE, ...more })

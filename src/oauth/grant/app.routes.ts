@@ -38,12 +38,10 @@ export const appRoutes: Routes<AppPageDeps> = [
       summary: 'The apps that the user allows to use its account',
       query: ['notice'],
     },
-    {
-      handle: async (deps: AppPageDeps, { db, user, visitor, query, now }) => {
-        const apps = await listUsersApps(deps, db, user.userId)
-        const view = { apps, ...visitor, notice: findNotice(visitor.texts, NOTICES, query.notice), now }
-        return buildPage({ brand: deps.brand, ...buildAppsPage(deps, view) })
-      },
+    async (deps: AppPageDeps, { db, user, visitor, query, now }) => {
+      const apps = await listUsersApps(deps, db, user.userId)
+      const view = { apps, ...visitor, notice: findNotice(visitor.texts, NOTICES, query.notice), now }
+      return buildPage({ brand: deps.brand, ...buildAppsPage(deps, view) })
     },
   ),
   defineUserPage(
@@ -57,18 +55,16 @@ export const appRoutes: Routes<AppPageDeps> = [
       summary: 'End the access of an app with the form',
       fields: { id: 36 },
     },
-    {
-      handle: async (deps: AppPageDeps, { db, user, visitor, form, requestId, now }) => {
-        if (!isUuid(form.id)) return showProblem(deps, notFound('grant'), { requestId, visitor })
-        const grant = await revokeUsersGrant(deps, db, { id: form.id, userId: user.userId, now })
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: `${APPS}?notice=removed`,
-          changed: [{ id: grant.id, account: null, url: null }],
-          audit: { client: grant.clientId, user: grant.userId },
-        }
-      },
+    async (deps: AppPageDeps, { db, user, visitor, form, requestId, now }) => {
+      if (!isUuid(form.id)) return showProblem(deps, notFound('grant'), { requestId, visitor })
+      const grant = await revokeUsersGrant(deps, db, { id: form.id, userId: user.userId, now })
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: `${APPS}?notice=removed`,
+        changed: [{ id: grant.id, account: null, url: null }],
+        audit: { client: grant.clientId, user: grant.userId },
+      }
     },
   ),
   defineRoute(
@@ -89,12 +85,10 @@ export const appRoutes: Routes<AppPageDeps> = [
         ['image/png', 'image/jpeg', 'image/gif', 'image/webp'].map((type) => [type, Type.String()]),
       ),
     },
-    {
-      handle: async (_deps: AppPageDeps, { db, params }) => {
-        const logo = await findLogo(db, params.client)
-        if (!logo) throw notFound('logo')
-        return { kind: 'stream', contentType: logo.mediaType, body: Readable.from([logo.body]), headers: LOGO_HEADERS }
-      },
+    async (_deps: AppPageDeps, { db, params }) => {
+      const logo = await findLogo(db, params.client)
+      if (!logo) throw notFound('logo')
+      return { kind: 'stream', contentType: logo.mediaType, body: Readable.from([logo.body]), headers: LOGO_HEADERS }
     },
   ),
 ]

@@ -1,23 +1,20 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { named, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { CONSENT_LIMIT, readClientUsage } from './client-usage.store.ts'
 
 /** Maximum number of clients in one request: each may have `CONSENT_LIMIT` consents to count. */
 const CLIENTS_LIMIT = 50
 
-const UsageSchema = named(
-  'OauthClientUsage',
-  Type.Object({
-    client: UuidSchema,
-    consents: Type.Integer({ description: `Consents that hold, counted up to ${CONSENT_LIMIT}.` }),
-    last_used_at: nullable({
-      ...TimestampSchema,
-      description:
-        'When it last got a token, precise to the hour, or authenticated by a secret that is still valid, precise to the minute; null: never.',
-    }),
+const UsageSchema = namedObject('OauthClientUsage', {
+  client: UuidSchema,
+  consents: Type.Integer({ description: `Consents that hold, counted up to ${CONSENT_LIMIT}.` }),
+  last_used_at: nullable({
+    ...TimestampSchema,
+    description:
+      'When it last got a token, precise to the hour, or authenticated by a secret that is still valid, precise to the minute; null: never.',
   }),
-)
+})
 
 /** Use of the clients of the OAuth provider (docs/contract/oauth.md#use-of-clients). */
 export const clientUsageRoutes: Routes<object> = [
@@ -35,15 +32,13 @@ export const clientUsageRoutes: Routes<object> = [
       }),
       data: named('OauthClientUsages', Type.Array(UsageSchema)),
     },
-    {
-      handle: async (_deps: object, { db, query }) => ({
-        data: (await readClientUsage(db, query.client)).map(({ client, consents, lastUsedAt }) => ({
-          client,
-          consents,
-          last_used_at: lastUsedAt?.toISOString() ?? null,
-        })),
-        message: 'Use of the clients.',
-      }),
-    },
+    async (_deps: object, { db, query }) => ({
+      data: (await readClientUsage(db, query.client)).map(({ client, consents, lastUsedAt }) => ({
+        client,
+        consents,
+        last_used_at: lastUsedAt?.toISOString() ?? null,
+      })),
+      message: 'Use of the clients.',
+    }),
   ),
 ]

@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { explainStatements } from '../../../test/harness/plan/explain.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { CONSENT_LIMIT, readClientUsage } from './client-usage.store.ts'
 
 const PATH = '/api/v3/oauth/dashboard/client'
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 const ask = (...clients: string[]) => `${PATH}?${clients.map((id) => `client=${id}`).join('&')}`
 const read = async (...clients: string[]) => (await app.admin('GET', ask(...clients))).body.data

@@ -1,33 +1,25 @@
 import { decodeJwt } from 'jose'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { TestApp } from '../../../test/harness/app/app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { localOf } from '../../../test/harness/app/social-app.ts'
 import { readPayload } from '../../../test/harness/app/sso-app.ts'
 import { readForm } from '../../../test/harness/browser/oauth-service.ts'
 import type { SimulatedClient } from '../../../test/harness/fakes/supabase-simulator/oauth-server.ts'
-import type { SupabaseSimulator } from '../../../test/harness/fakes/supabase-simulator/simulator.ts'
 import {
   ENGINE_REDIRECT,
   type EngineSignUp,
-  type SupabaseApp,
   startSupabaseApp,
 } from '../../../test/harness/fakes/supabase-simulator/supabase-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 /** Consents that users give at a managed engine alone, driven by the official client, beside those that they give here. */
 
 const GRANTS = '/api/v3/oauth/grant'
 
-let fixture: SupabaseApp
-let app: TestApp
-let simulator: SupabaseSimulator
 let registered: SimulatedClient
 let users = 0
 
-beforeAll(async () => {
-  fixture = await startSupabaseApp()
-  ;({ app, simulator } = fixture)
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(startSupabaseApp())
+const { app, simulator } = fixture
 beforeEach(() => {
   users += 1
   fixture.nextUser()

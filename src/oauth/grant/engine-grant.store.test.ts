@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { UserId } from '../../base/id.ts'
-import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import type { ClientId } from '../client/client.store.ts'
 import {
   endEngineGrantWithNext,
@@ -19,18 +20,13 @@ const NOW = new Date('2026-09-11T12:00:00.000Z')
 const at = (ms: number) => new Date(NOW.getTime() + ms)
 const newId = <T extends string>() => randomUUID() as string as T
 
-let database: TestDatabase
-let db: Database
 /** Users with a grant to both apps each, before the test changes that of `user` to `app`. */
 let user: UserId
 let other: UserId
 const [app, otherApp] = [newId<ClientId>(), newId<ClientId>()]
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 
 const grant = (userId: UserId, clientId: string, scopes: readonly string[], now: Date, clientName = 'App') =>
   upsertEngineGrant(db, { id: newId<GrantId>(), userId, clientId, clientName, scopes, now })

@@ -2,7 +2,7 @@ import { rowFields } from '../../http/listing/listing.ts'
 import { buildWholeList } from '../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
 import { defineList } from '../../http/route/row-route.ts'
-import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { IdParams, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { findOwners } from '../../identity/access/own-rows.ts'
@@ -12,19 +12,16 @@ import { grant, type NamedGrant, selectGrants } from './grant.store.ts'
 import { type GrantDeps, loadOwnGrant, revokeGrant } from './grant.ts'
 
 /** A grant as the API shows it. */
-const GrantRow = named(
-  'OauthGrant',
-  Type.Object({
-    document_id: UuidSchema,
-    user: UuidSchema,
-    client: UuidSchema,
-    client_name: Type.String(),
-    publisher: nullable(Type.String()),
-    scopes: Type.Array(ScopeSchema),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-  }),
-)
+const GrantRow = namedObject('OauthGrant', {
+  document_id: UuidSchema,
+  user: UuidSchema,
+  client: UuidSchema,
+  client_name: Type.String(),
+  publisher: nullable(Type.String()),
+  scopes: Type.Array(ScopeSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
 const GRANT_FIELDS = rowFields({
   user: { type: 'uuid' },

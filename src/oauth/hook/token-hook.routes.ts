@@ -1,7 +1,7 @@
 import { isUuid } from '../../base/id.ts'
 import { invalidField, Problem } from '../../http/problem/problem.ts'
 import { defineRoute, type RefusalOutcome, type RequestFacts, type Routes } from '../../http/route/route.ts'
-import { named } from '../../http/route/schema.ts'
+import { namedObject } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { readHeader } from '../../identity/session/session.routes.ts'
 import { readBeginning } from '../exchange/access-token.ts'
@@ -21,22 +21,17 @@ export interface TokenHookDeps {
 const BODY_LIMIT_BYTES = 262_144
 
 /** Body of Supabase Auth. Open: a newer server may send more members. */
-const HookBody = named(
+const HookBody = namedObject(
   'AccessTokenHookCall',
-  Type.Object(
-    {
-      user_id: Type.String({ description: 'The subject at the engine.' }),
-      claims: Type.Object({}, { additionalProperties: true, description: 'The claims that the engine will sign.' }),
-    },
-    { additionalProperties: true },
-  ),
+  {
+    user_id: Type.String({ description: 'The subject at the engine.' }),
+    claims: Type.Object({}, { additionalProperties: true, description: 'The claims that the engine will sign.' }),
+  },
+  { additionalProperties: true },
 )
 
 /** Answer to it: claims to sign, or an error with which it refuses. */
-const HookAnswer = named(
-  'AccessTokenHookAnswer',
-  Type.Object({ claims: Type.Object({}, { additionalProperties: true }) }),
-)
+const HookAnswer = namedObject('AccessTokenHookAnswer', { claims: Type.Object({}, { additionalProperties: true }) })
 
 type HookClaims = Static<typeof HookBody>['claims'] & Record<string, unknown>
 

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestAnswer, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestAnswer } from '../../../test/harness/app/app.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { hookSecrets } from '../../app/config/config-parsers.ts'
 import type { AccountId, UserId } from '../../base/id.ts'
 import { findHookFault, readHookKeys } from './hook-signature.ts'
@@ -16,15 +17,12 @@ const FOREIGN_SECRET = `v1,whsec_${Buffer.alloc(32, 3).toString('base64')}`
 /** The secret as the official library takes it: it refuses the prefix of the version. */
 const asLibrarySecret = (secret: string) => secret.replace('v1,', '')
 
-let app: TestApp
-
-beforeAll(async () => {
-  app = await createTestApp({
+const app = await openForFile(
+  createTestApp({
     env: { BASE_URL: 'https://id.example.test' },
     oauthHook: hookSecrets(`${NEW_SECRET}|${OLD_SECRET}`),
-  })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+  }),
+)
 
 interface Sent {
   secrets?: readonly string[]

@@ -1,23 +1,12 @@
 import * as openid from 'openid-client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  type OauthClient,
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  startOauthFixture,
-} from '../../../test/harness/browser/oauth-service.ts'
+import { describe, expect, test } from 'vitest'
+import { type OauthClient, openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
 import type { Visitor } from '../../../test/harness/browser/visitor.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let fixture: OauthFixture
-let user: OauthUser
-let client: OauthClient
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  user = await fixture.user()
-  client = await fixture.client()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
+const user = await fixture.user()
+const client = await fixture.client()
 
 const discover = (app: OauthClient = client) =>
   openid.discovery(

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
+import { describe, expect, test } from 'vitest'
+import { openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
 import {
-  type OauthFixture,
   type OauthUser,
   openBrowser,
   readForm,
@@ -9,14 +8,10 @@ import {
 } from '../../../test/harness/browser/oauth-service.ts'
 import type { Visitor } from '../../../test/harness/browser/visitor.ts'
 import { type Barrier, race } from '../../../test/harness/plan/race.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let fixture: OauthFixture
-let flow: Flow
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  flow = await openFlow(fixture, await fixture.client())
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
+const flow = await openFlow(fixture, await fixture.client())
 
 const revokeSessions = ({ userId }: OauthUser) =>
   fixture.app.admin('POST', `/api/v3/identity/user/${userId}/revoke-sessions`)

@@ -3,28 +3,18 @@ import type { AddressInfo } from 'node:net'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
-import {
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  readForm,
-  startOauthFixture,
-} from '../../../test/harness/browser/oauth-service.ts'
+import { openBrowser, readForm, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { DEVICE_GRANT } from '../client/client.store.ts'
 import { rotateSigningKeys } from '../signing-key/signing-key.ts'
 
 const INSECURE = { [oauth.allowInsecureRequests]: true }
 
-let fixture: OauthFixture
-let user: OauthUser
-beforeAll(async () => {
-  fixture = await startOauthFixture({ env: { OAUTH_REGISTRATION: 'true' } })
-  user = await fixture.user()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture({ env: { OAUTH_REGISTRATION: 'true' } }))
+const user = await fixture.user()
 
 describe('the device flow', () => {
   const start = async () => {

@@ -1,7 +1,8 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { hashStateId } from '../grant/state-id.ts'
 import { type RequestEndDeps, writeAtRequestEnd } from './request-end.ts'
 import { findRequestState, spendAtEnd } from './state/request-state.ts'
@@ -9,12 +10,8 @@ import { consumeState, findState, upsertState } from './state/state.store.ts'
 
 const FAMILY = 'grant.family'
 const clock = buildManualClock()
-let database: TestDatabase
 let revoked: unknown[]
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 beforeEach(() => {
   revoked = []
 })

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Flow, openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
-import { type OauthFixture, openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
-import type { Visitor } from '../../../test/harness/browser/visitor.ts'
+import { expect, test } from 'vitest'
+import { openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
+import { openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let fixture: OauthFixture
-let flow: Flow
-let browser: Visitor
 let tokens: Tokens
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  flow = await openFlow(fixture, await fixture.client({ first_party: true }))
-  browser = openBrowser()
-  tokens = (await flow.signIn(browser, { user: await fixture.user() })).tokens
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
+const flow = await openFlow(fixture, await fixture.client({ first_party: true }))
+const browser = openBrowser()
+tokens = (await flow.signIn(browser, { user: await fixture.user() })).tokens
 
 /** Reads of callers and clients, which a process caches while their changes are reported to it. */
 const HELD = /from oauth_client c|account_patterns/

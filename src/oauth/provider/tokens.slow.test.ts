@@ -1,26 +1,14 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as oauth from 'oauth4webapi'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../../../test/harness/browser/oauth-flow.ts'
-import {
-  type OauthClient,
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  startOauthFixture,
-} from '../../../test/harness/browser/oauth-service.ts'
+import { describe, expect, test } from 'vitest'
+import { openFlow } from '../../../test/harness/browser/oauth-flow.ts'
+import { openBrowser, startOauthFixture } from '../../../test/harness/browser/oauth-service.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let fixture: OauthFixture
-let user: OauthUser
-let client: OauthClient
-let flow: Flow
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  user = await fixture.user()
-  client = await fixture.client()
-  flow = await openFlow(fixture, client)
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
+const user = await fixture.user()
+const client = await fixture.client()
+const flow = await openFlow(fixture, client)
 
 const OFFLINE = { prompt: 'consent' }
 

@@ -1,6 +1,6 @@
 import { REFUSED, SIGN_IN_WAYS } from '../../event/recording/sign-in-count.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { enumSchema, named, TimestampSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { RangeQuery, RangeSchema } from '../dashboard/range.schema.ts'
 import { readSeries, type Sums } from './activity-series.ts'
@@ -9,30 +9,24 @@ const Count = Type.Integer()
 
 const SIGN_INS = { succeeded: Count, refused: Count }
 
-const SignInSeries = named(
-  'SignInSeries',
-  Type.Object({
-    range: RangeSchema,
-    bucket_seconds: Count,
-    ...SIGN_INS,
-    buckets: Type.Array(named('SignInBucket', Type.Object({ at: TimestampSchema, ...SIGN_INS }))),
-    ways: Type.Array(named('SignInWay', Type.Object({ way: enumSchema(SIGN_IN_WAYS), sign_ins: Count })), {
-      description: 'How the successful ones ended, the most frequent first.',
-    }),
+const SignInSeries = namedObject('SignInSeries', {
+  range: RangeSchema,
+  bucket_seconds: Count,
+  ...SIGN_INS,
+  buckets: Type.Array(namedObject('SignInBucket', { at: TimestampSchema, ...SIGN_INS })),
+  ways: Type.Array(namedObject('SignInWay', { way: enumSchema(SIGN_IN_WAYS), sign_ins: Count }), {
+    description: 'How the successful ones ended, the most frequent first.',
   }),
-)
+})
 
 const MESSAGES = { published: Count, rejected: Count, exhausted: Count }
 
-const MessageSeries = named(
-  'RealtimeMessageSeries',
-  Type.Object({
-    range: RangeSchema,
-    bucket_seconds: Count,
-    ...MESSAGES,
-    buckets: Type.Array(named('RealtimeMessageBucket', Type.Object({ at: TimestampSchema, ...MESSAGES }))),
-  }),
-)
+const MessageSeries = namedObject('RealtimeMessageSeries', {
+  range: RangeSchema,
+  bucket_seconds: Count,
+  ...MESSAGES,
+  buckets: Type.Array(namedObject('RealtimeMessageBucket', { at: TimestampSchema, ...MESSAGES })),
+})
 
 const signInsOf = (sums: Sums) => {
   const refused = sums.get(REFUSED) ?? 0
@@ -62,22 +56,20 @@ export const activitySumRoutes: Routes<object> = [
       query: RangeQuery,
       data: SignInSeries,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'sign-in', range, now })
-        const ways = SIGN_IN_WAYS.map((way) => ({ way, sign_ins: total.get(way) ?? 0 }))
-        return {
-          data: {
-            range,
-            bucket_seconds: bucketSeconds,
-            ...signInsOf(total),
-            buckets: buckets.map(({ at, sums }) => ({ at, ...signInsOf(sums) })),
-            ways: ways.filter(({ sign_ins: count }) => count > 0).sort((a, b) => b.sign_ins - a.sign_ins),
-          },
-          message: `Sign-ins since ${start.toISOString()}.`,
-        }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'sign-in', range, now })
+      const ways = SIGN_IN_WAYS.map((way) => ({ way, sign_ins: total.get(way) ?? 0 }))
+      return {
+        data: {
+          range,
+          bucket_seconds: bucketSeconds,
+          ...signInsOf(total),
+          buckets: buckets.map(({ at, sums }) => ({ at, ...signInsOf(sums) })),
+          ways: ways.filter(({ sign_ins: count }) => count > 0).sort((a, b) => b.sign_ins - a.sign_ins),
+        },
+        message: `Sign-ins since ${start.toISOString()}.`,
+      }
     },
   ),
   defineRoute(
@@ -93,20 +85,18 @@ export const activitySumRoutes: Routes<object> = [
       query: RangeQuery,
       data: MessageSeries,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'realtime', range, now })
-        return {
-          data: {
-            range,
-            bucket_seconds: bucketSeconds,
-            ...messagesOf(total),
-            buckets: buckets.map(({ at, sums }) => ({ at, ...messagesOf(sums) })),
-          },
-          message: `Realtime messages since ${start.toISOString()}.`,
-        }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'realtime', range, now })
+      return {
+        data: {
+          range,
+          bucket_seconds: bucketSeconds,
+          ...messagesOf(total),
+          buckets: buckets.map(({ at, sums }) => ({ at, ...messagesOf(sums) })),
+        },
+        message: `Realtime messages since ${start.toISOString()}.`,
+      }
     },
   ),
 ]

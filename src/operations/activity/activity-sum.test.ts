@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
-import { type ActivityCounter, buildActivityCounter } from './activity-counter.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
+import { buildActivityCounter } from './activity-counter.ts'
 import { deleteOldSums } from './activity-sum.store.ts'
 
 const SIGN_INS = '/api/v3/identity/dashboard/sign-in'
@@ -8,25 +9,18 @@ const MESSAGES = '/api/v3/realtime/dashboard/message'
 const NOON = Date.UTC(2026, 8, 11, 12, 20)
 const MINUTE_MS = 60_000
 
-let t: TestApp
-let counter: ActivityCounter
-let call: TestApp['admin']
-
-beforeAll(async () => {
-  t = await createTestApp()
-  t.clock.set(NOON)
-  const key = { name: 'reads', permissions: ['*:*'] }
-  const made = await t.admin('POST', '/api/v3/identity/api-key', key)
-  call = t.callAs(made.body.data.key)
-  // The sign-in of the administrator of the tests is not counted here.
-  await t.database.pool.query('delete from audit_log')
-  counter = buildActivityCounter({ db: t.database.db, clock: t.clock, logger: { warn: fail } as never })
-})
-afterAll(() => t?.[Symbol.asyncDispose]())
-
 const fail = (fields: { err: Error }) => {
   throw fields.err
 }
+
+const t = await openForFile(createTestApp())
+t.clock.set(NOON)
+const key = { name: 'reads', permissions: ['*:*'] }
+const made = await t.admin('POST', '/api/v3/identity/api-key', key)
+const call = t.callAs(made.body.data.key)
+// The sign-in of the administrator of the tests is not counted here.
+await t.database.pool.query('delete from audit_log')
+const counter = buildActivityCounter({ db: t.database.db, clock: t.clock, logger: { warn: fail } as never })
 
 const enter = (action: string, at: number, rest: { outcome?: string; count?: number; reason?: string } = {}) =>
   t.database.pool.query(

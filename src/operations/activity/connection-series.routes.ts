@@ -1,5 +1,5 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { named, nullable, TimestampSchema } from '../../http/route/schema.ts'
+import { namedObject, nullable, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { RangeQuery, RangeSchema } from '../dashboard/range.schema.ts'
 import { readSeries, type Sums } from './activity-series.ts'
@@ -10,15 +10,12 @@ const CONNECTIONS = {
   peak: nullable(Type.Integer({ description: 'The highest reading; null without one.' })),
 }
 
-const ConnectionSeries = named(
-  'RealtimeConnectionSeries',
-  Type.Object({
-    range: RangeSchema,
-    bucket_seconds: Type.Integer(),
-    ...CONNECTIONS,
-    buckets: Type.Array(named('RealtimeConnectionBucket', Type.Object({ at: TimestampSchema, ...CONNECTIONS }))),
-  }),
-)
+const ConnectionSeries = namedObject('RealtimeConnectionSeries', {
+  range: RangeSchema,
+  bucket_seconds: Type.Integer(),
+  ...CONNECTIONS,
+  buckets: Type.Array(namedObject('RealtimeConnectionBucket', { at: TimestampSchema, ...CONNECTIONS })),
+})
 
 /** What the readings of a span come to: the mean to one decimal, and the highest. Pure. */
 function summarizeReadings(sums: Sums): { average: number | null; peak: number | null } {
@@ -42,23 +39,21 @@ export const connectionSeriesRoutes: Routes<object> = [
       query: RangeQuery,
       data: ConnectionSeries,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'connection', range, now })
-        const shown = buckets.map(({ at, sums }) => ({ at, ...summarizeReadings(sums) }))
-        const peaks = shown.flatMap(({ peak }) => peak ?? [])
-        return {
-          data: {
-            range,
-            bucket_seconds: bucketSeconds,
-            average: summarizeReadings(total).average,
-            peak: peaks.length > 0 ? Math.max(...peaks) : null,
-            buckets: shown,
-          },
-          message: `Realtime connections since ${start.toISOString()}.`,
-        }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const { start, bucketSeconds, total, buckets } = await readSeries(readEach, { kind: 'connection', range, now })
+      const shown = buckets.map(({ at, sums }) => ({ at, ...summarizeReadings(sums) }))
+      const peaks = shown.flatMap(({ peak }) => peak ?? [])
+      return {
+        data: {
+          range,
+          bucket_seconds: bucketSeconds,
+          average: summarizeReadings(total).average,
+          peak: peaks.length > 0 ? Math.max(...peaks) : null,
+          buckets: shown,
+        },
+        message: `Realtime connections since ${start.toISOString()}.`,
+      }
     },
   ),
 ]

@@ -1,28 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { renewProcess } from '../../realtime/embedded/fleet/fleet.store.ts'
-import { type ActivityCounter, buildActivityCounter } from './activity-counter.ts'
+import { buildActivityCounter } from './activity-counter.ts'
 
 const PATH = '/api/v3/realtime/dashboard/connection'
 const NOON = Date.UTC(2026, 8, 11, 12)
 const MINUTE_MS = 60_000
 const PROCESSES = ['01990000-0000-7000-8000-000000000001', '01990000-0000-7000-8000-000000000002'] as const
 
-let t: TestApp
-let counters: ActivityCounter[]
-
 const fail = (fields: { err: Error }) => {
   throw fields.err
 }
 
-beforeAll(async () => {
-  t = await createTestApp()
-  t.clock.set(NOON)
-  counters = [1, 2, 3].map(() =>
-    buildActivityCounter({ db: t.database.db, clock: t.clock, logger: { warn: fail } as never }),
-  )
-})
-afterAll(() => t?.[Symbol.asyncDispose]())
+const t = await openForFile(createTestApp())
+t.clock.set(NOON)
+const counters = [1, 2, 3].map(() =>
+  buildActivityCounter({ db: t.database.db, clock: t.clock, logger: { warn: fail } as never }),
+)
 
 const beat = (process: string, connections: number) =>
   renewProcess(t.database.db, { process, connections, now: new Date(t.clock.now()), isOnBus: false, carried: 0 })

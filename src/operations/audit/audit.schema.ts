@@ -1,39 +1,34 @@
 import { auditEntry, type ListedEntry } from '../../event/recording/audit.store.ts'
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 
 /** An entry of the audit log as the API shows it. */
-export const AuditRow = named(
-  'AuditEntry',
-  Type.Object({
-    document_id: UuidSchema,
-    action: Type.String({ description: '`<resource>.<action>`.' }),
-    outcome: enumSchema(['success', 'failure']),
-    user: nullable(UuidSchema),
-    session: nullable(UuidSchema),
-    api_key: nullable(UuidSchema),
-    client_id: nullable(Type.String({ description: 'The app that acted for the user.' })),
-    portal_session: nullable(UuidSchema),
-    external_user: nullable(
-      Type.String({ description: 'The name that the platform gave the end user of the portal.' }),
-    ),
-    account: nullable(UuidSchema),
-    target: nullable(UuidSchema),
-    address: nullable(Type.String()),
-    request_id: nullable(Type.String()),
-    detail: Type.Record(Type.String(), Type.Unknown()),
-    count: Type.Integer({
-      description:
-        'Number of equal refusals of one minute that the entry stands for; 1 for other entries. The other members are those of the first refusal.',
-    }),
-    created_at: TimestampSchema,
-    updated_at: Type.String({
-      format: 'date-time',
-      description: 'The same as `created_at`: of an entry only `count` changes, for a minute.',
-    }),
+export const AuditRow = namedObject('AuditEntry', {
+  document_id: UuidSchema,
+  action: Type.String({ description: '`<resource>.<action>`.' }),
+  outcome: enumSchema(['success', 'failure']),
+  user: nullable(UuidSchema),
+  session: nullable(UuidSchema),
+  api_key: nullable(UuidSchema),
+  client_id: nullable(Type.String({ description: 'The app that acted for the user.' })),
+  portal_session: nullable(UuidSchema),
+  external_user: nullable(Type.String({ description: 'The name that the platform gave the end user of the portal.' })),
+  account: nullable(UuidSchema),
+  target: nullable(UuidSchema),
+  address: nullable(Type.String()),
+  request_id: nullable(Type.String()),
+  detail: Type.Record(Type.String(), Type.Unknown()),
+  count: Type.Integer({
+    description:
+      'Number of equal refusals of one minute that the entry stands for; 1 for other entries. The other members are those of the first refusal.',
   }),
-)
+  created_at: TimestampSchema,
+  updated_at: Type.String({
+    format: 'date-time',
+    description: 'The same as `created_at`: of an entry only `count` changes, for a minute.',
+  }),
+})
 
 const toEntryRow = wireOf(auditEntry, AuditRow)
 

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { addInteraction } from '../../../test/harness/browser/oauth-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const NO_ONE = '01990000-0000-7000-8000-000000000000'
 const CLIENT = '/api/v3/oauth/client'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 const logOf = (id: string, query = '') => app.admin('GET', `${CLIENT}/${id}/decision${query}`)
 const makeClient = async () => {

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ContractFixture, startContractFixture } from '../../../test/contract/contract-fixture.ts'
+import { expect, test } from 'vitest'
+import { startContractFixture } from '../../../test/contract/contract-fixture.ts'
 import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const LOG = '/api/v3/audit/log'
 const DAY_MS = 24 * 3_600_000
 
-let fixture: ContractFixture
-
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  const type = { internal: 'parcel.send', account_scope: 'none' }
-  expect((await fixture.app.admin('POST', '/api/v3/webhook/event', type)).status).toBe(201)
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const type = { internal: 'parcel.send', account_scope: 'none' }
+expect((await fixture.app.admin('POST', '/api/v3/webhook/event', type)).status).toBe(201)
 
 /** Publishes `count` events in one request, and returns their ids. */
 async function publish(count = 1): Promise<string[]> {

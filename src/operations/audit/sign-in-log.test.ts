@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const PASSWORD = 'correct horse battery'
 const NO_ONE = '01990000-0000-7000-8000-000000000000'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 const logOf = (id: string, query = '') => app.admin('GET', `/api/v3/identity/user/${id}/sign-in${query}`)
 const newUser = async (email: string) =>

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../test/harness/app/known-password.ts'
 import {
   buildPageVisitor,
@@ -12,6 +12,7 @@ import {
   PAGE_ORIGIN,
   type PageVisitor,
 } from '../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { buildConsole, warnWithoutConsole } from './build-console.ts'
 import { buildConsoleReader, CONSOLE_FOLDER } from './console-build.ts'
 import { buildConsoleHeaders, type ConsoleSettings } from './console-page.ts'
@@ -20,14 +21,10 @@ const PASSWORD = 'correct horse battery'
 const SAME_SITE = { 'sec-fetch-site': 'same-origin' }
 const WHO = '/api/v3/auth/session'
 
-let app: TestApp
 let users = 0
 
-beforeAll(async () => {
-  await buildConsole()
-  app = await createTestApp({ env: { ...PAGE_ENV, CORS_ALLOWED_ORIGINS: 'https://app.example' } })
-})
-afterAll(() => app?.[Symbol.asyncDispose]())
+await buildConsole()
+const app = await openForFile(createTestApp({ env: { ...PAGE_ENV, CORS_ALLOWED_ORIGINS: 'https://app.example' } }))
 
 async function signIn() {
   users += 1

@@ -1,6 +1,6 @@
 import type { AccountId } from '../../base/id.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { named, nullable, UuidSchema } from '../../http/route/schema.ts'
+import { named, namedObject, nullable, UuidSchema } from '../../http/route/schema.ts'
 import { findPermissionScope, includesAccount } from '../../http/shape/caller.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { COUNT_LIMIT, readAccountActivity } from './account-activity.store.ts'
@@ -14,21 +14,18 @@ const READ_MEMBERS = 'account-member:find-all'
 
 const Count = Type.Integer()
 
-const ActivitySchema = named(
-  'AccountActivity',
-  Type.Object({
-    account: UuidSchema,
-    members: nullable(
-      Type.Integer({
-        description: `At most ${COUNT_LIMIT}. Null for a caller who does not hold \`${READ_MEMBERS}\` there.`,
-      }),
-    ),
-    webhooks: Type.Integer({ description: `At most ${COUNT_LIMIT}; deleted ones are not counted.` }),
-    success: Count,
-    exhausted: Count,
-    failed: Type.Integer({ description: 'Deliveries that ended at once: a refusal, or what is not repeated.' }),
-  }),
-)
+const ActivitySchema = namedObject('AccountActivity', {
+  account: UuidSchema,
+  members: nullable(
+    Type.Integer({
+      description: `At most ${COUNT_LIMIT}. Null for a caller who does not hold \`${READ_MEMBERS}\` there.`,
+    }),
+  ),
+  webhooks: Type.Integer({ description: `At most ${COUNT_LIMIT}; deleted ones are not counted.` }),
+  success: Count,
+  exhausted: Count,
+  failed: Type.Integer({ description: 'Deliveries that ended at once: a refusal, or what is not repeated.' }),
+})
 
 /** Figures of accounts (docs/contract/delivery.md#dashboard-series). */
 export const accountActivityRoutes: Routes<object> = [
@@ -52,25 +49,23 @@ export const accountActivityRoutes: Routes<object> = [
       }),
       data: named('AccountActivities', Type.Array(ActivitySchema)),
     },
-    {
-      handle: async (_deps: object, { readEach, query, scope, caller, now }) => {
-        const readable = findPermissionScope(caller, READ_MEMBERS)
-        const accounts = query.account as AccountId[]
-        // Home has the members of all, and the rest of those that are there.
-        const [home = [], ...cells] = await readEach(
-          ({ cell, db, scope: there }) =>
-            readAccountActivity(db, { accounts, now, scope: cell === null ? scope : there }),
-          accounts,
-        )
-        const activities = placeFigures(home, cells)
-        return {
-          data: activities.map((activity) => ({
-            ...activity,
-            members: readable && includesAccount(readable, activity.account) ? activity.members : null,
-          })),
-          message: 'Accounts and their last 24 hours.',
-        }
-      },
+    async (_deps: object, { readEach, query, scope, caller, now }) => {
+      const readable = findPermissionScope(caller, READ_MEMBERS)
+      const accounts = query.account as AccountId[]
+      // Home has the members of all, and the rest of those that are there.
+      const [home = [], ...cells] = await readEach(
+        ({ cell, db, scope: there }) =>
+          readAccountActivity(db, { accounts, now, scope: cell === null ? scope : there }),
+        accounts,
+      )
+      const activities = placeFigures(home, cells)
+      return {
+        data: activities.map((activity) => ({
+          ...activity,
+          members: readable && includesAccount(readable, activity.account) ? activity.members : null,
+        })),
+        message: 'Accounts and their last 24 hours.',
+      }
     },
   ),
 ]

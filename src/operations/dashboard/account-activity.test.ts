@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { describe, expect, test } from 'vitest'
+import { openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../base/id.ts'
 import { COUNT_LIMIT } from './account-activity.store.ts'
 
@@ -9,20 +10,13 @@ const HOUR_MS = 3_600_000
 const NOW_MS = Date.UTC(2026, 8, 11, 12, 20)
 const NONE = { members: 0, webhooks: 0, success: 0, exhausted: 0, failed: 0 }
 
-let d: DeliveryApp
-let own: AccountId
-let other: AccountId
-
-beforeAll(async () => {
-  d = await openDelivery()
-  d.t.clock.set(NOW_MS)
-  own = await makeAccount('Own')
-  other = await makeAccount('Other')
-})
-afterAll(() => d?.[Symbol.asyncDispose]())
-
 const makeAccount = async (name: string): Promise<AccountId> =>
   (await d.call('POST', '/api/v3/identity/account', { name })).body.data.document_id
+
+const d = await openForFile(openDelivery())
+d.t.clock.set(NOW_MS)
+const own = await makeAccount('Own')
+const other = await makeAccount('Other')
 
 const ask = (...accounts: string[]) => `${PATH}?${accounts.map((id) => `account=${id}`).join('&')}`
 const read = async (...accounts: string[]) => (await d.call('GET', ask(...accounts))).body.data

@@ -1,5 +1,5 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { named, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { readActivity, readMeasured, type WebhookActivity } from './activity.store.ts'
 import { orderActivities } from './add-up.ts'
@@ -20,39 +20,30 @@ const ATTEMPTS = {
   p95_ms: nullable(Type.Integer({ description: 'Their 95th percentile.' })),
 }
 
-const SeriesSchema = named(
-  'DeliverySeries',
-  Type.Object({
-    range: RangeSchema,
-    bucket_seconds: Count,
-    ...ATTEMPTS,
-    buckets: Type.Array(named('DeliveryBucket', Type.Object({ at: TimestampSchema, ...ATTEMPTS }))),
-    causes: Type.Array(
-      named(
-        'FailureCause',
-        Type.Object({ cause: Type.String({ description: 'A failure class of the attempt log.' }), attempts: Count }),
-      ),
-    ),
-  }),
-)
+const SeriesSchema = namedObject('DeliverySeries', {
+  range: RangeSchema,
+  bucket_seconds: Count,
+  ...ATTEMPTS,
+  buckets: Type.Array(namedObject('DeliveryBucket', { at: TimestampSchema, ...ATTEMPTS })),
+  causes: Type.Array(
+    namedObject('FailureCause', {
+      cause: Type.String({ description: 'A failure class of the attempt log.' }),
+      attempts: Count,
+    }),
+  ),
+})
 
-const HourSchema = named(
-  'WebhookHour',
-  Type.Object({ hour: TimestampSchema, success: Count, retrying: Count, failed: Count }),
-)
+const HourSchema = namedObject('WebhookHour', { hour: TimestampSchema, success: Count, retrying: Count, failed: Count })
 
-const ActivitySchema = named(
-  'WebhookActivity',
-  Type.Object({
-    webhook: UuidSchema,
-    last_attempt_at: nullable(TimestampSchema),
-    success: Count,
-    retrying: Count,
-    failed: Count,
-    hours: Type.Array(HourSchema, { description: 'The hours with attempts, oldest first.' }),
-    event_types: Type.Integer({ description: 'Event types that it subscribes to.' }),
-  }),
-)
+const ActivitySchema = namedObject('WebhookActivity', {
+  webhook: UuidSchema,
+  last_attempt_at: nullable(TimestampSchema),
+  success: Count,
+  retrying: Count,
+  failed: Count,
+  hours: Type.Array(HourSchema, { description: 'The hours with attempts, oldest first.' }),
+  event_types: Type.Integer({ description: 'Event types that it subscribes to.' }),
+})
 
 function toActivityRow({ webhook, lastAttemptAt, hours, eventTypes }: WebhookActivity): Static<typeof ActivitySchema> {
   const sum = (name: 'success' | 'retrying' | 'failed') => hours.reduce((all, item) => all + item[name], 0)
@@ -97,22 +88,20 @@ export const activityRoutes: Routes<object> = [
       query: RangeQuery,
       data: SeriesSchema,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const parts = await readEach(({ db, scope }) => readMeasured(db, { range, now, scope }))
-        const series = buildSeries(range, now, parts.flat())
-        return {
-          data: {
-            range,
-            bucket_seconds: RANGES[range].stepMs / 1_000,
-            ...toAttempts(series),
-            buckets: series.buckets.map((bucket) => ({ at: bucket.at.toISOString(), ...toAttempts(bucket) })),
-            causes: series.causes,
-          },
-          message: `Attempts since ${findStart(range, now).toISOString()}.`,
-        }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const parts = await readEach(({ db, scope }) => readMeasured(db, { range, now, scope }))
+      const series = buildSeries(range, now, parts.flat())
+      return {
+        data: {
+          range,
+          bucket_seconds: RANGES[range].stepMs / 1_000,
+          ...toAttempts(series),
+          buckets: series.buckets.map((bucket) => ({ at: bucket.at.toISOString(), ...toAttempts(bucket) })),
+          causes: series.causes,
+        },
+        message: `Attempts since ${findStart(range, now).toISOString()}.`,
+      }
     },
   ),
   defineRoute(
@@ -134,14 +123,12 @@ export const activityRoutes: Routes<object> = [
       }),
       data: named('WebhookActivities', Type.Array(ActivitySchema)),
     },
-    {
-      handle: async (_deps: object, { readEach, query: { webhook: webhooks }, now }) => {
-        const parts = await readEach(({ db, scope }) => readActivity(db, { webhooks, now, scope }))
-        return {
-          data: orderActivities(parts, webhooks).map(toActivityRow),
-          message: 'Webhooks of the last 24 hours.',
-        }
-      },
+    async (_deps: object, { readEach, query: { webhook: webhooks }, now }) => {
+      const parts = await readEach(({ db, scope }) => readActivity(db, { webhooks, now, scope }))
+      return {
+        data: orderActivities(parts, webhooks).map(toActivityRow),
+        message: 'Webhooks of the last 24 hours.',
+      }
     },
   ),
 ]

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
-import type { AccountId, WebhookId } from '../../base/id.ts'
+import { describe, expect, test } from 'vitest'
+import { openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
+import type { AccountId } from '../../base/id.ts'
 import { foldOutcomes } from '../../webhook/activity/outcome.store.ts'
 import { webhookSweeps } from '../../webhook/sweeps.ts'
 
@@ -8,27 +9,19 @@ const SERIES = '/api/v3/webhook/dashboard/series'
 const WEBHOOKS = '/api/v3/webhook/dashboard/webhook'
 const HOUR_MS = 3_600_000
 
-let d: DeliveryApp
-let account: AccountId
-let own: WebhookId
-let broken: WebhookId
-
-beforeAll(async () => {
-  d = await openDelivery()
-  d.t.clock.set(Date.UTC(2026, 8, 11, 12, 20))
-  account = (await d.call('POST', '/api/v3/identity/account', { name: 'Example' })).body.data.document_id
-  own = (await d.makeWebhook({ account })).id
-  await d.call('POST', '/api/v3/contract/contract', { account, name: 'Lease', status: 'draft' })
-  await d.pass(0)
-  broken = (await d.makeWebhook({ url: `${d.receiver.origin}/broken` })).id
-  d.receiver.behave({ kind: 'status', status: 503 })
-  await d.emit()
-  await d.pass(0)
-  await fold()
-})
-afterAll(() => d?.[Symbol.asyncDispose]())
-
 const fold = () => foldOutcomes(d.t.database.db, 1_000)
+
+const d = await openForFile(openDelivery())
+d.t.clock.set(Date.UTC(2026, 8, 11, 12, 20))
+const account: AccountId = (await d.call('POST', '/api/v3/identity/account', { name: 'Example' })).body.data.document_id
+const own = (await d.makeWebhook({ account })).id
+await d.call('POST', '/api/v3/contract/contract', { account, name: 'Lease', status: 'draft' })
+await d.pass(0)
+const broken = (await d.makeWebhook({ url: `${d.receiver.origin}/broken` })).id
+d.receiver.behave({ kind: 'status', status: 503 })
+await d.emit()
+await d.pass(0)
+await fold()
 
 test('attempts count once, by what they came to, in their bucket of each range', async () => {
   expect(await fold()).toBe(0)

@@ -1,6 +1,6 @@
 import { notFound } from '../../http/problem/problem.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { IdParams, named, TimestampSchema } from '../../http/route/schema.ts'
+import { IdParams, namedObject, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { BY_WEBHOOK } from '../../webhook/reach/row-owner.ts'
 import { addShares } from './add-up.ts'
@@ -10,40 +10,32 @@ import { RangeQuery, RangeSchema } from './range.schema.ts'
 
 const Count = Type.Integer()
 
-const EventShareSchema = named(
-  'EventShare',
-  Type.Object({
-    event: Type.String({ description: 'An event type.' }),
-    attempts: Count,
-    failed: Type.Integer({ description: 'Those that did not deliver.' }),
-  }),
-)
+const EventShareSchema = namedObject('EventShare', {
+  event: Type.String({ description: 'An event type.' }),
+  attempts: Count,
+  failed: Type.Integer({ description: 'Those that did not deliver.' }),
+})
 
-const BreakdownSchema = named(
-  'WebhookBreakdown',
-  Type.Object({
-    range: RangeSchema,
-    since: TimestampSchema,
-    attempts: Count,
-    failed: Type.Integer({ description: 'Attempts that did not deliver.' }),
-    answers: Type.Array(
-      named(
-        'AnswerShare',
-        Type.Object({
-          answer: Type.String({ description: '`http_2xx`, or a failure class of the attempt log.' }),
-          attempts: Count,
-        }),
-      ),
-    ),
-    events: Type.Array(EventShareSchema, { description: 'The 50 event types with the most attempts.' }),
-    event_types: Type.Integer({ description: 'Event types with attempts.' }),
-  }),
-)
+const BreakdownSchema = namedObject('WebhookBreakdown', {
+  range: RangeSchema,
+  since: TimestampSchema,
+  attempts: Count,
+  failed: Type.Integer({ description: 'Attempts that did not deliver.' }),
+  answers: Type.Array(
+    namedObject('AnswerShare', {
+      answer: Type.String({ description: '`http_2xx`, or a failure class of the attempt log.' }),
+      attempts: Count,
+    }),
+  ),
+  events: Type.Array(EventShareSchema, { description: 'The 50 event types with the most attempts.' }),
+  event_types: Type.Integer({ description: 'Event types with attempts.' }),
+})
 
-const EventSharesSchema = named(
-  'EventShares',
-  Type.Object({ range: RangeSchema, since: TimestampSchema, events: Type.Array(EventShareSchema) }),
-)
+const EventSharesSchema = namedObject('EventShares', {
+  range: RangeSchema,
+  since: TimestampSchema,
+  events: Type.Array(EventShareSchema),
+})
 
 export const breakdownRoutes: Routes<object> = [
   defineRoute(
@@ -64,18 +56,16 @@ export const breakdownRoutes: Routes<object> = [
       query: RangeQuery,
       data: BreakdownSchema,
     },
-    {
-      handle: async (_deps: object, { db, params, query, scope, now }) => {
-        const { range = '24h' } = query
-        const start = findBreakdownStart(range, now, 'webhook')
-        const shares = await findBreakdown(db, { webhook: params.id, scope, start })
-        if (!shares) throw notFound('webhook')
-        const { eventTypes, ...breakdown } = buildBreakdown(shares)
-        return {
-          data: { range, since: start.toISOString(), ...breakdown, event_types: eventTypes },
-          message: `Attempts of the webhook since ${start.toISOString()}.`,
-        }
-      },
+    async (_deps: object, { db, params, query, scope, now }) => {
+      const { range = '24h' } = query
+      const start = findBreakdownStart(range, now, 'webhook')
+      const shares = await findBreakdown(db, { webhook: params.id, scope, start })
+      if (!shares) throw notFound('webhook')
+      const { eventTypes, ...breakdown } = buildBreakdown(shares)
+      return {
+        data: { range, since: start.toISOString(), ...breakdown, event_types: eventTypes },
+        message: `Attempts of the webhook since ${start.toISOString()}.`,
+      }
     },
   ),
   defineRoute(
@@ -95,14 +85,12 @@ export const breakdownRoutes: Routes<object> = [
       query: RangeQuery,
       data: EventSharesSchema,
     },
-    {
-      handle: async (_deps: object, { readEach, query, now }) => {
-        const { range = '24h' } = query
-        const start = findBreakdownStart(range, now, 'all')
-        const parts = await readEach(({ db, scope }) => readEventShares(db, { scope, start }))
-        const { events } = buildBreakdown(addShares(parts), Number.POSITIVE_INFINITY)
-        return { data: { range, since: start.toISOString(), events }, message: 'Attempts by event type.' }
-      },
+    async (_deps: object, { readEach, query, now }) => {
+      const { range = '24h' } = query
+      const start = findBreakdownStart(range, now, 'all')
+      const parts = await readEach(({ db, scope }) => readEventShares(db, { scope, start }))
+      const { events } = buildBreakdown(addShares(parts), Number.POSITIVE_INFINITY)
+      return { data: { range, since: start.toISOString(), events }, message: 'Attempts by event type.' }
     },
   ),
 ]

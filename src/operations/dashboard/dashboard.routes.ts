@@ -1,7 +1,7 @@
 import type { CatalogueEntry } from '../../event/catalogue/catalogue.ts'
 import { compareCatalogue } from '../../event/catalogue/sync.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { named, nullable, TimestampSchema } from '../../http/route/schema.ts'
+import { namedObject, nullable, TimestampSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { DispatchRow } from '../../webhook/ledger/dispatch.schema.ts'
 import { toDispatchRow } from '../../webhook/ledger/dispatch-row.ts'
@@ -18,50 +18,36 @@ export interface DashboardDeps {
 
 const Count = Type.Integer()
 
-const SummarySchema = named(
-  'DashboardSummary',
-  Type.Object({
-    deliveries_24h: named(
-      'DeliveryCounts',
-      Type.Object({
-        pending: Count,
-        retrying: Count,
-        success: Count,
-        exhausted: Count,
-        failed: Count,
-        cancelled: Count,
-      }),
-    ),
-    is_complete: Type.Boolean({
-      description:
-        'Whether the deliveries are counted one by one. For a caller who holds the permission for some accounts only, and ' +
-        'of more than 2,000 deliveries, they are those that ended in these hours, and up to 2,000 that wait.',
-    }),
-    exhausted: named(
-      'ExhaustedDeliveries',
-      Type.Object(
-        { last_24h: Count, before_24h: Count },
-        {
-          description: 'Deliveries given up by the hour in which that was: in the last 24 hours, and in the 24 before.',
-        },
-      ),
-    ),
-    webhooks: named('WebhookCounts', Type.Object({ active: Count, inactive: Count, auto_disabled: Count })),
-    catalogue: nullable(
-      named(
-        'CatalogueSummary',
-        Type.Object(
-          { generated_count: Count, synced_count: Count, in_sync: Type.Boolean() },
-          { description: 'Null for a caller who holds the permission for some accounts only.' },
-        ),
-      ),
-    ),
-    recent_failures: Type.Array(DispatchRow),
-    series_24h: Type.Array(
-      named('HourlyDeliveries', Type.Object({ hour: TimestampSchema, success: Count, failed: Count })),
-    ),
+const SummarySchema = namedObject('DashboardSummary', {
+  deliveries_24h: namedObject('DeliveryCounts', {
+    pending: Count,
+    retrying: Count,
+    success: Count,
+    exhausted: Count,
+    failed: Count,
+    cancelled: Count,
   }),
-)
+  is_complete: Type.Boolean({
+    description:
+      'Whether the deliveries are counted one by one. For a caller who holds the permission for some accounts only, and ' +
+      'of more than 2,000 deliveries, they are those that ended in these hours, and up to 2,000 that wait.',
+  }),
+  exhausted: namedObject(
+    'ExhaustedDeliveries',
+    { last_24h: Count, before_24h: Count },
+    { description: 'Deliveries given up by the hour in which that was: in the last 24 hours, and in the 24 before.' },
+  ),
+  webhooks: namedObject('WebhookCounts', { active: Count, inactive: Count, auto_disabled: Count }),
+  catalogue: nullable(
+    namedObject(
+      'CatalogueSummary',
+      { generated_count: Count, synced_count: Count, in_sync: Type.Boolean() },
+      { description: 'Null for a caller who holds the permission for some accounts only.' },
+    ),
+  ),
+  recent_failures: Type.Array(DispatchRow),
+  series_24h: Type.Array(namedObject('HourlyDeliveries', { hour: TimestampSchema, success: Count, failed: Count })),
+})
 
 export const dashboardRoutes: Routes<DashboardDeps> = [
   defineRoute(
@@ -79,24 +65,22 @@ export const dashboardRoutes: Routes<DashboardDeps> = [
       summary: 'Deliveries, webhooks and catalogue at a glance',
       data: SummarySchema,
     },
-    {
-      handle: async (deps: DashboardDeps, { readEach, scope, now }) => {
-        const parts = await readEach((of) => readSummary(of.db, { now, failures: RECENT_FAILURES, scope: of.scope }))
-        const summary = addSummaries(parts, RECENT_FAILURES)
-        const { generated_count, synced_count, in_sync } = compareCatalogue(deps.catalogue, summary.eventTypes)
-        return {
-          data: {
-            deliveries_24h: summary.deliveries,
-            is_complete: summary.isComplete,
-            exhausted: summary.exhausted,
-            webhooks: summary.webhooks,
-            catalogue: scope === 'all' ? { generated_count, synced_count, in_sync } : null,
-            recent_failures: summary.recentFailures.map(toDispatchRow),
-            series_24h: summary.hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
-          },
-          message: 'Summary of the last 24 hours.',
-        }
-      },
+    async (deps: DashboardDeps, { readEach, scope, now }) => {
+      const parts = await readEach((of) => readSummary(of.db, { now, failures: RECENT_FAILURES, scope: of.scope }))
+      const summary = addSummaries(parts, RECENT_FAILURES)
+      const { generated_count, synced_count, in_sync } = compareCatalogue(deps.catalogue, summary.eventTypes)
+      return {
+        data: {
+          deliveries_24h: summary.deliveries,
+          is_complete: summary.isComplete,
+          exhausted: summary.exhausted,
+          webhooks: summary.webhooks,
+          catalogue: scope === 'all' ? { generated_count, synced_count, in_sync } : null,
+          recent_failures: summary.recentFailures.map(toDispatchRow),
+          series_24h: summary.hours.map(({ hour, ...counts }) => ({ hour: hour.toISOString(), ...counts })),
+        },
+        message: 'Summary of the last 24 hours.',
+      }
     },
   ),
 ]

@@ -1,25 +1,22 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/delivery/ledger-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const PATH = '/api/v3/webhook/dashboard/summary'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const NONE = { pending: 0, retrying: 0, success: 0, exhausted: 0, failed: 0, cancelled: 0 }
 
-let app: TestApp
 let webhook: string
 
-beforeAll(async () => {
-  app = await createTestApp()
-})
+const app = await openForFile(createTestApp())
 beforeEach(async () => {
   // Twenty minutes into an hour.
   app.clock.set(Date.UTC(2026, 8, 11, 12, 20))
   await clearLedger(app)
   webhook = await addWebhook(app)
 })
-afterAll(() => app[Symbol.asyncDispose]())
 
 async function read() {
   const answer = await app.admin('GET', PATH)

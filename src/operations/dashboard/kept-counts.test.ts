@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { expect, test } from 'vitest'
+import { openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { foldOutcomes } from '../../webhook/activity/outcome.store.ts'
 import { RANGES, type Range } from './series.ts'
 
@@ -9,17 +10,12 @@ const SUMMARY = '/api/v3/webhook/dashboard/summary'
 /** In the middle of a minute, an hour, a quarter of a day and a day. */
 const ATTEMPTED_AT = Date.UTC(2026, 8, 11, 14, 20, 30)
 
-let d: DeliveryApp
-
-beforeAll(async () => {
-  d = await openDelivery()
-  d.t.clock.set(ATTEMPTED_AT)
-  await d.makeWebhook()
-  await d.emit()
-  await d.pass(0)
-  await foldOutcomes(d.t.database.db, 1_000)
-})
-afterAll(() => d?.[Symbol.asyncDispose]())
+const d = await openForFile(openDelivery())
+d.t.clock.set(ATTEMPTED_AT)
+await d.makeWebhook()
+await d.emit()
+await d.pass(0)
+await foldOutcomes(d.t.database.db, 1_000)
 
 /** Sets the time and runs all of the maintenance, as a process does that lived until then. */
 async function liveUntil(at: number): Promise<void> {

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { explainStatements, type PlanNode } from '../../../test/harness/plan/explain.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { WebhookId } from '../../base/id.ts'
 import { readQueueDepth } from './queue-depth.store.ts'
 
@@ -11,13 +12,8 @@ const clock = buildManualClock()
 const now = new Date(clock.now())
 const EMPTY = { waiting: 0, in_flight: 0, oldest_due_s: 0 }
 
-let database: TestDatabase
-let ledger: ReturnType<typeof buildLedger>
-beforeAll(async () => {
-  database = await createTestDatabase()
-  ledger = buildLedger(database.db, clock)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const ledger = buildLedger(database.db, clock)
 afterEach(() => sql`truncate webhook_dispatch_open, webhook_queue, event_queue, webhook_fan_out`.execute(database.db))
 
 /** Adds `count` waiting rows of a webhook, the n-th due `n * seconds` ago; and its place in the queue. */

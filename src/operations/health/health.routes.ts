@@ -1,20 +1,17 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { enumSchema, named, TimestampSchema } from '../../http/route/schema.ts'
+import { enumSchema, named, namedObject, TimestampSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import type { RealtimeHealth } from '../../realtime/realtime-health.ts'
 import type { ComponentHealth, HealthDeps } from './health.ts'
 
 const StatusSchema = named('HealthStatus', enumSchema(['operational', 'degraded', 'down']))
 
-const ComponentSchema = named(
-  'HealthComponent',
-  Type.Object({
-    component: Type.String(),
-    status: StatusSchema,
-    checked_at: TimestampSchema,
-    details: Type.Record(Type.String(), Type.Unknown()),
-  }),
-)
+const ComponentSchema = namedObject('HealthComponent', {
+  component: Type.String(),
+  status: StatusSchema,
+  checked_at: TimestampSchema,
+  details: Type.Record(Type.String(), Type.Unknown()),
+})
 
 /** Maps the health of a component for the wire. */
 function toComponentRow(health: ComponentHealth | RealtimeHealth): Static<typeof ComponentSchema> {
@@ -46,7 +43,7 @@ function defineComponent(
   const action = path.slice(path.lastIndexOf('/') + 1)
   return defineRoute(
     { ...OF_HEALTH, path, action, summary: `Health of ${of}`, description, data: ComponentSchema },
-    { handle: async (deps: HealthDeps) => ({ data: toComponentRow(await read(deps)), message: `Health of ${of}.` }) },
+    async (deps: HealthDeps) => ({ data: toComponentRow(await read(deps)), message: `Health of ${of}.` }),
   )
 }
 
@@ -82,26 +79,24 @@ export const healthRoutes: Routes<HealthDeps> = [
       path: '/api/v3/health',
       action: 'find-all',
       summary: 'Health of all components',
-      data: named('Health', Type.Object({ status: StatusSchema, components: Type.Array(ComponentSchema) })),
+      data: namedObject('Health', { status: StatusSchema, components: Type.Array(ComponentSchema) }),
     },
-    {
-      handle: async (deps: HealthDeps) => {
-        const realtime = await deps.readRealtimeHealth()
-        // A service without a configured realtime provider is healthy without it.
-        const ofRealtime = realtime.isWanted ? [realtime] : []
-        const always = [
-          await deps.readWebhookOutHealth(),
-          await deps.readProvisioningHealth(),
-          await deps.readSecretHealth(),
-          await deps.readClockHealth(),
-          await deps.readConnectionHealth(),
-        ]
-        const ofLog = deps.readEventLogHealth ? [await deps.readEventLogHealth()] : []
-        const ofCells = await deps.readCellHealth()
-        const components = [...always, ...ofLog, ...(ofCells ? [ofCells] : []), ...ofRealtime].map(toComponentRow)
-        const status = components.some((component) => component.status !== 'operational') ? 'degraded' : 'operational'
-        return { data: { status, components } as const, message: 'Health of all components.' }
-      },
+    async (deps: HealthDeps) => {
+      const realtime = await deps.readRealtimeHealth()
+      // A service without a configured realtime provider is healthy without it.
+      const ofRealtime = realtime.isWanted ? [realtime] : []
+      const always = [
+        await deps.readWebhookOutHealth(),
+        await deps.readProvisioningHealth(),
+        await deps.readSecretHealth(),
+        await deps.readClockHealth(),
+        await deps.readConnectionHealth(),
+      ]
+      const ofLog = deps.readEventLogHealth ? [await deps.readEventLogHealth()] : []
+      const ofCells = await deps.readCellHealth()
+      const components = [...always, ...ofLog, ...(ofCells ? [ofCells] : []), ...ofRealtime].map(toComponentRow)
+      const status = components.some((component) => component.status !== 'operational') ? 'degraded' : 'operational'
+      return { data: { status, components } as const, message: 'Health of all components.' }
     },
   ),
 ]

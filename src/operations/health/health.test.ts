@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../test/harness/app/app.ts'
 import { addLedgerRow, addWebhook, clearLedger } from '../../../test/harness/delivery/ledger-rows.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { checkWebhookOut } from './health.ts'
 import { FACTS_LIFETIME_MS } from './webhook-out.ts'
 
 const COMPONENT = '/api/v3/health/component/integration/webhook-out'
 const DAY_MS = 24 * 3_600_000
 
-let app: TestApp
 let webhook: string
 
-beforeAll(async () => {
-  app = await createTestApp()
-})
+const app = await openForFile(createTestApp())
 beforeEach(async () => {
   await clearLedger(app)
   webhook = await addWebhook(app)
   await app.settle()
 })
-afterAll(() => app[Symbol.asyncDispose]())
 
 /** The current state of the component; over HTTP it may be 5 s old. */
 const read = () => checkWebhookOut(app.database.db, new Date(app.clock.now()), undefined)

@@ -1,8 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net'
-import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type Receiver, startReceiver } from '../../../test/harness/fakes/receiver.ts'
 import {
-  type Authority,
   type Certificate,
   createAuthority,
   createSelfSigned,
@@ -14,11 +13,8 @@ import { buildHttpSender, type HttpSenderOptions } from './http-sender.ts'
 
 const NAME = 'hooks.example.com'
 const closing: { close(): Promise<unknown> }[] = []
-let authority: Authority
 
-beforeAll(async () => {
-  authority = await createAuthority()
-})
+const authority = await createAuthority()
 afterEach(async () => {
   await Promise.all(closing.splice(0).map((each) => each.close()))
   vi.unstubAllEnvs()

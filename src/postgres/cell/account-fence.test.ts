@@ -1,7 +1,8 @@
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
 import { countWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { systemClock } from '../../base/clock.ts'
 import { buildIdMaker } from '../../base/id.ts'
@@ -17,24 +18,19 @@ const C = '0199aaaa-0000-7000-8000-00000000000c'
 const ids = buildIdMaker(systemClock, systemRandom)
 const now = new Date('2026-11-21T10:00:00Z')
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase({ isOwn: true })
-  await database.pool.query(
-    `insert into account (document_id, name, created_at, updated_at)
+const database = await openForFile(createTestDatabase({ isOwn: true }))
+await database.pool.query(
+  `insert into account (document_id, name, created_at, updated_at)
      select unnest($1::uuid[]), 'Example', $2, $2`,
-    [[A, B, C], now],
-  )
-  await database.pool.query(
-    `insert into event (document_id, internal, source, account_scope, created_at, updated_at)
+  [[A, B, C], now],
+)
+await database.pool.query(
+  `insert into event (document_id, internal, source, account_scope, created_at, updated_at)
      select gen_random_uuid(), x.name, x.source, 'account', $1, $1
      from (values ('order.create', 'external'), ('contract.update', 'route'), ('webhook.update', 'route')) x (name, source)`,
-    [now],
-  )
-  await database.pool.query('select open_fence(), open_fence()')
-})
-afterAll(() => database[Symbol.asyncDispose]())
+  [now],
+)
+await database.pool.query('select open_fence(), open_fence()')
 
 /** Makes this database home, or a cell, with the accounts in these states. */
 async function setFence(cell: string | null, states: Record<string, string>): Promise<void> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../base/id.ts'
 import { buildCells, type CellDatabase, CellUnknownError } from './cells.ts'
 
@@ -10,15 +11,11 @@ const addAccount = async (cell: string | null) => {
   return account
 }
 const named = (name: string | null) => ({ name }) as CellDatabase
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-  await database.pool.query(
-    `insert into cell (name, database_url_encrypted, state, created_at, updated_at)
+const database = await openForFile(createTestDatabase())
+await database.pool.query(
+  `insert into cell (name, database_url_encrypted, state, created_at, updated_at)
      select n, '', 'active', now(), now() from unnest(array['c1', 'c2', 'late']) n`,
-  )
-})
-afterAll(() => database[Symbol.asyncDispose]())
+)
 
 /** Cells of which `late` is there after a look, and `c2` never. */
 function open() {

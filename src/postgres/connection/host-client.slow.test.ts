@@ -1,17 +1,13 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { startDatabaseProxy } from '../../../test/harness/fakes/proxy.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import { openDatabase } from '../statement/database.ts'
 import { findPrimaryChoice, HostClient } from './host-client.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase({ content: 'empty' })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase({ content: 'empty' }))
 
 /** The connection string of the database with these hosts, in their order. */
 function nameHosts(hosts: readonly string[], { user, password }: { user?: string; password?: string } = {}): string {

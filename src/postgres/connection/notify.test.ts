@@ -1,17 +1,13 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock, type ManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { limit } from '../../../test/harness/run/wait.ts'
 import { systemRandom } from '../../base/random.ts'
 import { buildNotifier, type Notifier } from './notify.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase({ content: 'empty' })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase({ content: 'empty' }))
 
 interface Sleeper extends AsyncDisposable {
   notifier: Notifier

@@ -1,15 +1,11 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { anyCharacter } from '../../../test/harness/run/any-text.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { writeArray } from './array.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 /** Values as PostgreSQL reads them. */
 async function readBack(type: string, values: readonly unknown[]): Promise<unknown> {

@@ -1,20 +1,16 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { takeWrites, writeAtEnd } from './closing.ts'
 import { type Database, inTransaction, isUniqueViolation } from './database.ts'
 import { closingStatement } from './statement.ts'
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  await sql`create table note_of_test (name text primary key, text text not null)`.execute(db)
-})
+const database = await openForFile(createTestDatabase())
+const { db } = database
+await sql`create table note_of_test (name text primary key, text text not null)`.execute(db)
 beforeEach(() => sql`truncate note_of_test`.execute(db))
-afterAll(() => database[Symbol.asyncDispose]())
 
 /** A row of the table; a text that is null is refused. */
 interface Note {

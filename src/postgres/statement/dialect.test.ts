@@ -1,18 +1,14 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { countTraffic } from '../../../test/harness/plan/round-trips.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { type Database, inTransaction, isGivenUp } from './database.ts'
 import { buildStatementNames, markLast, PREPARED_PER_CONNECTION, runDetached } from './dialect.ts'
 import { aheadStatement, statement } from './statement.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase({ poolSize: 1 })
-  await sql`create table kept (id int primary key)`.execute(database.db)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase({ poolSize: 1 }))
+await sql`create table kept (id int primary key)`.execute(database.db)
 
 const insert = (id: number) => sql`insert into kept values (${id}) returning id`
 const listKept = async () =>

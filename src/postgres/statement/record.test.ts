@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, Id } from '../../base/id.ts'
 import { defineRecord, type RecordOf, selectRecord } from './record.ts'
 import { statement } from './statement.ts'
@@ -10,21 +11,17 @@ const contract = defineRecord('contract', ['document_id', 'status', 'deleted_at'
 }>()
 const NOW = new Date('2026-11-02T10:00:00.000Z')
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  await database.pool.query(
-    `with a as (insert into account (document_id, name, created_at, updated_at) values ($1, 'Own', $3, $3)),
-       u as (insert into "user" (document_id, email, created_at, updated_at) values ($1, 'a@example.com', $3, $3))
-     insert into account_member (document_id, account, "user", created_at, updated_at) values ($2, $1, $1, $3, $3)`,
-    [ID, MEMBER, NOW],
-  )
-})
-afterAll(() => database[Symbol.asyncDispose]())
-
 const ID = '01990000-0000-7000-8000-000000000001'
 const MEMBER = '01990000-0000-7000-8000-000000000002'
+
+const database = await openForFile(createTestDatabase())
+await database.pool.query(
+  `with a as (insert into account (document_id, name, created_at, updated_at) values ($1, 'Own', $3, $3)),
+       u as (insert into "user" (document_id, email, created_at, updated_at) values ($1, 'a@example.com', $3, $3))
+     insert into account_member (document_id, account, "user", created_at, updated_at) values ($2, $1, $1, $3, $3)`,
+  [ID, MEMBER, NOW],
+)
+
 const FOUND = { id: MEMBER, account: ID, userId: ID, createdAt: NOW }
 
 test('a record has lists of its columns and members, each with the alias of its table', () => {

@@ -1,4 +1,4 @@
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 
 const jobMembers = {
@@ -22,30 +22,25 @@ const jobMembers = {
 }
 
 /** A run through all users for one target. */
-export const JobRow = named('ProvisioningJob', Type.Object(jobMembers))
+export const JobRow = namedObject('ProvisioningJob', jobMembers)
 
 const OUTCOMES = ['waiting', 'delivered', 'failed', 'dead_letter', 'cancelled'] as const
 
 /** A job, and the results of its deliveries. */
-export const JobWithOutcomes = named(
-  'ProvisioningJobWithOutcomes',
-  Type.Object({
-    ...jobMembers,
-    deliveries: named(
-      'ProvisioningJobDeliveries',
-      Type.Object(
-        {
-          waiting: Type.Integer(),
-          delivered: Type.Integer(),
-          failed: Type.Integer(),
-          dead_letter: Type.Integer(),
-          cancelled: Type.Integer(),
-        },
-        { description: 'What became of the deliveries that the ledger still has.' },
-      ),
-    ),
-  }),
-)
+export const JobWithOutcomes = namedObject('ProvisioningJobWithOutcomes', {
+  ...jobMembers,
+  deliveries: namedObject(
+    'ProvisioningJobDeliveries',
+    {
+      waiting: Type.Integer(),
+      delivered: Type.Integer(),
+      failed: Type.Integer(),
+      dead_letter: Type.Integer(),
+      cancelled: Type.Integer(),
+    },
+    { description: 'What became of the deliveries that the ledger still has.' },
+  ),
+})
 
 /** Maps the results of a job's deliveries. */
 export function toOutcomesRow(outcomes: Readonly<Record<string, number>>) {

@@ -1,5 +1,5 @@
 import { AttemptRow } from '../../delivery/post/attempt.schema.ts'
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, named, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { PROVISIONING_EVENTS } from '../claim/payload.ts'
 
@@ -33,37 +33,25 @@ const deliveryMembers = {
 }
 
 /** A row of the ledger. */
-export const DeliveryRow = named('ProvisioningDelivery', Type.Object(deliveryMembers))
+export const DeliveryRow = namedObject('ProvisioningDelivery', deliveryMembers)
 
 /** A row with the user's state, and its attempts. */
-export const DeliveryWithAttempts = named(
-  'ProvisioningDeliveryWithAttempts',
-  Type.Object({
-    ...deliveryMembers,
-    data: named(
-      'ProvisioningData',
-      Type.Object({
-        user: named(
-          'ProvisionedUser',
-          Type.Object({
-            document_id: UuidSchema,
-            email: Type.String(),
-            name: nullable(Type.String()),
-            status: enumSchema(['active', 'disabled', 'deleted']),
-          }),
-        ),
-      }),
-    ),
-    attempts_log: Type.Array(AttemptRow),
+export const DeliveryWithAttempts = namedObject('ProvisioningDeliveryWithAttempts', {
+  ...deliveryMembers,
+  data: namedObject('ProvisioningData', {
+    user: namedObject('ProvisionedUser', {
+      document_id: UuidSchema,
+      email: Type.String(),
+      name: nullable(Type.String()),
+      status: enumSchema(['active', 'disabled', 'deleted']),
+    }),
   }),
-)
+  attempts_log: Type.Array(AttemptRow),
+})
 
 /** Optional body. */
 export const ReplayDeliveryBody = nullable(
-  named(
-    'ReplayProvisioningDelivery',
-    Type.Object({
-      confirm_duplicate: Type.Optional(Type.Boolean({ description: 'It may have arrived already; make it again.' })),
-    }),
-  ),
+  namedObject('ReplayProvisioningDelivery', {
+    confirm_duplicate: Type.Optional(Type.Boolean({ description: 'It may have arrived already; make it again.' })),
+  }),
 )

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openProvisioning, type ProvisioningFixture } from '../../../test/harness/provisioning/provisioning-service.ts'
+import { expect, test } from 'vitest'
+import { openProvisioning } from '../../../test/harness/provisioning/provisioning-service.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
-let p: ProvisioningFixture
-
-beforeAll(async () => {
-  p = await openProvisioning()
-})
-afterAll(() => p?.[Symbol.asyncDispose]())
+const p = await openForFile(openProvisioning())
 
 const pathOf = (target: string) => `/api/v3/provisioning/target/${target}/stream`
 

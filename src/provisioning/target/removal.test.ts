@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openProvisioning, type ProvisioningFixture } from '../../../test/harness/provisioning/provisioning-service.ts'
+import { expect, test } from 'vitest'
+import { openProvisioning } from '../../../test/harness/provisioning/provisioning-service.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const TARGETS = '/api/v3/provisioning/target'
 const USERS = '/api/v3/identity/user'
 const DAY_MS = 24 * 3_600_000
 
-let fixture: ProvisioningFixture
-beforeAll(async () => {
-  fixture = await openProvisioning()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openProvisioning())
 
 const sweep = () => fixture.t.app.maintenance.sweep()
 const countRows = async (table: string, target: string): Promise<number> => {

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock, type ManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { buildTargetLatch, LATCH_POLL_MS } from './target-latch.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 /** A latch, and how often it asked the database. */
 function openGate() {

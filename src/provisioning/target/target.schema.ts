@@ -1,4 +1,4 @@
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, named, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 
 const ProtocolSchema = named(
@@ -35,42 +35,31 @@ const targetMembers = {
   updated_at: TimestampSchema,
   deleted_at: nullable(TimestampSchema),
 }
-export const TargetRow = named('ProvisioningTarget', Type.Object(targetMembers))
+export const TargetRow = namedObject('ProvisioningTarget', targetMembers)
 
 /** The answer to create and to rotate-secret: the only two that show the secret. */
-export const TargetWithSecret = named(
-  'ProvisioningTargetWithSecret',
-  Type.Object({
-    ...targetMembers,
-    secret: nullable(
-      Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay, and of a SCIM service.' }),
-    ),
-  }),
-)
-
-export const CreateTargetBody = named(
-  'CreateProvisioningTarget',
-  Type.Object(
-    {
-      url: UrlSchema,
-      protocol: Type.Optional(ProtocolSchema),
-      name: Type.Optional(NameSchema),
-      description: Type.Optional(DescriptionSchema),
-      token: Type.Optional(TokenSchema),
-    },
-    { additionalProperties: false },
+export const TargetWithSecret = namedObject('ProvisioningTargetWithSecret', {
+  ...targetMembers,
+  secret: nullable(
+    Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay, and of a SCIM service.' }),
   ),
-)
+})
 
-export const UpdateTargetBody = named(
+export const CreateTargetBody = namedObject('CreateProvisioningTarget', {
+  url: UrlSchema,
+  protocol: Type.Optional(ProtocolSchema),
+  name: Type.Optional(NameSchema),
+  description: Type.Optional(DescriptionSchema),
+  token: Type.Optional(TokenSchema),
+})
+
+export const UpdateTargetBody = namedObject(
   'UpdateProvisioningTarget',
-  Type.Object(
-    {
-      url: Type.Optional(UrlSchema),
-      name: Type.Optional(NameSchema),
-      description: Type.Optional(DescriptionSchema),
-      token: Type.Optional(TokenSchema),
-    },
-    { additionalProperties: false, minProperties: 1 },
-  ),
+  {
+    url: Type.Optional(UrlSchema),
+    name: Type.Optional(NameSchema),
+    description: Type.Optional(DescriptionSchema),
+    token: Type.Optional(TokenSchema),
+  },
+  { minProperties: 1 },
 )

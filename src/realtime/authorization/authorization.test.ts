@@ -1,8 +1,8 @@
 import PusherServer from 'pusher'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestApp, type TestCall } from '../../../test/harness/app/app.ts'
-import { openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
-import type { AccountId, UserId } from '../../base/id.ts'
+import { openRealtime } from '../../../test/harness/app/realtime-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { CONTRACT_CACHE_MS } from '../../contract/contract-accounts.ts'
 import { COLLECT_MS, RETRY_MS } from './subscription-guard.ts'
 
@@ -12,26 +12,16 @@ const SOCKET = '1234.5678'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const UNKNOWN = '01890a5d-ac96-774b-bcce-b302099a8057'
 
-let fixture: RealtimeApp
-let sdk: PusherServer
-let own: AccountId
-let foreign: AccountId
-let contract: string
-let member: { call: TestCall; userId: UserId; token: string }
-
 const channelOf = (account: string) => `private-account-${account}`
 const ask = (call: TestCall, channel: unknown, socket: unknown = SOCKET) =>
   call('POST', AUTH, { socket_id: socket, channel_name: channel })
 
-beforeAll(async () => {
-  fixture = await openRealtime()
-  sdk = new PusherServer({ ...fixture.provider.app, cluster: 'eu', useTLS: true })
-  own = await fixture.addAccount()
-  foreign = await fixture.addAccount()
-  contract = await fixture.addContract(own)
-  member = await fixture.t.signInMember([own])
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openRealtime())
+const sdk = new PusherServer({ ...fixture.provider.app, cluster: 'eu', useTLS: true })
+const own = await fixture.addAccount()
+const foreign = await fixture.addAccount()
+const contract = await fixture.addContract(own)
+const member = await fixture.t.signInMember([own])
 
 describe('a member', () => {
   test('joins the channel of its account: the answer is exactly that of the official SDK, and is not cached', async () => {

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { TestCall } from '../../../test/harness/app/app.ts'
-import { openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
-import type { AccountId } from '../../base/id.ts'
+import { openRealtime } from '../../../test/harness/app/realtime-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { COLLECT_MS, RETRY_MS } from './subscription-guard.ts'
 
-let fixture: RealtimeApp
-let own: AccountId
-beforeAll(async () => {
-  fixture = await openRealtime()
-  own = await fixture.addAccount()
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openRealtime())
+const own = await fixture.addAccount()
 beforeEach(() => {
   fixture.provider.terminated.length = 0
 })

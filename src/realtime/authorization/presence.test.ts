@@ -1,7 +1,7 @@
 import PusherServer from 'pusher'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
-import type { AccountId } from '../../base/id.ts'
+import { describe, expect, test } from 'vitest'
+import { openRealtime } from '../../../test/harness/app/realtime-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { buildLimits } from '../embedded/frame/limits.ts'
 
 const PRESENCE = '/api/v3/realtime/realtime/presence-auth'
@@ -9,20 +9,11 @@ const SOCKET = '1234.5678'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const UNKNOWN = '01890a5d-ac96-774b-bcce-b302099a8057'
 
-let fixture: RealtimeApp
-let sdk: PusherServer
-let own: AccountId
-let foreign: AccountId
-let member: Awaited<ReturnType<RealtimeApp['t']['signInMember']>>
-
-beforeAll(async () => {
-  fixture = await openRealtime()
-  sdk = new PusherServer({ ...fixture.provider.app, cluster: 'eu', useTLS: true })
-  own = await fixture.addAccount()
-  foreign = await fixture.addAccount()
-  member = await fixture.t.signInMember([own])
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(openRealtime())
+const sdk = new PusherServer({ ...fixture.provider.app, cluster: 'eu', useTLS: true })
+const own = await fixture.addAccount()
+const foreign = await fixture.addAccount()
+const member = await fixture.t.signInMember([own])
 
 const ask = (channel: unknown, call = member.call) =>
   call('POST', PRESENCE, { socket_id: SOCKET, channel_name: channel })

@@ -1,18 +1,15 @@
 import pino from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { startTestRealtime } from '../../../test/harness/realtime/realtime-server.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import type { Observation } from '../embedded/application/state.ts'
 import { buildChannelFeed, FEED_COLLECT_MS } from './channel-feed.ts'
 import { readObservation } from './observed-event.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 function buildFeed() {
   const clock = buildManualClock(Date.now())

@@ -1,25 +1,20 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import {
   type RawConnection,
   startTestRealtime,
   type TestRealtime,
 } from '../../../test/harness/realtime/realtime-server.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 import type { RealtimeLimits } from './frame/limits.ts'
 
-let database: TestDatabase
 const started: TestRealtime[] = []
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
+const database = await openForFile(createTestDatabase())
 afterEach(async () => {
   for (const realtime of started.splice(0)) await realtime[Symbol.asyncDispose]()
-})
-afterAll(async () => {
-  await database?.[Symbol.asyncDispose]()
 })
 
 async function start(limits: Partial<RealtimeLimits> = {}, allowedOrigins?: string[]): Promise<TestRealtime> {

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
-import { nextEvent, startTestRealtime, type TestRealtime } from '../../../test/harness/realtime/realtime-server.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { nextEvent, startTestRealtime } from '../../../test/harness/realtime/realtime-server.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { waitFor } from '../../../test/harness/run/wait.ts'
 
-let database: TestDatabase
-let realtime: TestRealtime
-beforeAll(async () => {
-  database = await createTestDatabase()
-  realtime = await startTestRealtime(database)
-})
-afterAll(async () => {
-  await realtime?.[Symbol.asyncDispose]()
-  await database?.[Symbol.asyncDispose]()
-})
+const database = await openForFile(createTestDatabase())
+const realtime = await openForFile(startTestRealtime(database))
 
 describe('the official client', () => {
   test.each(['news', 'private-news', 'presence-news', 'private-encrypted-news'])(

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { TestCall } from '../../../test/harness/app/app.ts'
-import { openRealtime, type RealtimeApp } from '../../../test/harness/app/realtime-app.ts'
+import { openRealtime } from '../../../test/harness/app/realtime-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, UserId } from '../../base/id.ts'
 import { REPLAY_LIMIT } from './replay.store.ts'
 import { REPLAY_MS, REPLAY_TEXT } from './replay.ts'
@@ -9,7 +10,6 @@ const AUTH = '/api/v3/realtime/realtime/auth'
 const RESUME = '/api/v3/realtime/realtime/resume'
 const UNKNOWN = '01890a5d-ac96-774b-bcce-b302099a8057'
 
-let fixture: RealtimeApp
 let own: AccountId
 let foreign: AccountId
 let member: { call: TestCall; userId: UserId }
@@ -22,9 +22,7 @@ async function addMember(account: AccountId) {
   return { call: fixture.t.callAs(made.body.data.key), userId }
 }
 
-beforeAll(async () => {
-  fixture = await openRealtime()
-})
+const fixture = await openForFile(openRealtime())
 beforeEach(async () => {
   own = await fixture.addAccount()
   foreign = await fixture.addAccount()
@@ -35,7 +33,6 @@ beforeEach(async () => {
 afterEach(() => {
   fixture.provider.behave({ kind: 'works' })
 })
-afterAll(() => fixture[Symbol.asyncDispose]())
 
 const ofAccount = (account: string) => `private-account-${account}`
 const ask = (body: object, call = member.call) => call('POST', RESUME, { channel_name: ofAccount(own), ...body })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { widenBreakdowns } from './breakdown.store.ts'
 
 const DAY = new Date('2026-09-11T00:00:00.000Z')
@@ -8,11 +9,7 @@ const at = (minutes: number) => new Date(DAY.getTime() + minutes * 60_000)
 const NEVER = new Date(0)
 const [ONE, TWO] = [randomUUID(), randomUUID()] as string[] as [string, string]
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 beforeEach(() => database.pool.query('truncate webhook_breakdown, webhook_outcome_hour, webhook_outcome_day'))
 
 const widen = (before: Partial<Parameters<typeof widenBreakdowns>[1]>, limit = 100) =>

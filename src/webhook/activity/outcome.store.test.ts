@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { deleteOldOutcomes, foldOutcomes, recordOutcomes } from './outcome.store.ts'
 import { EVERYTHING } from './outcome-keys.ts'
@@ -16,11 +17,7 @@ const [ONE, TWO, ACCOUNT, OTHER] = Array.from({ length: 4 }, () => randomUUID() 
   string,
 ]
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 beforeEach(() =>
   database.pool.query(
     'truncate webhook_outcome, webhook_outcome_batch, webhook_outcome_hour, webhook_outcome_day, webhook_breakdown',

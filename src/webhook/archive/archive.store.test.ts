@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { addEnded } from '../../../test/harness/delivery/archived-ledger.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import {
   findReplayedDays,
   hasOpenDelivery,
@@ -18,13 +19,9 @@ const START = new Date('2026-09-02T00:00:00Z')
 const END = new Date('2026-09-03T00:00:00Z')
 const LAST = '2026-09-02T23:59:59.999Z'
 
-let database: TestDatabase
 let mine: string
 let other: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 beforeEach(async () => {
   for (const table of ['webhook_dispatch_open', 'webhook_dispatch_ended', 'event_occurrence'])
     await database.pool.query(`delete from ${table}`)

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { openWatched } from '../../../test/harness/plan/explain.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { WebhookId } from '../../base/id.ts'
 import { INDEX_ONLY_PLANS } from '../../postgres/statement/database.ts'
 import type { EndedAttempt } from './outcome.ts'
@@ -13,13 +14,8 @@ import { settleAttempts } from './settle.ts'
 const clock = buildManualClock()
 const at = (ms: number) => new Date(clock.now() + ms)
 
-let database: TestDatabase
-let ledger: ReturnType<typeof buildLedger>
-beforeAll(async () => {
-  database = await createTestDatabase()
-  ledger = buildLedger(database.db, clock)
-})
-afterAll(() => database?.[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const ledger = buildLedger(database.db, clock)
 
 /** A delivery whose POST ended at `endedAt`, in ms. */
 interface End {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, EventTypeId, WebhookId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { changeSubscriptions, findEventSet, lockEventSet } from './event-set.store.ts'
@@ -9,8 +10,6 @@ import type { SubscriptionId } from './subscription.store.ts'
 
 const times = { created_at: MADE_AT, updated_at: MADE_AT }
 
-let database: TestDatabase
-let db: Database
 let account: AccountId
 /** Event types, in the order of their names, which begin with the number of the test. */
 let types: { id: EventTypeId; internal: string }[]
@@ -18,11 +17,7 @@ let types: { id: EventTypeId; internal: string }[]
 let hook: WebhookId
 let beside: WebhookId
 let tests = 0
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const { db } = await openForFile(createTestDatabase())
 beforeEach(async () => {
   tests += 1
   account = await buildIdentityRows(db).account()

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, EventTypeId, WebhookId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
@@ -18,8 +19,6 @@ import { replaceEventSet } from './subscription.ts'
 const times = { created_at: MADE_AT, updated_at: MADE_AT }
 const now = madeAfter(5)
 
-let database: TestDatabase
-let db: Database
 let account: AccountId
 let types: EventTypeId[]
 /** A webhook with a link to the first two types, and another one with links to the same. */
@@ -27,11 +26,7 @@ let hook: WebhookId
 let beside: WebhookId
 let links: SubscriptionId[]
 let tests = 0
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const { db } = await openForFile(createTestDatabase())
 beforeEach(async () => {
   tests += 1
   account = await buildIdentityRows(db).account()

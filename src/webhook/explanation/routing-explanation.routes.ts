@@ -1,6 +1,6 @@
 import { BY_EVENT, checkEvent } from '../../event/occurrence/event.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { enumSchema, IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, IdParams, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { type Static, Type } from '../../http/shape/schema-type.ts'
 import { StatusSchema } from '../ledger/dispatch.schema.ts'
 import { EXPLAINED_WEBHOOKS_LIMIT, type ExplainedRouting, explainRouting } from './routing-explanation.ts'
@@ -22,41 +22,35 @@ const VERDICTS = [
   'changed_since',
 ] as const
 
-const ExplanationSchema = named(
-  'RoutingExplanation',
-  Type.Object({
-    event_id: UuidSchema,
-    event: Type.String(),
-    account: nullable(UuidSchema),
-    routed_at: nullable(TimestampSchema),
-    judged_at: Type.String({ ...TimestampSchema, description: 'The instant at which `current_state` was looked at.' }),
-    summary: Type.Record(Type.String(), Type.Integer(), { description: 'How many of `webhooks` have each verdict.' }),
-    truncated: Type.Boolean({
-      description: `Whether there are more than ${EXPLAINED_WEBHOOKS_LIMIT} webhooks. Ask for one with \`webhook\`.`,
-    }),
-    webhooks: Type.Array(
-      named(
-        'WebhookRouting',
-        Type.Object({
-          webhook: UuidSchema,
-          name: nullable(Type.String()),
-          is_global: Type.Boolean(),
-          account: nullable(UuidSchema),
-          is_actived: Type.Boolean(),
-          verdict: enumSchema(VERDICTS),
-          basis: enumSchema(['ledger', 'current_state'], {
-            description:
-              '`ledger`: the ledger row is authoritative. `current_state`: decided by the current state of the webhook.',
-          }),
-          reason: Type.String({ description: 'The cause, and what to do about it.' }),
-          dispatch: nullable(UuidSchema),
-          dispatch_status: nullable(StatusSchema),
-        }),
-      ),
-      { description: 'Those with a ledger row first, then the others, oldest first.' },
-    ),
+const ExplanationSchema = namedObject('RoutingExplanation', {
+  event_id: UuidSchema,
+  event: Type.String(),
+  account: nullable(UuidSchema),
+  routed_at: nullable(TimestampSchema),
+  judged_at: Type.String({ ...TimestampSchema, description: 'The instant at which `current_state` was looked at.' }),
+  summary: Type.Record(Type.String(), Type.Integer(), { description: 'How many of `webhooks` have each verdict.' }),
+  truncated: Type.Boolean({
+    description: `Whether there are more than ${EXPLAINED_WEBHOOKS_LIMIT} webhooks. Ask for one with \`webhook\`.`,
   }),
-)
+  webhooks: Type.Array(
+    namedObject('WebhookRouting', {
+      webhook: UuidSchema,
+      name: nullable(Type.String()),
+      is_global: Type.Boolean(),
+      account: nullable(UuidSchema),
+      is_actived: Type.Boolean(),
+      verdict: enumSchema(VERDICTS),
+      basis: enumSchema(['ledger', 'current_state'], {
+        description:
+          '`ledger`: the ledger row is authoritative. `current_state`: decided by the current state of the webhook.',
+      }),
+      reason: Type.String({ description: 'The cause, and what to do about it.' }),
+      dispatch: nullable(UuidSchema),
+      dispatch_status: nullable(StatusSchema),
+    }),
+    { description: 'Those with a ledger row first, then the others, oldest first.' },
+  ),
+})
 
 function toEntry({
   webhook,

@@ -1,26 +1,22 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { newId } from '../../../test/harness/database/identity-rows.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import { findExplained } from './routing-explanation.store.ts'
 
 const clock = buildManualClock()
 
-let database: TestDatabase
-let ledger: ReturnType<typeof buildLedger>
 let account: AccountId
 let other: AccountId
 /** Two webhooks of the account, the second one deleted, one of another account and a global one, in the order of their age. */
 let hooks: [WebhookId, WebhookId, WebhookId, WebhookId]
 let event: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-  ledger = buildLedger(database.db, clock)
-  await ledger.addEventType('contract.create')
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const ledger = buildLedger(database.db, clock)
+await ledger.addEventType('contract.create')
 beforeEach(async () => {
   await database.pool.query('delete from webhook')
   ;[account, other] = [await ledger.addAccount(), await ledger.addAccount()]

@@ -1,45 +1,39 @@
 import type { AccountId } from '../../base/id.ts'
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { enumSchema, IdParams, named, nullable, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, IdParams, namedObject, nullable, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { FORECAST_WEBHOOKS_LIMIT, forecastRouting } from './routing-forecast.ts'
 
-const ForecastSchema = named(
-  'RoutingForecast',
-  Type.Object({
-    event: Type.String(),
-    account: nullable(UuidSchema),
-    truncated: Type.Boolean({
-      description: `Whether there are more than ${FORECAST_WEBHOOKS_LIMIT} webhooks. Ask for one with \`webhook\`.`,
-    }),
-    webhooks: Type.Array(
-      named(
-        'WebhookForecast',
-        Type.Object({
-          webhook: UuidSchema,
-          name: nullable(Type.String()),
-          is_global: Type.Boolean(),
-          account: nullable(UuidSchema),
-          is_actived: Type.Boolean(),
-          verdict: enumSchema([
-            'deliver',
-            'excluded',
-            'deleted',
-            'created_later',
-            'not_subscribed',
-            'inactive',
-            'no_owner',
-            'purge',
-            'other_account',
-            'other_resource',
-          ]),
-          reason: Type.String({ description: 'The cause, and what to do about it.' }),
-        }),
-      ),
-      { description: 'Those of the account first, then the global ones, oldest first.' },
-    ),
+const ForecastSchema = namedObject('RoutingForecast', {
+  event: Type.String(),
+  account: nullable(UuidSchema),
+  truncated: Type.Boolean({
+    description: `Whether there are more than ${FORECAST_WEBHOOKS_LIMIT} webhooks. Ask for one with \`webhook\`.`,
   }),
-)
+  webhooks: Type.Array(
+    namedObject('WebhookForecast', {
+      webhook: UuidSchema,
+      name: nullable(Type.String()),
+      is_global: Type.Boolean(),
+      account: nullable(UuidSchema),
+      is_actived: Type.Boolean(),
+      verdict: enumSchema([
+        'deliver',
+        'excluded',
+        'deleted',
+        'created_later',
+        'not_subscribed',
+        'inactive',
+        'no_owner',
+        'purge',
+        'other_account',
+        'other_resource',
+      ]),
+      reason: Type.String({ description: 'The cause, and what to do about it.' }),
+    }),
+    { description: 'Those of the account first, then the global ones, oldest first.' },
+  ),
+})
 
 export const routingForecastRoutes: Routes<object> = [
   defineRoute(
@@ -65,30 +59,28 @@ export const routingForecastRoutes: Routes<object> = [
       }),
       data: ForecastSchema,
     },
-    {
-      handle: async (_deps: object, { readEach, params, query, now }) => {
-        const account = (query.account ?? null) as AccountId | null
-        const { type, entries, isTruncated } = await forecastRouting(readEach, params.id, {
-          ...{ account, resourceId: query.resource_id ?? null, webhook: query.webhook ?? null, now },
-        })
-        const count = entries.filter(({ verdict }) => verdict === 'deliver').length
-        return {
-          data: {
-            ...{ event: type, account, truncated: isTruncated },
-            webhooks: entries.map(({ webhook, verdict, reason }) => ({
-              webhook: webhook.id,
-              name: webhook.name,
-              is_global: webhook.isGlobal,
-              account: webhook.account,
-              is_actived: webhook.isActived,
-              verdict,
-              reason,
-            })),
-          },
-          message: `${count} of ${entries.length} webhooks would receive it.`,
-          changed: [{ id: params.id, account: null }],
-        }
-      },
+    async (_deps: object, { readEach, params, query, now }) => {
+      const account = (query.account ?? null) as AccountId | null
+      const { type, entries, isTruncated } = await forecastRouting(readEach, params.id, {
+        ...{ account, resourceId: query.resource_id ?? null, webhook: query.webhook ?? null, now },
+      })
+      const count = entries.filter(({ verdict }) => verdict === 'deliver').length
+      return {
+        data: {
+          ...{ event: type, account, truncated: isTruncated },
+          webhooks: entries.map(({ webhook, verdict, reason }) => ({
+            webhook: webhook.id,
+            name: webhook.name,
+            is_global: webhook.isGlobal,
+            account: webhook.account,
+            is_actived: webhook.isActived,
+            verdict,
+            reason,
+          })),
+        },
+        message: `${count} of ${entries.length} webhooks would receive it.`,
+        changed: [{ id: params.id, account: null }],
+      }
     },
   ),
 ]

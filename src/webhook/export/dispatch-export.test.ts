@@ -1,11 +1,7 @@
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  type ContractFixture,
-  type ContractWebhook,
-  expectProblem,
-  startContractFixture,
-} from '../../../test/contract/contract-fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { expectProblem, startContractFixture } from '../../../test/contract/contract-fixture.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { parseListing } from '../../http/listing/listing.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
 import { type ExportInput, streamDispatches } from './export.ts'
@@ -14,14 +10,8 @@ const LEDGER = '/api/v3/webhook/dispatch'
 const EXPORT = `${LEDGER}/export`
 const BATCH_SIZE = 500
 
-let fixture: ContractFixture
-let webhook: ContractWebhook
-
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  webhook = await fixture.createWebhook({ account: (await fixture.createAccount()).document_id })
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const webhook = await fixture.createWebhook({ account: (await fixture.createAccount()).document_id })
 
 const addRows = (event: string, count: number) =>
   fixture.app.database.pool.query(

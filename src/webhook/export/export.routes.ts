@@ -81,8 +81,7 @@ export const exportRoutes: Routes<object> = [
         'text/csv': Type.String({ description: 'The members of a webhook as columns.' }),
       },
     },
-    {
-      handle: async (_deps: object, { db, merged, ...request }) =>
+    async (_deps: object, { db, merged, ...request }) =>
         buildFile(
           { ...request, merged },
           {
@@ -91,7 +90,6 @@ export const exportRoutes: Routes<object> = [
             stream: (input) => streamWebhooks(db, input),
           },
         ),
-    },
   ),
   defineRoute(
     {
@@ -114,8 +112,7 @@ export const exportRoutes: Routes<object> = [
         'text/csv': Type.String({ description: 'The members of a ledger row as columns.' }),
       },
     },
-    {
-      handle: async (_deps: object, { db, merged, ...request }) =>
+    async (_deps: object, { db, merged, ...request }) =>
         buildFile(
           { ...request, merged },
           {
@@ -124,6 +121,5 @@ export const exportRoutes: Routes<object> = [
             stream: (input) => streamDispatches(db, input),
           },
         ),
-    },
   ),
 ]

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../../../test/contract/contract-fixture.ts'
-import { createTestApp, type TestApp } from '../../../test/harness/app/app.ts'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { createTestApp } from '../../../test/harness/app/app.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { parseListing } from '../../http/listing/listing.ts'
 import type { Database } from '../../postgres/statement/database.ts'
 import { WEBHOOK_FIELDS } from '../registry/webhook.routes.ts'
@@ -13,8 +14,6 @@ import { streamWebhooks } from './export.ts'
 const EXPORT = '/api/v3/webhook/webhook/export'
 const BATCH_SIZE = 500
 
-let app: TestApp
-let database: TestDatabase
 let batches = 0
 let readers = 0
 
@@ -29,14 +28,8 @@ function countBatches(db: Database): Database {
   })
 }
 
-beforeAll(async () => {
-  database = await createTestDatabase({ content: 'prepared' })
-  app = await createTestApp({ database: { ...database, db: countBatches(database.db) } })
-})
-afterAll(async () => {
-  await app[Symbol.asyncDispose]()
-  await database[Symbol.asyncDispose]()
-})
+const database = await openForFile(createTestDatabase({ content: 'prepared' }))
+const app = await openForFile(createTestApp({ database: { ...database, db: countBatches(database.db) } }))
 
 async function addWebhooks(count: number, name: string) {
   await database.pool.query(

@@ -1,5 +1,5 @@
 import { AttemptRow } from '../../delivery/post/attempt.schema.ts'
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, named, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 
 /** The states of a ledger row (docs/contract/delivery.md#statuses). */
@@ -43,25 +43,22 @@ const dispatchMembers = {
 }
 
 /** A row of the ledger (docs/contract/delivery.md#ledger-row). */
-export const DispatchRow = named('Dispatch', Type.Object(dispatchMembers))
+export const DispatchRow = namedObject('Dispatch', dispatchMembers)
 
 /** A row of the ledger with its attempts. */
-export const DispatchWithAttempts = named(
-  'DispatchWithAttempts',
-  Type.Object({ ...dispatchMembers, attempts_log: Type.Array(AttemptRow) }),
-)
+export const DispatchWithAttempts = namedObject('DispatchWithAttempts', {
+  ...dispatchMembers,
+  attempts_log: Type.Array(AttemptRow),
+})
 
 /** Optional body. */
 export const ReplayBody = nullable(
-  named(
-    'ReplayDispatch',
-    Type.Object({
-      confirm_duplicate: Type.Optional(
-        Type.Boolean({ description: 'The event may have arrived already; post it again.' }),
-      ),
-    }),
-  ),
+  namedObject('ReplayDispatch', {
+    confirm_duplicate: Type.Optional(
+      Type.Boolean({ description: 'The event may have arrived already; post it again.' }),
+    ),
+  }),
 )
 
 /** Answer of the test action. */
-export const TestAnswer = named('EnqueuedTest', Type.Object({ dispatch_id: UuidSchema, event_id: UuidSchema }))
+export const TestAnswer = namedObject('EnqueuedTest', { dispatch_id: UuidSchema, event_id: UuidSchema })

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { explainStatements, type PlanNode } from '../../../test/harness/plan/explain.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { ListFilter } from '../../http/listing/filter.ts'
 import { type ListFields, parseListing } from '../../http/listing/listing.ts'
 import { findListed } from '../../http/listing/page.ts'
@@ -12,22 +13,17 @@ const SUCCESSES = 20_000
 const FAILURES = 100
 const PAGE = 21
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  const ledger = buildLedger(database.db, buildManualClock())
-  const webhook = await ledger.addWebhook()
-  await ledger.addDispatches(webhook, { count: FAILURES, status: 'exhausted' })
-  await ledger.addDispatches(webhook, { count: SUCCESSES, status: 'success' })
-  // Rows of a service come one after the other.
-  await database.pool.query(`
+const database = await openForFile(createTestDatabase())
+const ledger = buildLedger(database.db, buildManualClock())
+const webhook = await ledger.addWebhook()
+await ledger.addDispatches(webhook, { count: FAILURES, status: 'exhausted' })
+await ledger.addDispatches(webhook, { count: SUCCESSES, status: 'success' })
+// Rows of a service come one after the other.
+await database.pool.query(`
     update webhook_dispatch_ended d set created_at = d.created_at + made.n * interval '1 ms'
     from (select document_id, row_number() over (order by document_id) as n from webhook_dispatch_ended) made
     where made.document_id = d.document_id`)
-  await database.pool.query('vacuum analyze')
-})
-afterAll(() => database[Symbol.asyncDispose]())
+await database.pool.query('vacuum analyze')
 
 /** How many rows of tables a page of the list reads. */
 async function countRead(filters: ListFilter[]): Promise<number> {

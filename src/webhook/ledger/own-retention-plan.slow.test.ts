@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { explainStatements, type PlanNode } from '../../../test/harness/plan/explain.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../base/id.ts'
 import { deleteOwnEvents, deletePassedEvents } from '../../event/recording/event-removal.store.ts'
 import { listOwnRetentions } from '../../identity/account/limit/own-retention.store.ts'
@@ -15,46 +16,40 @@ const ROWS_EACH = 100
 const LIMIT = 50
 const EDGE = new Date('2026-09-11T00:00:00.000Z')
 
-let database: TestDatabase
-let accounts: AccountId[]
-
-beforeAll(async () => {
-  database = await createTestDatabase({ isOwn: true })
-  const { pool } = database
-  accounts = Array.from({ length: ACCOUNTS }, () => randomUUID() as AccountId)
-  await pool.query(
-    `insert into account (document_id, name, created_at, updated_at) select x, 'Acme', now(), now() from unnest($1::uuid[]) x`,
-    [accounts],
-  )
-  await pool.query(
-    `insert into account_limit (account, webhooks, ledger_retention_days, created_at, updated_at)
+const database = await openForFile(createTestDatabase({ isOwn: true }))
+const { pool } = database
+const accounts = Array.from({ length: ACCOUNTS }, () => randomUUID() as AccountId)
+await pool.query(
+  `insert into account (document_id, name, created_at, updated_at) select x, 'Acme', now(), now() from unnest($1::uuid[]) x`,
+  [accounts],
+)
+await pool.query(
+  `insert into account_limit (account, webhooks, ledger_retention_days, created_at, updated_at)
      select x, 5, case when n <= 2 then 7 end, now(), now() from unnest($1::uuid[]) with ordinality as a (x, n)`,
-    [accounts],
-  )
-  // The accounts take turns in the order of time.
-  const rows = `select x as account, $2::timestamptz - (g * ${ACCOUNTS} + n) * interval '1 ms' as at
+  [accounts],
+)
+// The accounts take turns in the order of time.
+const rows = `select x as account, $2::timestamptz - (g * ${ACCOUNTS} + n) * interval '1 ms' as at
     from generate_series(1, ${ROWS_EACH}) g, unnest($1::uuid[]) with ordinality as a (x, n)`
-  const given = [accounts, EDGE]
-  await pool.query(
-    `insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, is_test,
+const given = [accounts, EDGE]
+await pool.query(
+  `insert into webhook_dispatch_ended (document_id, webhook, event_id, event, account, status, attempts, is_test,
        created_at, updated_at, ended_at)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'a.b', account, 'success', 1, false, at, at, at
      from (${rows}) r order by at`,
-    given,
-  )
-  await pool.query(
-    `insert into event_occurrence (document_id, event, account, resource, action, created_at, routed_at)
+  given,
+)
+await pool.query(
+  `insert into event_occurrence (document_id, event, account, resource, action, created_at, routed_at)
      select gen_random_uuid(), 'a.b', account, 'a', 'b', at, at from (${rows}) r order by at`,
-    given,
-  )
-  await pool.query(
-    `insert into realtime_message_ended (document_id, account, event, status, attempts, results, created_at, ended_at, fence)
+  given,
+)
+await pool.query(
+  `insert into realtime_message_ended (document_id, account, event, status, attempts, results, created_at, ended_at, fence)
      select gen_random_uuid(), account, 'a.b', 'published', 1, 1, at, at, 1 from (${rows}) r order by at`,
-    given,
-  )
-  await pool.query('vacuum analyze')
-})
-afterAll(() => database[Symbol.asyncDispose]())
+  given,
+)
+await pool.query('vacuum analyze')
 
 /** How many rows of a table the statement reads. */
 async function countRead(table: string, work: (db: Database) => Promise<unknown>): Promise<number> {

@@ -1,28 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { describe, expect, test } from 'vitest'
+import { openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const LEDGER = '/api/v3/webhook/dispatch'
 
-let d: DeliveryApp
-let ended: string
-let waiting: string
-
-beforeAll(async () => {
-  d = await openDelivery()
-  const { id } = await d.makeWebhook()
-  d.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
-  await d.emit(3)
-  await d.sendTest(id)
-  await d.pass(0)
-  const rows = await d.listRows()
-  ended = String(rows[0]?.document_id)
-  waiting = String(rows[1]?.document_id)
-  await d.replay(ended)
-  await d.pass(0)
-  await d.setActive(id, true)
-  await d.replay(waiting)
-})
-afterAll(() => d?.[Symbol.asyncDispose]())
+const d = await openForFile(openDelivery())
+const { id } = await d.makeWebhook()
+d.receiver.behave({ kind: 'redirect', location: '/elsewhere' })
+await d.emit(3)
+await d.sendTest(id)
+await d.pass(0)
+const rows = await d.listRows()
+const ended = String(rows[0]?.document_id)
+const waiting = String(rows[1]?.document_id)
+await d.replay(ended)
+await d.pass(0)
+await d.setActive(id, true)
+await d.replay(waiting)
 
 describe('the ledger by is_replay', () => {
   const list = async (filter: string): Promise<{ document_id: string; is_replay: boolean }[]> =>

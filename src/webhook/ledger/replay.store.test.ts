@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
-import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { DispatchId, WebhookId } from '../../base/id.ts'
-import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import { claimDispatches } from '../delivery/claim.store.ts'
 import { type DispatchChange, deleteOrphans, settleChanges } from '../delivery/settle.store.ts'
 import { findDispatchWithAttempts } from './dispatch.store.ts'
@@ -14,15 +15,9 @@ const clock = buildManualClock()
 const later = (ms: number) => new Date(clock.now() + ms)
 const WORKER = 'worker-a'
 
-let database: TestDatabase
-let db: Database
-let ledger: Ledger
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  ledger = buildLedger(db, clock)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
+const ledger = buildLedger(db, clock)
 
 const claimAll = () =>
   claimDispatches(db, {

@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { TestCall } from '../../../test/harness/app/app.ts'
-import { type DeliveryApp, openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { openDelivery } from '../../../test/harness/app/delivery-app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../base/id.ts'
 
 const LEDGER = '/api/v3/webhook/dispatch'
 
-let d: DeliveryApp
-let account: AccountId
-let contracts: string[]
-
-beforeAll(async () => {
-  d = await openDelivery()
-  account = (await d.call('POST', '/api/v3/identity/account', { name: 'Example' })).body.data.document_id
-  await d.makeWebhook({ events: ['contract.create', 'contract.update'] })
-  const make = async (name: string) =>
-    (await d.call('POST', '/api/v3/contract/contract', { account, name, status: 'draft' })).body.data.document_id
-  contracts = [await make('Lease'), await make('Loan')]
-  await d.call('PATCH', `/api/v3/contract/contract/${contracts[0]}`, { name: 'Rent' })
-  await d.pass(0)
-})
-afterAll(() => d?.[Symbol.asyncDispose]())
+const d = await openForFile(openDelivery())
+const account: AccountId = (await d.call('POST', '/api/v3/identity/account', { name: 'Example' })).body.data.document_id
+await d.makeWebhook({ events: ['contract.create', 'contract.update'] })
+const make = async (name: string) =>
+  (await d.call('POST', '/api/v3/contract/contract', { account, name, status: 'draft' })).body.data.document_id
+const contracts = [await make('Lease'), await make('Loan')]
+await d.call('PATCH', `/api/v3/contract/contract/${contracts[0]}`, { name: 'Rent' })
+await d.pass(0)
 
 describe('the ledger by resource_id', () => {
   const list = async (filter: string) =>

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, DispatchId, WebhookId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { deleteOldTold, endLeasedTurn, giveTurnBack, leaseDueTurn, noteTold, takeNotices } from './cell-notice.store.ts'
@@ -11,16 +12,11 @@ import { type DueNotice, listDueNotices, noteMails, queueTurns } from './notice.
 const NOW = new Date('2026-11-27T12:00:00.000Z')
 const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000)
 
-let database: TestDatabase
-let db: Database
 let account: AccountId
 let other: AccountId
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 beforeEach(async () => {
   for (const table of ['webhook_mail_notice', 'webhook_mail_turn', 'webhook_mail_told', 'account_fence'])
     await run(`delete from ${table}`)

@@ -1,23 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type ContractFixture,
-  expectProblem,
-  type Json,
-  NO_ONE,
-  startContractFixture,
-} from '../../../test/contract/contract-fixture.ts'
+import { expect, test } from 'vitest'
+import { expectProblem, type Json, NO_ONE, startContractFixture } from '../../../test/contract/contract-fixture.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
-let fixture: ContractFixture
-let account: string
-let boss: Awaited<ReturnType<ContractFixture['signInWithRoles']>>
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-  boss = await fixture.signInWithRoles([account], ['account-admin'])
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
+const boss = await fixture.signInWithRoles([account], ['account-admin'])
 
 const create = (body: Json) =>
   fixture.app.admin('POST', HOOKS, { url: `${fixture.receiver.origin}/contacts`, account, ...body })

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { ContractFixture, ContractWebhook } from '../../../test/contract/contract-fixture.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { ContractWebhook } from '../../../test/contract/contract-fixture.ts'
 import { openWebhookMails, subjectsOf, type WebhookMails } from '../../../test/harness/delivery/webhook-mails.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { READERS_LIMIT } from './notice-mails.ts'
 import { COLLECT_S, PACE_S } from './notice-worker.ts'
 
@@ -8,19 +9,14 @@ const HOOKS = '/api/v3/webhook/webhook'
 const USERS = '/api/v3/identity/user'
 const ROLES = '/api/v3/identity/role'
 
-let mails: WebhookMails
-let fixture: ContractFixture
 let account: string
 let boss: Awaited<ReturnType<WebhookMails['signInWithRoles']>>
 let own: ContractWebhook
 let hook: ContractWebhook
 let roles = 0
 
-beforeAll(async () => {
-  mails = await openWebhookMails()
-  fixture = mails.fixture
-})
-afterAll(() => mails[Symbol.asyncDispose]())
+const mails = await openForFile(openWebhookMails())
+const { fixture } = mails
 beforeEach(async () => {
   ;({ account, boss, hook: own } = await mails.begin())
   await mails.sql('delete from user_role where "user" <> $1', [fixture.app.adminId])

@@ -28,17 +28,15 @@ export const mailSettingRoutes: Routes<object> = [
       summary: 'Read which mails about webhooks oneself gets',
       problems: ['conflict'],
     },
-    {
-      handle: async (_deps: object, { db, caller }) => {
-        const user = findUser(caller)
-        const setting = await findMailSetting(db, user)
-        if (!setting) throw notFound('user')
-        return {
-          data: toWebhookMailRow(setting),
-          message: 'Mails about webhooks.',
-          changed: [{ id: user, account: null, url: null }],
-        }
-      },
+    async (_deps: object, { db, caller }) => {
+      const user = findUser(caller)
+      const setting = await findMailSetting(db, user)
+      if (!setting) throw notFound('user')
+      return {
+        data: toWebhookMailRow(setting),
+        message: 'Mails about webhooks.',
+        changed: [{ id: user, account: null, url: null }],
+      }
     },
   ),
   defineRoute(
@@ -50,20 +48,18 @@ export const mailSettingRoutes: Routes<object> = [
       body: UpdateWebhookMailBody,
       problems: ['conflict'],
     },
-    {
-      handle: async (_deps: object, { db, caller, body, now }) => {
-        const user = findUser(caller)
-        const { is_stopped: isStopped, language } = body
-        const stoppedWebhooks = body.stopped_webhooks && [...new Set(body.stopped_webhooks)]
-        const result = await changeMailSetting(db, user, { isStopped, stoppedWebhooks, language }, now)
-        if (!result) throw notFound('user')
-        const { setting, isChanged } = result
-        return {
-          data: toWebhookMailRow(setting),
-          message: isChanged ? 'Mails about webhooks updated.' : 'Mails about webhooks unchanged.',
-          changed: isChanged ? [{ id: user, account: null, url: null }] : [],
-        }
-      },
+    async (_deps: object, { db, caller, body, now }) => {
+      const user = findUser(caller)
+      const { is_stopped: isStopped, language } = body
+      const stoppedWebhooks = body.stopped_webhooks && [...new Set(body.stopped_webhooks)]
+      const result = await changeMailSetting(db, user, { isStopped, stoppedWebhooks, language }, now)
+      if (!result) throw notFound('user')
+      const { setting, isChanged } = result
+      return {
+        data: toWebhookMailRow(setting),
+        message: isChanged ? 'Mails about webhooks updated.' : 'Mails about webhooks unchanged.',
+        changed: isChanged ? [{ id: user, account: null, url: null }] : [],
+      }
     },
   ),
 ]

@@ -1,4 +1,4 @@
-import { enumSchema, named, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { MAIL_LANGUAGES, type StoredMailSetting } from './mail-setting.store.ts'
 
@@ -12,22 +12,21 @@ const members = {
 }
 
 /** Setting of a user for mails about webhooks (docs/contract/delivery.md#stopping-mails). */
-export const WebhookMailRow = named(
-  'WebhookMail',
-  Type.Object({ ...members, created_at: TimestampSchema, updated_at: TimestampSchema }),
-)
+export const WebhookMailRow = namedObject('WebhookMail', {
+  ...members,
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
 /** An absent member stays. */
-export const UpdateWebhookMailBody = named(
+export const UpdateWebhookMailBody = namedObject(
   'UpdateWebhookMail',
-  Type.Object(
-    {
-      is_stopped: Type.Optional(members.is_stopped),
-      stopped_webhooks: Type.Optional(members.stopped_webhooks),
-      language: Type.Optional(members.language),
-    },
-    { additionalProperties: false, minProperties: 1 },
-  ),
+  {
+    is_stopped: Type.Optional(members.is_stopped),
+    stopped_webhooks: Type.Optional(members.stopped_webhooks),
+    language: Type.Optional(members.language),
+  },
+  { minProperties: 1 },
 )
 
 /** Maps a setting for the wire. */

@@ -1,31 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  type ContractFixture,
-  type ContractWebhook,
-  expectProblem,
-  type Json,
-  NO_ONE,
-} from '../../../test/contract/contract-fixture.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type ContractWebhook, expectProblem, type Json, NO_ONE } from '../../../test/contract/contract-fixture.ts'
 import { createTestApp } from '../../../test/harness/app/app.ts'
 import { TEST_SECRETS } from '../../../test/harness/app/test-secrets.ts'
 import { openWebhookMails, type WebhookMails } from '../../../test/harness/delivery/webhook-mails.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { COLLECT_S, PACE_S } from './notice-worker.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
 const SETTING = '/api/v3/webhook/mail-setting'
 
-let mails: WebhookMails
-let fixture: ContractFixture
 let account: string
 /** The administrator of the account. */
 let boss: Awaited<ReturnType<WebhookMails['signInWithRoles']>>
 let hook: ContractWebhook
 
-beforeAll(async () => {
-  mails = await openWebhookMails()
-  fixture = mails.fixture
-})
-afterAll(() => mails[Symbol.asyncDispose]())
+const mails = await openForFile(openWebhookMails())
+const { fixture } = mails
 beforeEach(async () => {
   ;({ account, boss, hook } = await mails.begin())
 })

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { TEST_SECRETS } from '../../../test/harness/app/test-secrets.ts'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { type AccountId, buildIdMaker, type DispatchId, type UserId, type WebhookId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
@@ -19,21 +20,17 @@ const clock = buildManualClock()
 const keyring = buildKeyring(TEST_SECRETS.secretKey, systemRandom)
 const now = new Date(clock.now())
 
-let database: TestDatabase
 let account: AccountId
 let boss: UserId
 let texts: string[]
 
 const run = async (text: string, ...values: unknown[]) => (await database.pool.query(text, values)).rows
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  await run(
-    `insert into role (document_id, name, created_at, updated_at) values (gen_random_uuid(), 'account-admin', now(), now())
+const database = await openForFile(createTestDatabase())
+await run(
+  `insert into role (document_id, name, created_at, updated_at) values (gen_random_uuid(), 'account-admin', now(), now())
      on conflict do nothing`,
-  )
-})
-afterAll(() => database[Symbol.asyncDispose]())
+)
 beforeEach(async () => {
   for (const table of ['mail_outbox', 'webhook_mail_setting']) await run(`delete from ${table}`)
   account = randomUUID() as AccountId

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, DispatchId, UserId, WebhookId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import { findJudgedMail } from './mail-check.store.ts'
@@ -28,16 +29,11 @@ const isMailWanted = async (db: Database, asked: Parameters<typeof findJudgedMai
   return (judged?.isReader && judged.isOfHome) ?? false
 }
 
-let database: TestDatabase
-let db: Database
 let account: AccountId
 let other: AccountId
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 beforeEach(async () => {
   await database.pool.query('delete from webhook_mail_turn')
   await database.pool.query('delete from webhook_mail_notice')

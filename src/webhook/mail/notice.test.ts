@@ -1,8 +1,9 @@
 import pino from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { ContractFixture, ContractWebhook } from '../../../test/contract/contract-fixture.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { ContractWebhook } from '../../../test/contract/contract-fixture.ts'
 import { createTestApp, type TestAnswer } from '../../../test/harness/app/app.ts'
 import { openWebhookMails, subjectsOf, type WebhookMails } from '../../../test/harness/delivery/webhook-mails.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { buildIdMaker } from '../../base/id.ts'
 import { systemRandom } from '../../base/random.ts'
 import { READERS_LIMIT } from './notice-mails.ts'
@@ -10,18 +11,13 @@ import { buildNoticeWorker, COLLECT_S, NOTICES_LIMIT, PACE_S } from './notice-wo
 
 const HOOKS = '/api/v3/webhook/webhook'
 
-let mails: WebhookMails
-let fixture: ContractFixture
 let account: string
 /** The administrator of the account. */
 let boss: Awaited<ReturnType<WebhookMails['signInWithRoles']>>
 let hook: ContractWebhook
 
-beforeAll(async () => {
-  mails = await openWebhookMails()
-  fixture = mails.fixture
-})
-afterAll(() => mails[Symbol.asyncDispose]())
+const mails = await openForFile(openWebhookMails())
+const { fixture } = mails
 beforeEach(async () => {
   ;({ account, boss, hook } = await mails.begin())
 })

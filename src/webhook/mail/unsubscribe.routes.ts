@@ -23,13 +23,11 @@ export const unsubscribeRoutes: Routes<UnsubscribeDeps> = [
       summary: 'The button that stops mails about webhooks',
       query: ['token'],
     },
-    {
-      handle: async (deps: UnsubscribeDeps, { visitor, query, requestId }) => {
-        const token = query.token ?? ''
-        if (!readUnsubscribeToken(deps.keyring, token))
-          return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor })
-        return buildPage({ brand: deps.brand, ...buildUnsubscribePage({ ...visitor, token }) })
-      },
+    async (deps: UnsubscribeDeps, { visitor, query, requestId }) => {
+      const token = query.token ?? ''
+      if (!readUnsubscribeToken(deps.keyring, token))
+        return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor })
+      return buildPage({ brand: deps.brand, ...buildUnsubscribePage({ ...visitor, token }) })
     },
   ),
   definePage(
@@ -44,18 +42,16 @@ export const unsubscribeRoutes: Routes<UnsubscribeDeps> = [
       summary: 'Stop mails about webhooks by the link of a mail',
       query: ['token'],
     },
-    {
-      handle: async (deps: UnsubscribeDeps, { db, visitor, query, requestId, now }) => {
-        const user = readUnsubscribeToken(deps.keyring, query.token ?? '')
-        const result = user && (await changeMailSetting(db, user, { isStopped: true }, now))
-        if (!user || !result) return showProblem(deps, buildLinkInvalid('unknown'), { requestId, visitor })
-        return {
-          ...buildPage({ brand: deps.brand, ...buildStoppedPage(visitor) }),
-          changed: result.isChanged ? [{ id: user, account: null, url: null }] : [],
-          actor: { userId: user, sessionId: null, account: null },
-          audit: { is_stopped: true },
-        }
-      },
+    async (deps: UnsubscribeDeps, { db, visitor, query, requestId, now }) => {
+      const user = readUnsubscribeToken(deps.keyring, query.token ?? '')
+      const result = user && (await changeMailSetting(db, user, { isStopped: true }, now))
+      if (!user || !result) return showProblem(deps, buildLinkInvalid('unknown'), { requestId, visitor })
+      return {
+        ...buildPage({ brand: deps.brand, ...buildStoppedPage(visitor) }),
+        changed: result.isChanged ? [{ id: user, account: null, url: null }] : [],
+        actor: { userId: user, sessionId: null, account: null },
+        audit: { is_stopped: true },
+      }
     },
   ),
 ]

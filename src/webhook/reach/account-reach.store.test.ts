@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
-import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import type { OwnAccount } from '../../http/listing/page.ts'
 import { isOwnedBy, keepOwnJobs, listHiddenTypes, type OwnedKind } from './account-reach.store.ts'
@@ -12,20 +13,13 @@ import { isOwnedBy, keepOwnJobs, listHiddenTypes, type OwnedKind } from './accou
 const VISIBLE = 'order.visible'
 const HIDDEN = 'order.hidden'
 
-let database: TestDatabase
-let ledger: Ledger
-let mine: AccountId
-let other: AccountId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  ledger = buildLedger(database.db, buildManualClock())
-  ;[mine, other] = [await ledger.addAccount(), await ledger.addAccount()]
-  for (const name of [VISIBLE, HIDDEN]) await ledger.addEventType(name)
-  await run(`update event set is_tenant_visible = internal = '${VISIBLE}' where internal like 'order.%'`)
-})
-afterAll(() => database[Symbol.asyncDispose]())
-
 const run = async (text: string, ...values: unknown[]) => (await database.pool.query(text, values)).rows
+
+const database = await openForFile(createTestDatabase())
+const ledger = buildLedger(database.db, buildManualClock())
+const [mine, other] = [await ledger.addAccount(), await ledger.addAccount()]
+for (const name of [VISIBLE, HIDDEN]) await ledger.addEventType(name)
+await run(`update event set is_tenant_visible = internal = '${VISIBLE}' where internal like 'order.%'`)
 
 /** A webhook with a row of its ledger, a subscription and a bulk replay of it. */
 async function make(account: AccountId | null, dispatchAccount = account): Promise<Record<OwnedKind, string>> {

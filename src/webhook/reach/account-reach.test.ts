@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  type ContractFixture,
-  type ContractWebhook,
-  type Json,
-  startContractFixture,
-} from '../../../test/contract/contract-fixture.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type ContractWebhook, type Json, startContractFixture } from '../../../test/contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
 const LINKS = '/api/v3/webhook/webhook-event'
@@ -20,16 +16,6 @@ interface Delivered {
   event: string
   dispatch: string
 }
-
-let fixture: ContractFixture
-let mine: string
-let theirs: string
-/** A developer of `mine`, without any role but that one. */
-let developer: TestCall
-let viewer: TestCall
-let own: Delivered
-let foreign: Delivered
-let global: Delivered
 
 const ids = (answer: TestAnswer) => answer.body.data.map((row: Json) => row.document_id)
 const typeId = async (name: string) => (await fixture.findEventIds([name]))[0] as string
@@ -51,17 +37,15 @@ async function deliver(owner: { account: string } | { is_global: true }, account
   return { hook, link: links.body.data[0].document_id, event: dispatch.event_id, dispatch: dispatch.document_id }
 }
 
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  mine = (await fixture.createAccount()).document_id
-  theirs = (await fixture.createAccount()).document_id
-  developer = await signInAs('account-developer', mine)
-  viewer = await signInAs('account-viewer', mine)
-  own = await deliver({ account: mine }, mine)
-  foreign = await deliver({ account: theirs }, theirs)
-  global = await deliver({ is_global: true }, theirs)
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const mine: string = (await fixture.createAccount()).document_id
+const theirs: string = (await fixture.createAccount()).document_id
+/** A developer of `mine`, without any role but that one. */
+const developer = await signInAs('account-developer', mine)
+const viewer = await signInAs('account-viewer', mine)
+const own = await deliver({ account: mine }, mine)
+const foreign = await deliver({ account: theirs }, theirs)
+const global = await deliver({ is_global: true }, theirs)
 
 /** Every request on one row of a webhook, as `method path body`. */
 const requestsOn = (row: Delivered): [string, string, object | undefined][] => [

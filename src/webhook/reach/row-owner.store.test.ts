@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { newId } from '../../../test/harness/database/identity-rows.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import { findDispatchOwner, findSubscriptionOwner, findWebhookOwner } from './row-owner.store.ts'
 
-let database: TestDatabase
-let ledger: ReturnType<typeof buildLedger>
 /** Webhooks of two accounts, and a global one. */
 let accounts: AccountId[]
 let hooks: WebhookId[]
-beforeAll(async () => {
-  database = await createTestDatabase()
-  ledger = buildLedger(database.db, buildManualClock())
-  await ledger.addEventType('contract.create')
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const ledger = buildLedger(database.db, buildManualClock())
+await ledger.addEventType('contract.create')
 beforeEach(async () => {
   accounts = [await ledger.addAccount(), await ledger.addAccount()]
   const events = ['contract.create']

@@ -1,5 +1,5 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { enumSchema, IdParams, named } from '../../http/route/schema.ts'
+import { enumSchema, IdParams, namedObject } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { checkWithin } from '../reach/account-reach.ts'
 import { BY_WEBHOOK } from '../reach/row-owner.ts'
@@ -8,24 +8,18 @@ import { WebhookRow } from './webhook.schema.ts'
 import { toWebhookRow } from './webhook.store.ts'
 
 /** A JWK set (RFC 7517) of Ed25519 public keys (RFC 8037). */
-const KeySet = named(
-  'WebhookKeySet',
-  Type.Object({
-    keys: Type.Array(
-      named(
-        'WebhookPublicKey',
-        Type.Object({
-          kty: enumSchema(['OKP']),
-          crv: enumSchema(['Ed25519']),
-          x: Type.String(),
-          kid: Type.String({ description: 'The thumbprint of the key (RFC 7638).' }),
-          alg: enumSchema(['EdDSA']),
-          use: enumSchema(['sig']),
-        }),
-      ),
-    ),
-  }),
-)
+const KeySet = namedObject('WebhookKeySet', {
+  keys: Type.Array(
+    namedObject('WebhookPublicKey', {
+      kty: enumSchema(['OKP']),
+      crv: enumSchema(['Ed25519']),
+      x: Type.String(),
+      kid: Type.String({ description: 'The thumbprint of the key (RFC 7638).' }),
+      alg: enumSchema(['EdDSA']),
+      use: enumSchema(['sig']),
+    }),
+  ),
+})
 
 const KEY_SET_HEADERS = { 'cache-control': `public, max-age=${KEY_SET_SECONDS}` }
 
@@ -77,12 +71,10 @@ export const signingKeyRoutes: Routes<SigningKeyDeps> = [
       params: IdParams,
       data: KeySet,
     },
-    {
-      handle: async (_deps: SigningKeyDeps, { db, params, now }) => ({
-        data: await loadKeySet(db, params.id, now),
-        message: 'Keys.',
-        headers: KEY_SET_HEADERS,
-      }),
-    },
+    async (_deps: SigningKeyDeps, { db, params, now }) => ({
+      data: await loadKeySet(db, params.id, now),
+      message: 'Keys.',
+      headers: KEY_SET_HEADERS,
+    }),
   ),
 ]

@@ -1,17 +1,13 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { readSummary } from '../../operations/dashboard/dashboard.store.ts'
 import { foldWebhookCounts } from './webhook-count.store.ts'
 
 const EVERY = 1_000
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase({ content: 'migrated' })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase({ content: 'migrated' }))
 beforeEach(() => query('truncate webhook cascade'))
 
 const query = async (text: string, values: unknown[] = []) => (await database.pool.query(text, values)).rows

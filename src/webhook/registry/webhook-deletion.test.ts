@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { Caller } from '../../http/shape/caller.ts'
 import { inTransaction } from '../../postgres/statement/database.ts'
 import { cancelWaitingDispatches } from '../ledger/removal.store.ts'
 import { deleteWebhook } from './webhook.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
 
 test('a webhook that is deleted posts nothing that waits, and others go on', async () => {
   const ledger = buildLedger(database.db, buildManualClock())

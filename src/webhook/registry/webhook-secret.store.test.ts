@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { MADE_AT, newId } from '../../../test/harness/database/identity-rows.ts'
 import { countWaiting, whileHeld } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { WebhookId } from '../../base/id.ts'
-import { type Database, inTransaction } from '../../postgres/statement/database.ts'
+import { inTransaction } from '../../postgres/statement/database.ts'
 import {
   listStaleHeaders,
   listStaleSecrets,
@@ -16,13 +17,8 @@ import {
 const COLUMNS = ['secret_encrypted', 'headers_encrypted', 'signing_key_encrypted'] as const
 type Column = (typeof COLUMNS)[number]
 
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 beforeEach(() => database.pool.query('delete from webhook'))
 
 async function make(column: Column, sealed: string | null, id = newId<WebhookId>()): Promise<WebhookId> {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
 import { untilWaiting } from '../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, UserId, WebhookId } from '../../base/id.ts'
 import { type Database, inTransaction } from '../../postgres/statement/database.ts'
 import {
@@ -13,19 +14,14 @@ import {
   softDeleteWebhook,
 } from './webhook-state.store.ts'
 
-let database: TestDatabase
-let db: Database
 let account: AccountId
 let by: UserId
 /** The webhook under test, and another one of its account in the same state. */
 let hook: WebhookId
 let beside: WebhookId
 const rowsOf = (of: Database) => buildIdentityRows(of)
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 beforeEach(async () => {
   ;[account, by] = [await rowsOf(db).account(), await rowsOf(db).user()]
   ;[hook, beside] = [await make(), await make()]

@@ -1,5 +1,5 @@
 import { EventTypeRow } from '../../event/catalogue/catalogue.schema.ts'
-import { enumSchema, named, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
+import { enumSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { wireOf } from '../../http/shape/wire-row.ts'
 import { link } from '../event-set/subscription.store.ts'
@@ -110,113 +110,85 @@ const webhookMembers = {
   updated_at: TimestampSchema,
   deleted_at: nullable(TimestampSchema),
 }
-export const WebhookRow = named('Webhook', Type.Object(webhookMembers))
+export const WebhookRow = namedObject('Webhook', webhookMembers)
 
 /** The answer to create and to rotate-secret, which alone show the secret. */
-export const WebhookWithSecret = named(
-  'WebhookWithSecret',
-  Type.Object({
-    ...webhookMembers,
-    secret: nullable(
-      Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay, and for a given secret.' }),
-    ),
-  }),
-)
-
-export const CreateWebhookBody = named(
-  'CreateWebhook',
-  Type.Object(
-    {
-      mode: Type.Optional(enumSchema(MODES, { description: 'Default `push`. It never changes.' })),
-      url: Type.Optional(
-        Type.String({ minLength: 1, description: `${URL_RULES} Required for the mode \`push\`, absent for \`pull\`.` }),
-      ),
-      name: Type.Optional(NameSchema),
-      description: Type.Optional(DescriptionSchema),
-      is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),
-      account: Type.Optional(AccountSchema),
-      resource_ids: Type.Optional(ResourceIdsSchema),
-      headers: Type.Optional(HeadersSchema),
-      contacts: Type.Optional(ContactsSchema),
-      asymmetric_signature: Type.Optional(AsymmetricSchema),
-      secret: Type.Optional(ImportedSecretSchema),
-      max_per_second: Type.Optional(MaxPerSecondSchema),
-      events: Type.Optional(EventEntriesSchema),
-    },
-    { additionalProperties: false },
+export const WebhookWithSecret = namedObject('WebhookWithSecret', {
+  ...webhookMembers,
+  secret: nullable(
+    Type.String({ description: '`whsec_...`. Shown once; null in an idempotent replay, and for a given secret.' }),
   ),
-)
+})
 
-export const UpdateWebhookBody = named(
+export const CreateWebhookBody = namedObject('CreateWebhook', {
+  mode: Type.Optional(enumSchema(MODES, { description: 'Default `push`. It never changes.' })),
+  url: Type.Optional(
+    Type.String({ minLength: 1, description: `${URL_RULES} Required for the mode \`push\`, absent for \`pull\`.` }),
+  ),
+  name: Type.Optional(NameSchema),
+  description: Type.Optional(DescriptionSchema),
+  is_global: Type.Optional(Type.Boolean({ description: 'Default false.' })),
+  account: Type.Optional(AccountSchema),
+  resource_ids: Type.Optional(ResourceIdsSchema),
+  headers: Type.Optional(HeadersSchema),
+  contacts: Type.Optional(ContactsSchema),
+  asymmetric_signature: Type.Optional(AsymmetricSchema),
+  secret: Type.Optional(ImportedSecretSchema),
+  max_per_second: Type.Optional(MaxPerSecondSchema),
+  events: Type.Optional(EventEntriesSchema),
+})
+
+export const UpdateWebhookBody = namedObject(
   'UpdateWebhook',
-  Type.Object(
-    {
-      url: Type.Optional(UrlSchema),
-      name: Type.Optional(NameSchema),
-      description: Type.Optional(DescriptionSchema),
-      is_global: Type.Optional(Type.Boolean()),
-      account: Type.Optional(AccountSchema),
-      resource_ids: Type.Optional(ResourceIdsSchema),
-      headers: Type.Optional(HeadersSchema),
-      contacts: Type.Optional(ContactsSchema),
-      asymmetric_signature: Type.Optional(AsymmetricSchema),
-      max_per_second: Type.Optional(MaxPerSecondSchema),
-    },
-    { additionalProperties: false, minProperties: 1 },
-  ),
+  {
+    url: Type.Optional(UrlSchema),
+    name: Type.Optional(NameSchema),
+    description: Type.Optional(DescriptionSchema),
+    is_global: Type.Optional(Type.Boolean()),
+    account: Type.Optional(AccountSchema),
+    resource_ids: Type.Optional(ResourceIdsSchema),
+    headers: Type.Optional(HeadersSchema),
+    contacts: Type.Optional(ContactsSchema),
+    asymmetric_signature: Type.Optional(AsymmetricSchema),
+    max_per_second: Type.Optional(MaxPerSecondSchema),
+  },
+  { minProperties: 1 },
 )
 
 /** The full desired event set; `webhook.test` is added when it is missing. */
-export const EventSetBody = named(
-  'ReplaceEventSet',
-  Type.Object({ events: EventEntriesSchema }, { additionalProperties: false }),
-)
+export const EventSetBody = namedObject('ReplaceEventSet', { events: EventEntriesSchema })
 
 /** A link between a webhook and an event type. */
-export const SubscriptionRow = named(
-  'Subscription',
-  Type.Object({
-    document_id: UuidSchema,
-    webhook: UuidSchema,
-    event: UuidSchema,
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-    deleted_at: nullable(TimestampSchema),
-  }),
-)
+export const SubscriptionRow = namedObject('Subscription', {
+  document_id: UuidSchema,
+  webhook: UuidSchema,
+  event: UuidSchema,
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+  deleted_at: nullable(TimestampSchema),
+})
 
 /** A subscription without effect, or to a deprecated event type, with the reason. */
-const WarningSchema = named(
-  'SubscriptionWarning',
-  Type.Object({ event: Type.String(), code: Type.String(), message: Type.String() }),
-)
+const WarningSchema = namedObject('SubscriptionWarning', {
+  event: Type.String(),
+  code: Type.String(),
+  message: Type.String(),
+})
 
 /** A webhook's event set. */
-export const EventSet = named(
-  'EventSet',
-  Type.Object({
-    webhook: UuidSchema,
-    events: Type.Array(EventTypeRow),
-    warnings: Type.Array(WarningSchema),
-  }),
-)
+export const EventSet = namedObject('EventSet', {
+  webhook: UuidSchema,
+  events: Type.Array(EventTypeRow),
+  warnings: Type.Array(WarningSchema),
+})
 
-export const SubscriptionWithWarnings = named(
-  'SubscriptionWithWarnings',
-  Type.Object({
-    ...SubscriptionRow.properties,
-    warnings: Type.Array(WarningSchema),
-  }),
-)
+export const SubscriptionWithWarnings = namedObject('SubscriptionWithWarnings', {
+  ...SubscriptionRow.properties,
+  warnings: Type.Array(WarningSchema),
+})
 
-export const CreateSubscriptionBody = named(
-  'CreateSubscription',
-  Type.Object({ webhook: UuidSchema, event: UuidSchema }, { additionalProperties: false }),
-)
-export const UpdateSubscriptionBody = named(
-  'UpdateSubscription',
-  Type.Object({ event: UuidSchema }, { additionalProperties: false }),
-)
+export const CreateSubscriptionBody = namedObject('CreateSubscription', { webhook: UuidSchema, event: UuidSchema })
+export const UpdateSubscriptionBody = namedObject('UpdateSubscription', { event: UuidSchema })
 
 /** Maps a link for the wire. */
 export const toSubscriptionRow = wireOf(link, SubscriptionRow)

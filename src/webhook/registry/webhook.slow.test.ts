@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestAnswer, type TestApp } from '../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestAnswer } from '../../../test/harness/app/app.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import { dumpDatabase, followCall } from '../../../test/harness/run/trail.ts'
 import type { AccountId } from '../../base/id.ts'
 
@@ -9,17 +10,11 @@ const UNKNOWN_ID = '01990000-0000-7000-8000-000000000000'
 
 /** Answers of the name service by host; any other host does not exist. */
 const names = new Map<string, () => Promise<string[]>>()
-let app: TestApp
-let account: AccountId
-let other: AccountId
 
-beforeAll(async () => {
-  const noSuchName = () => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))
-  app = await createTestApp({ lookup: (host) => (names.get(host.replace(/\.$/, '')) ?? noSuchName)() })
-  account = (await app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
-  other = (await app.admin('POST', '/api/v3/identity/account', { name: 'Other' })).body.data.document_id
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const noSuchName = () => Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }))
+const app = await openForFile(createTestApp({ lookup: (host) => (names.get(host.replace(/\.$/, '')) ?? noSuchName)() }))
+const account: AccountId = (await app.admin('POST', '/api/v3/identity/account', { name: 'Acme' })).body.data.document_id
+const other: AccountId = (await app.admin('POST', '/api/v3/identity/account', { name: 'Other' })).body.data.document_id
 
 async function createWebhook(body: object = {}) {
   const answer = await app.admin('POST', PATH, { url: URL_OF_A_SUBSCRIBER, account, ...body })

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness/database/database.ts'
 import { buildIdentityRows } from '../../../test/harness/database/identity-rows.ts'
-import { buildLedger, type Ledger } from '../../../test/harness/delivery/ledger.ts'
+import { buildLedger } from '../../../test/harness/delivery/ledger.ts'
 import { whileHeld } from '../../../test/harness/plan/lock-waits.ts'
 import { buildManualClock } from '../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { AccountId, WebhookId } from '../../base/id.ts'
 import { buildKeyring } from '../../base/keyring.ts'
 import { systemRandom } from '../../base/random.ts'
@@ -18,20 +19,12 @@ import {
   type WebhookDeps,
 } from './webhook.ts'
 
-let database: TestDatabase
-let db: Database
-let ledger: Ledger
-let caller: ChangeWebhookInput['caller']
 /** The accounts that changes locked beside the one that they name. */
 let asked: string[] = []
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  ledger = buildLedger(db, buildManualClock())
-  caller = { userId: await buildIdentityRows(db).user() } as ChangeWebhookInput['caller']
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const { db } = await openForFile(createTestDatabase())
+const ledger = buildLedger(db, buildManualClock())
+const caller = { userId: await buildIdentityRows(db).user() } as ChangeWebhookInput['caller']
 beforeEach(() => {
   asked = []
 })

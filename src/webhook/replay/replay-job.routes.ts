@@ -70,32 +70,30 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       data: ReplayJobRow,
       also: { status: 200, description: 'With `dry_run`: the expected result.', data: ReplayPreviewRow },
     },
-    {
-      handle: async (deps: ReplayJobDeps, { db, scope, body, caller, now }) => {
-        const { filters, confirm_duplicate: confirmDuplicate = false, limit } = body
-        const selection = {
-          filters: parseFilters(filters, DISPATCH_FIELDS, scope),
-          fields: DISPATCH_FIELDS,
-          scope,
-          confirmDuplicate,
-          limit,
-        }
-        const keptFor = scope === 'all' ? null : (scope[0] ?? null)
-        if (body.dry_run) {
-          const preview = await previewReplay(db, selection)
-          const message = `Nothing was done: ${preview.wouldReplay} would be replayed, ${preview.wouldSkip} skipped.`
-          return { status: 200, data: toReplayPreviewRow(preview), message, changed: [], keptFor }
-        }
-        const job = await createReplayJob(deps, db, { selection, filterTexts: filters, by: caller.userId, now })
-        const url = `/api/v3/webhook/replay-job/${job.id}`
-        return {
-          data: toReplayJobRow(job),
-          message: `Replay job of ${job.total} dispatches created. Follow it at ${url}.`,
-          changed: [{ id: job.id, account: null, url }],
-          keptFor,
-          location: url,
-        }
-      },
+    async (deps: ReplayJobDeps, { db, scope, body, caller, now }) => {
+      const { filters, confirm_duplicate: confirmDuplicate = false, limit } = body
+      const selection = {
+        filters: parseFilters(filters, DISPATCH_FIELDS, scope),
+        fields: DISPATCH_FIELDS,
+        scope,
+        confirmDuplicate,
+        limit,
+      }
+      const keptFor = scope === 'all' ? null : (scope[0] ?? null)
+      if (body.dry_run) {
+        const preview = await previewReplay(db, selection)
+        const message = `Nothing was done: ${preview.wouldReplay} would be replayed, ${preview.wouldSkip} skipped.`
+        return { status: 200, data: toReplayPreviewRow(preview), message, changed: [], keptFor }
+      }
+      const job = await createReplayJob(deps, db, { selection, filterTexts: filters, by: caller.userId, now })
+      const url = `/api/v3/webhook/replay-job/${job.id}`
+      return {
+        data: toReplayJobRow(job),
+        message: `Replay job of ${job.total} dispatches created. Follow it at ${url}.`,
+        changed: [{ id: job.id, account: null, url }],
+        keptFor,
+        location: url,
+      }
     },
   ),
   defineList(

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
-  type ContractFixture,
   type ContractWebhook,
   expectProblem,
   NO_ONE,
   startContractFixture,
 } from '../../../test/contract/contract-fixture.ts'
+import { openForFile } from '../../../test/harness/run/open-for-file.ts'
 import type { WebhookId } from '../../base/id.ts'
 import { findMove, type JobStatus } from '../../delivery/job/job-state.ts'
 import type { DispatchStatus } from '../delivery/outcome.ts'
@@ -15,16 +15,9 @@ import { REPLAY_JOB_ROWS_LIMIT } from './replay-job-record.ts'
 const BULK = '/api/v3/webhook/dispatch/replay'
 const JOBS = '/api/v3/webhook/replay-job'
 
-let fixture: ContractFixture
-let account: string
-let webhook: ContractWebhook
-
-beforeAll(async () => {
-  fixture = await startContractFixture()
-  account = (await fixture.createAccount()).document_id
-  webhook = await fixture.createWebhook({ account })
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startContractFixture())
+const account: string = (await fixture.createAccount()).document_id
+const webhook = await fixture.createWebhook({ account })
 
 let types = 0
 

@@ -1,25 +1,22 @@
 import { defineRoute, type Routes } from '../../http/route/route.ts'
-import { named } from '../../http/route/schema.ts'
+import { namedObject } from '../../http/route/schema.ts'
 import { Type } from '../../http/shape/schema-type.ts'
 import { EnvelopeBody } from '../envelope/envelope.schema.ts'
 import { acceptDelivery, SINK_PATH, type SinkDeps, sinkSearch } from './sink.ts'
 
 const SINK_LOG_HEADERS = ['x-service-event', 'x-service-delivery', 'x-service-attempt', 'webhook-id', 'user-agent']
 
-const SinkQuery = Type.Object(
-  {
-    receiver: Type.Optional(
-      Type.String({
-        pattern: '^[a-z0-9-]{1,80}$',
-        description: 'A name that tells several webhooks on the sink apart.',
-      }),
-    ),
-    fails: Type.Optional(
-      Type.Literal('true', { description: 'Answers 503 to a signed delivery, to see how a failure looks.' }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const SinkQuery = Type.Object({
+  receiver: Type.Optional(
+    Type.String({
+      pattern: '^[a-z0-9-]{1,80}$',
+      description: 'A name that tells several webhooks on the sink apart.',
+    }),
+  ),
+  fails: Type.Optional(
+    Type.Literal('true', { description: 'Answers 503 to a signed delivery, to see how a failure looks.' }),
+  ),
+})
 
 /**
  * The development sink. Mounted in development, and in certification when `WEBHOOK_SINK_SECRET` is set; never in
@@ -39,7 +36,7 @@ export const sinkRoutes: Routes<SinkDeps> = [
       summary: 'Take a signed delivery (development and certification)',
       query: SinkQuery,
       body: EnvelopeBody,
-      data: named('AcceptedDelivery', Type.Object({ accepted: Type.Literal(true) })),
+      data: namedObject('AcceptedDelivery', { accepted: Type.Literal(true) }),
       problems: ['signature_invalid', 'not_found', 'sink_fails'],
     },
     {

@@ -116,20 +116,18 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       data: SubscriptionWithWarnings,
       problems: ['limit_reached'],
     },
-    {
-      handle: async (deps: WebhookDeps, { db, scope, body, now }) => {
-        await checkNewSubscription(db, scope, body)
-        const room = await lockRoom(deps, db, { scope, webhook: body.webhook })
-        const { subscription, webhook, warnings } = await subscribe(deps, db, { ...body, now })
-        room?.checkOwner(webhook.account)
-        room?.check('subscriptions', 1)
-        return {
-          data: { ...toSubscriptionRow(subscription), warnings },
-          message: sayWarnings('Subscribed.', warnings),
-          changed: [{ id: subscription.id, account: webhook.account }],
-          location: `/api/v3/webhook/webhook-event/${subscription.id}`,
-        }
-      },
+    async (deps: WebhookDeps, { db, scope, body, now }) => {
+      await checkNewSubscription(db, scope, body)
+      const room = await lockRoom(deps, db, { scope, webhook: body.webhook })
+      const { subscription, webhook, warnings } = await subscribe(deps, db, { ...body, now })
+      room?.checkOwner(webhook.account)
+      room?.check('subscriptions', 1)
+      return {
+        data: { ...toSubscriptionRow(subscription), warnings },
+        message: sayWarnings('Subscribed.', warnings),
+        changed: [{ id: subscription.id, account: webhook.account }],
+        location: `/api/v3/webhook/webhook-event/${subscription.id}`,
+      }
     },
   ),
   defineList(

@@ -10,7 +10,7 @@ import type { Pipeline } from '../../../src/http/pipeline/pipeline-deps.ts'
 import { notFound, Problem } from '../../../src/http/problem/problem.ts'
 import { buildKeyInsert } from '../../../src/http/route/idempotency.store.ts'
 import { defineRoute, type Routes } from '../../../src/http/route/route.ts'
-import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../../src/http/route/schema.ts'
+import { IdParams, namedObject, nullable, TimestampSchema, UuidSchema } from '../../../src/http/route/schema.ts'
 import { buildServer } from '../../../src/http/server/server.ts'
 import type { UpgradeRouter } from '../../../src/http/server/upgrade.ts'
 import type { Caller } from '../../../src/http/shape/caller.ts'
@@ -31,17 +31,11 @@ const fields: ListFields = {
   created_at: { type: 'timestamp', sortable: true },
 }
 
-const ThingSchema = named(
-  'Thing',
-  Type.Object({ document_id: UuidSchema, name: Type.String(), created_at: TimestampSchema }),
-)
-const ThingBody = named(
-  'ThingBody',
-  Type.Object({
-    name: Type.String({ minLength: 1, maxLength: 100 }),
-    note: Type.Optional(Type.Object({ text: Type.String() })),
-  }),
-)
+const ThingSchema = namedObject('Thing', { document_id: UuidSchema, name: Type.String(), created_at: TimestampSchema })
+const ThingBody = namedObject('ThingBody', {
+  name: Type.String({ minLength: 1, maxLength: 100 }),
+  note: Type.Optional(Type.Object({ text: Type.String() })),
+})
 const base = { resource: 'thing', accountScope: 'none' } as const
 
 async function loadThing(db: Database, id: string) {
@@ -62,14 +56,12 @@ export const sampleRoutes: Routes<SampleDeps> = [
       list: fields,
       data: ThingSchema,
     },
-    {
-      handle: async (_: SampleDeps, { db, listing }) => {
-        const found = await applyListing(db.selectFrom('role').selectAll(), listing, fields).execute()
-        const page = buildPage(found, listing, ({ document_id, name, created_at }) => {
-          return { document_id, name, created_at: created_at.toISOString() }
-        })
-        return { data: page.rows, message: 'Things.', pagination: page.pagination }
-      },
+    async (_: SampleDeps, { db, listing }) => {
+      const found = await applyListing(db.selectFrom('role').selectAll(), listing, fields).execute()
+      const page = buildPage(found, listing, ({ document_id, name, created_at }) => {
+        return { document_id, name, created_at: created_at.toISOString() }
+      })
+      return { data: page.rows, message: 'Things.', pagination: page.pagination }
     },
   ),
   defineRoute(
@@ -81,27 +73,25 @@ export const sampleRoutes: Routes<SampleDeps> = [
       status: 201,
       summary: 'Create a thing',
       body: ThingBody,
-      data: named('ThingWithSecret', Type.Object({ ...ThingSchema.properties, secret: nullable(Type.String()) })),
+      data: namedObject('ThingWithSecret', { ...ThingSchema.properties, secret: nullable(Type.String()) }),
       shownOnce: 'secret',
     },
-    {
-      handle: async ({ ids, gate }: SampleDeps, { db, body, now }) => {
-        const document_id = ids.next<'thing'>()
-        const { name } = body
-        try {
-          await db.insertInto('role').values({ document_id, name, created_at: now, updated_at: now }).execute()
-        } catch (error) {
-          if (isUniqueViolation(error, 'role_name_key')) throw new Problem('conflict', 'The name is taken.')
-          throw error
-        }
-        await gate()
-        return {
-          data: { document_id, name, created_at: now.toISOString(), secret: SAMPLE_SECRET },
-          message: 'Created.',
-          changed: [{ id: document_id, account: null }],
-          location: `/api/v3/sample/thing/${document_id}`,
-        }
-      },
+    async ({ ids, gate }: SampleDeps, { db, body, now }) => {
+      const document_id = ids.next<'thing'>()
+      const { name } = body
+      try {
+        await db.insertInto('role').values({ document_id, name, created_at: now, updated_at: now }).execute()
+      } catch (error) {
+        if (isUniqueViolation(error, 'role_name_key')) throw new Problem('conflict', 'The name is taken.')
+        throw error
+      }
+      await gate()
+      return {
+        data: { document_id, name, created_at: now.toISOString(), secret: SAMPLE_SECRET },
+        message: 'Created.',
+        changed: [{ id: document_id, account: null }],
+        location: `/api/v3/sample/thing/${document_id}`,
+      }
     },
   ),
   defineRoute(
@@ -164,13 +154,11 @@ export const sampleRoutes: Routes<SampleDeps> = [
       summary: 'Fail unexpectedly, after a write',
       data: Type.Object({}),
     },
-    {
-      handle: async ({ ids }: SampleDeps, { db, now }) => {
-        const row = { document_id: ids.next<'thing'>(), name: 'half done', created_at: now, updated_at: now }
-        await db.insertInto('role').values(row).execute()
-        await db.insertInto('role').values(row).execute()
-        return { data: {}, message: 'Never.' }
-      },
+    async ({ ids }: SampleDeps, { db, now }) => {
+      const row = { document_id: ids.next<'thing'>(), name: 'half done', created_at: now, updated_at: now }
+      await db.insertInto('role').values(row).execute()
+      await db.insertInto('role').values(row).execute()
+      return { data: {}, message: 'Never.' }
     },
   ),
   defineRoute(
@@ -186,7 +174,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       body: Type.Object({ password: Type.String() }),
       data: Type.Object({ jwt: Type.String() }),
     },
-    { handle: async (_: SampleDeps) => ({ data: { jwt: 'jwt' }, message: '' }) },
+    async (_: SampleDeps) => ({ data: { jwt: 'jwt' }, message: '' }),
   ),
   defineRoute(
     {
@@ -198,7 +186,7 @@ export const sampleRoutes: Routes<SampleDeps> = [
       summary: 'Who asks',
       data: Type.Object({ user: Type.String() }),
     },
-    { handle: async (_: SampleDeps, { caller }) => ({ data: { user: caller.userId }, message: 'You.' }) },
+    async (_: SampleDeps, { caller }) => ({ data: { user: caller.userId }, message: 'You.' }),
   ),
 ]
 

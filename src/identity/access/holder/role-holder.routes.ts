@@ -1,6 +1,6 @@
 import type { Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
-import { IdParams, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { IdParams, namedObject, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import { wireOf } from '../../../http/shape/wire-row.ts'
 import { loadRole } from '../role.ts'
@@ -9,25 +9,22 @@ import { holder, listRoleHolders, type RoleHolder } from './role-holder.store.ts
 const HOLDER_FIELDS = { created_at: { type: 'timestamp', sortable: true } } as const
 
 /** A user who has a role. */
-const RoleHolderRow = named(
-  'RoleHolder',
-  Type.Object({
-    document_id: UuidSchema,
-    user: UuidSchema,
-    email: Type.String(),
-    name: nullable(Type.String()),
-    is_actived: Type.Boolean(),
-    account: nullable(
-      Type.String({
-        format: 'uuid',
-        description: 'The account of the membership that has the role; null for the user.',
-      }),
-    ),
-    account_name: nullable(Type.String()),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-  }),
-)
+const RoleHolderRow = namedObject('RoleHolder', {
+  document_id: UuidSchema,
+  user: UuidSchema,
+  email: Type.String(),
+  name: nullable(Type.String()),
+  is_actived: Type.Boolean(),
+  account: nullable(
+    Type.String({
+      format: 'uuid',
+      description: 'The account of the membership that has the role; null for the user.',
+    }),
+  ),
+  account_name: nullable(Type.String()),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
 const toUserRow = wireOf(holder, RoleHolderRow)
 

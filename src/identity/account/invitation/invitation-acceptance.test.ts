@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { buildIdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
 import { testPasswords } from '../../../../test/harness/app/small-hash.ts'
 import { buildIdentityRows, newId } from '../../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { AccountId, UserId } from '../../../base/id.ts'
 import type { Caller } from '../../../http/shape/caller.ts'
 import { inTransaction } from '../../../postgres/statement/database.ts'
@@ -13,16 +14,10 @@ import { acceptInvitation, describeInvitation, prepareAcceptance } from './invit
 
 const PASSWORD = 'correct horse battery'
 
-let app: IdentityApp
-let rows: ReturnType<typeof buildIdentityRows>
-let root: User
 let account: AccountId
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  rows = buildIdentityRows(app.db)
-  root = await app.administrator()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
+const rows = buildIdentityRows(app.db)
+const root = await app.administrator()
 beforeEach(async () => {
   account = await rows.account({ name: 'Acme' })
 })

@@ -1,4 +1,11 @@
-import { enumSchema, lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import {
+  enumSchema,
+  lineSchema,
+  namedObject,
+  nullable,
+  TimestampSchema,
+  UuidSchema,
+} from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { NewPasswordSchema } from '../../password/password.schema.ts'
 import { AccountNameRow } from '../../session/session.schema.ts'
@@ -9,46 +16,38 @@ const StatusSchema = enumSchema(['open', 'accepted', 'revoked', 'expired'], {
 })
 
 /** An invitation as the API shows it. Its link is in the mail only. */
-export const InvitationRow = named(
-  'AccountInvitation',
-  Type.Object({
-    document_id: UuidSchema,
-    account: UuidSchema,
-    email: Type.String(),
-    roles: Type.Array(UuidSchema),
-    status: StatusSchema,
-    invited_by: UuidSchema,
-    expires_at: TimestampSchema,
-    accepted_at: nullable(TimestampSchema),
-    accepted_by: nullable(UuidSchema),
-    revoked_at: nullable(TimestampSchema),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-  }),
-)
+export const InvitationRow = namedObject('AccountInvitation', {
+  document_id: UuidSchema,
+  account: UuidSchema,
+  email: Type.String(),
+  roles: Type.Array(UuidSchema),
+  status: StatusSchema,
+  invited_by: UuidSchema,
+  expires_at: TimestampSchema,
+  accepted_at: nullable(TimestampSchema),
+  accepted_by: nullable(UuidSchema),
+  revoked_at: nullable(TimestampSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
-export const CreateInvitationBody = named(
+export const CreateInvitationBody = namedObject(
   'CreateAccountInvitation',
   // 254 characters fit into SMTP's path of 256 (RFC 5321 section 4.5.3.1.3).
-  Type.Object({ email: Type.String({ format: 'email', maxLength: 254 }), roles: Type.Optional(MemberRolesSchema) }),
+  { email: Type.String({ format: 'email', maxLength: 254 }), roles: Type.Optional(MemberRolesSchema) },
 )
 
 export const InvitationParams = Type.Object({ id: UuidSchema, invitation: UuidSchema })
 
-export const AcceptInvitationBody = named(
-  'AcceptAccountInvitation',
-  Type.Object(
-    {
-      token: Type.String({ minLength: 1, maxLength: 200, description: 'The `token` of the link.' }),
-      password: Type.Optional(NewPasswordSchema),
-      name: Type.Optional(nullable(lineSchema(200))),
-    },
-    { additionalProperties: false },
-  ),
-)
+export const AcceptInvitationBody = namedObject('AcceptAccountInvitation', {
+  token: Type.String({ minLength: 1, maxLength: 200, description: 'The `token` of the link.' }),
+  password: Type.Optional(NewPasswordSchema),
+  name: Type.Optional(nullable(lineSchema(200))),
+})
 
 /** An accepted invitation: the account, and the membership in it. */
-export const AcceptedInvitation = named(
-  'AcceptedAccountInvitation',
-  Type.Object({ account: AccountNameRow, member: AccountMemberRow, is_new_user: Type.Boolean() }),
-)
+export const AcceptedInvitation = namedObject('AcceptedAccountInvitation', {
+  account: AccountNameRow,
+  member: AccountMemberRow,
+  is_new_user: Type.Boolean(),
+})

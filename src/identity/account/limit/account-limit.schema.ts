@@ -1,4 +1,4 @@
-import { named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { namedObject, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, type TSchema, Type } from '../../../http/shape/schema-type.ts'
 import type { LimitStanding } from './account-limit.ts'
 
@@ -19,38 +19,27 @@ const RetentionDays = Type.Integer({
 })
 
 /** The limits of an account as the API shows them. */
-export const AccountLimitRow = named(
-  'AccountLimit',
-  Type.Object({
-    account: UuidSchema,
-    limits: named(
-      'AccountLimits',
-      Type.Object(eachLimit(Type.Integer()), { description: 'What holds for the account.' }),
-    ),
-    own: named(
-      'OwnAccountLimits',
-      Type.Object(eachLimit(nullable(Type.Integer())), {
-        description: 'What an operator has set for the account; null: the default of the service.',
-      }),
-    ),
-    used: named('UsedAccountLimits', Type.Object({ webhooks: Type.Integer(), subscriptions: Type.Integer() })),
-    created_at: TimestampSchema,
-    updated_at: Type.String({ ...TimestampSchema, description: 'When an operator last set them.' }),
+export const AccountLimitRow = namedObject('AccountLimit', {
+  account: UuidSchema,
+  limits: namedObject('AccountLimits', eachLimit(Type.Integer()), { description: 'What holds for the account.' }),
+  own: namedObject('OwnAccountLimits', eachLimit(nullable(Type.Integer())), {
+    description: 'What an operator has set for the account; null: the default of the service.',
   }),
-)
+  used: namedObject('UsedAccountLimits', { webhooks: Type.Integer(), subscriptions: Type.Integer() }),
+  created_at: TimestampSchema,
+  updated_at: Type.String({ ...TimestampSchema, description: 'When an operator last set them.' }),
+})
 
-export const UpdateAccountLimitBody = named(
+export const UpdateAccountLimitBody = namedObject(
   'UpdateAccountLimit',
-  Type.Object(
-    {
-      webhooks: Type.Optional(nullable(Count)),
-      subscriptions: Type.Optional(nullable(Count)),
-      published_per_minute: Type.Optional(nullable(Count)),
-      replays_per_minute: Type.Optional(nullable(Count)),
-      ledger_retention_days: Type.Optional(nullable(RetentionDays)),
-    },
-    { additionalProperties: false, minProperties: 1 },
-  ),
+  {
+    webhooks: Type.Optional(nullable(Count)),
+    subscriptions: Type.Optional(nullable(Count)),
+    published_per_minute: Type.Optional(nullable(Count)),
+    replays_per_minute: Type.Optional(nullable(Count)),
+    ledger_retention_days: Type.Optional(nullable(RetentionDays)),
+  },
+  { minProperties: 1 },
 )
 
 /** Maps the limits of an account for the wire. */

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ContractFixture, type Json, startContractFixture } from '../../../../test/contract/contract-fixture.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Json, startContractFixture } from '../../../../test/contract/contract-fixture.ts'
 import type { TestAnswer, TestCall } from '../../../../test/harness/app/app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const HOOKS = '/api/v3/webhook/webhook'
 const LINKS = '/api/v3/webhook/webhook-event'
 const PUBLISH = '/api/v3/webhook/publish'
 
-let fixture: ContractFixture
 /** A developer and publisher of the account. */
 let tenant: TestCall
 let account: string
@@ -24,11 +24,10 @@ const publish = (count: number, call = tenant): Promise<TestAnswer> => {
   return call('POST', PUBLISH, { events })
 }
 
-beforeAll(async () => {
-  fixture = await startContractFixture({ env: { ACCOUNT_WEBHOOKS_LIMIT: '2', ACCOUNT_SUBSCRIPTIONS_LIMIT: '3' } })
-  await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(
+  startContractFixture({ env: { ACCOUNT_WEBHOOKS_LIMIT: '2', ACCOUNT_SUBSCRIPTIONS_LIMIT: '3' } }),
+)
+await fixture.app.admin('POST', '/api/v3/webhook/event', { internal: 'order.paid', is_tenant_visible: true })
 
 /** Starts each group with an account of its own. */
 const startAccount = async () => {

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { addLedgerRows, addWebhook, clearLedger } from '../../../../test/harness/delivery/ledger-rows.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const DAY_MS = 24 * 3_600_000
 
-let app: TestApp
 let webhook: string
 
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 const at = (ageMs: number) => new Date(app.clock.now() - ageMs)
 const sweep = () => app.app.maintenance.sweep()

@@ -1,6 +1,6 @@
 import type { Routes } from '../../../http/route/route.ts'
 import { defineRead } from '../../../http/route/row-route.ts'
-import { named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { namedObject, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import { ConnectionParams } from '../connection.schema.ts'
 import { loadConnection } from '../connection.ts'
@@ -9,25 +9,19 @@ import { type CountedAttempts, findActivity, startOfDay } from './connection-act
 /** Days that are shown, today included. */
 const DAYS = 30
 
-const DaySchema = named(
-  'ConnectionDay',
-  Type.Object({
-    day: Type.Unsafe<string>({ ...TimestampSchema, description: 'Its start, in UTC.' }),
-    sign_ins: Type.Integer(),
-    refusals: Type.Array(named('ConnectionRefusals', Type.Object({ reason: Type.String(), count: Type.Integer() })), {
-      description: 'By reason, the most frequent first.',
-    }),
+const DaySchema = namedObject('ConnectionDay', {
+  day: Type.Unsafe<string>({ ...TimestampSchema, description: 'Its start, in UTC.' }),
+  sign_ins: Type.Integer(),
+  refusals: Type.Array(namedObject('ConnectionRefusals', { reason: Type.String(), count: Type.Integer() }), {
+    description: 'By reason, the most frequent first.',
   }),
-)
+})
 
-const ActivitySchema = named(
-  'ConnectionActivity',
-  Type.Object({
-    connection: UuidSchema,
-    last_sign_in_at: nullable(TimestampSchema),
-    days: Type.Array(DaySchema, { description: 'Days with attempts among the last 30, the latest first.' }),
-  }),
-)
+const ActivitySchema = namedObject('ConnectionActivity', {
+  connection: UuidSchema,
+  last_sign_in_at: nullable(TimestampSchema),
+  days: Type.Array(DaySchema, { description: 'Days with attempts among the last 30, the latest first.' }),
+})
 
 /** The days of counted attempts, which are sorted by day. Pure. */
 function buildDays(attempts: readonly CountedAttempts[]): Static<typeof DaySchema>[] {

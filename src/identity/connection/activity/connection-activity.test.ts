@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { TestAnswer, TestCall } from '../../../../test/harness/app/app.ts'
-import { COMPANY_OIDC, type ConnectionApp, createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
+import { COMPANY_OIDC, createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
 import { pathOf, redirectUrlOf, WEB_APP } from '../../../../test/harness/app/social-app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../../base/id.ts'
 import { FACTS_LIFETIME_MS } from '../../../operations/health/webhook-out.ts'
 import { deleteOldActivity } from './connection-activity.store.ts'
 
 const DAY_MS = 86_400_000
-let t: ConnectionApp
 let account: AccountId
 let connection: string
 let count = 0
-beforeAll(async () => {
-  t = await createConnectionApp()
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createConnectionApp())
 
 beforeEach(async () => {
   t.app.clock.advance(1_000)

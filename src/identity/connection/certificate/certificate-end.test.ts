@@ -1,8 +1,9 @@
 import pino from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { COMPANY_OIDC } from '../../../../test/harness/app/connection-app.ts'
 import { createSamlKey } from '../../../../test/harness/fakes/saml-idp/saml-key.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { FACTS_LIFETIME_MS } from '../../../operations/health/webhook-out.ts'
 import { countCertificateEnds, listCertificateEnds } from './certificate-end.store.ts'
 
@@ -12,21 +13,17 @@ const STEP_MS = 60_000
 const ACCOUNT = '/api/v3/identity/account'
 const LINE = 'certificates of connections end: see docs/operations.md, certificates of connections'
 
-let app: TestApp
-let startMs: number
-/** Certificates that end in 14 days, and in a year. */
-let near: string
-let far: string
 const lines: { msg: string; ending?: number; ended?: number; connections?: object[] }[] = []
 let domains = 0
 
-beforeAll(async () => {
-  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  app = await createTestApp({ logger })
-  startMs = Math.floor(app.clock.now() / 1_000) * 1_000
-  ;[near, far] = await Promise.all([certificateUntil(startMs + 14 * DAY_MS), certificateUntil(startMs + 365 * DAY_MS)])
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+const app = await openForFile(createTestApp({ logger }))
+const startMs = Math.floor(app.clock.now() / 1_000) * 1_000
+/** Certificates that end in 14 days, and in a year. */
+const [near, far] = await Promise.all([
+  certificateUntil(startMs + 14 * DAY_MS),
+  certificateUntil(startMs + 365 * DAY_MS),
+])
 
 beforeEach(async () => {
   await app.database.pool.query('delete from connection')

@@ -149,12 +149,10 @@ export const connectionDomainRoutes: Routes<ConnectionDomainDeps> = [
       params: ConnectionDomainParams,
       problems: ['conflict'],
     },
-    {
-      handle: async (_deps: ConnectionDomainDeps, { db, params, scope, caller, now }) => {
-        const proof = { by: 'operator' as const }
-        const verified = await verifyConnectionDomain(db, { ...targetOf({ params, scope }), proof, caller, now })
-        return toProofOutcome(verified)
-      },
+    async (_deps: ConnectionDomainDeps, { db, params, scope, caller, now }) => {
+      const proof = { by: 'operator' as const }
+      const verified = await verifyConnectionDomain(db, { ...targetOf({ params, scope }), proof, caller, now })
+      return toProofOutcome(verified)
     },
   ),
   defineRoute(
@@ -168,11 +166,9 @@ export const connectionDomainRoutes: Routes<ConnectionDomainDeps> = [
       description: 'Ends what the users with its addresses opened by the connection.',
       params: ConnectionDomainParams,
     },
-    {
-      handle: async (_deps: ConnectionDomainDeps, { db, params, scope, caller, now }) => {
-        const removed = await removeConnectionDomain(db, { ...targetOf({ params, scope }), caller, now })
-        return { data: toConnectionDomainRow(removed), message: 'Domain removed.', changed: changedOf(removed) }
-      },
+    async (_deps: ConnectionDomainDeps, { db, params, scope, caller, now }) => {
+      const removed = await removeConnectionDomain(db, { ...targetOf({ params, scope }), caller, now })
+      return { data: toConnectionDomainRow(removed), message: 'Domain removed.', changed: changedOf(removed) }
     },
   ),
 ]

@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ConnectionApp, createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
+import { describe, expect, test } from 'vitest'
+import { createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { readDomain } from './domain-name.ts'
 
-let t: ConnectionApp
 let asked: string[] = []
 
-beforeAll(async () => {
-  const records = new Map<string, string[]>()
-  t = await createConnectionApp({
+const records = new Map<string, string[]>()
+const t = await openForFile(
+  createConnectionApp({
     resolveTxt: async (name) => {
       asked.push(name)
       return records.get(name) ?? []
     },
-  })
-  t.records = records
-})
-afterAll(() => t[Symbol.asyncDispose]())
+  }),
+)
+t.records = records
 
 async function claim(domain: string) {
   const account = await t.makeAccount()

@@ -1,23 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../../../../test/harness/app/app.ts'
-import {
-  COMPANY_OIDC,
-  type ConnectionApp,
-  createConnectionApp,
-  PASSWORD,
-} from '../../../../test/harness/app/connection-app.ts'
+import { COMPANY_OIDC, createConnectionApp, PASSWORD } from '../../../../test/harness/app/connection-app.ts'
 import { MOBILE_APP, pathOf, redirectUrlOf, WEB_APP } from '../../../../test/harness/app/social-app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../../base/id.ts'
 
-let t: ConnectionApp
 let account: AccountId
 let connection: string
 let people = 0
 
-beforeAll(async () => {
-  t = await createConnectionApp({ env: { SIGN_IN_BY_MAIL: 'true' } })
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createConnectionApp({ env: { SIGN_IN_BY_MAIL: 'true' } }))
 
 const domainOf = () => `corp${people}.example`
 

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../../test/harness/database/identity-rows.ts'
 import { buildManualClock } from '../../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { type AccountId, buildIdMaker, type ConnectionId, type SessionId, type UserId } from '../../../base/id.ts'
 import { systemRandom } from '../../../base/random.ts'
-import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
+import { inTransaction } from '../../../postgres/statement/database.ts'
 import { ensureSystemRoles } from '../../access/system-roles.ts'
 import type { ProvenPerson } from './decide-entry.ts'
 import { proveByConnection } from './proof.ts'
@@ -14,21 +15,14 @@ import { proveByConnection } from './proof.ts'
 const deps = { ids: buildIdMaker(buildManualClock(), systemRandom), enableApiEventQueue: true }
 const times = { created_at: MADE_AT, updated_at: MADE_AT }
 
-let database: TestDatabase
-let db: Database
-let rows: ReturnType<typeof buildIdentityRows>
 let people = 0
 let account: AccountId
 let connection: ConnectionId
 let user: UserId
 let session: SessionId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  rows = buildIdentityRows(db)
-  await ensureSystemRoles(db, { ids: deps.ids, now: MADE_AT })
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const { db } = await openForFile(createTestDatabase())
+const rows = buildIdentityRows(db)
+await ensureSystemRoles(db, { ids: deps.ids, now: MADE_AT })
 beforeEach(async () => {
   people += 1
   ;[account, connection] = [await rows.account(), newId<ConnectionId>()]

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type ConnectionApp, createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
 import { pathOf, redirectUrlOf, WEB_APP } from '../../../../test/harness/app/social-app.ts'
 import { type Reply, SILENT } from '../../../../test/harness/fakes/provider/fake-provider.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 /** The provider of a hostile account: what it answers with in place of a discovery document and of keys. */
 
@@ -11,13 +12,9 @@ const MEBIBYTE = 1_048_576
 /** In place of 10 s. */
 const LIMIT_MS = 2_000
 
-let t: ConnectionApp
 let connection: string
 let people = 0
-beforeAll(async () => {
-  t = await createConnectionApp({ providerTimeoutMs: LIMIT_MS })
-})
-afterAll(() => t?.[Symbol.asyncDispose]())
+const t = await openForFile(createConnectionApp({ providerTimeoutMs: LIMIT_MS }))
 
 const company = () => t.fixture.fakes.company
 

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../../../../test/harness/app/app.ts'
-import { COMPANY_OIDC, type ConnectionApp, createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
+import { COMPANY_OIDC, createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
 import { pathOf, redirectUrlOf, type TestBrowser, WEB_APP } from '../../../../test/harness/app/social-app.ts'
 import type { Fault } from '../../../../test/harness/fakes/provider/fake-provider.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../../base/id.ts'
 import { readGroups } from './oidc-connection.ts'
 
-let t: ConnectionApp
 let account: AccountId
 let connection: string
 
-beforeAll(async () => {
-  t = await createConnectionApp()
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createConnectionApp())
 
 let domains = 0
 beforeEach(async () => {

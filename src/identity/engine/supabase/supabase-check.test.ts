@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  type SupabaseSimulator,
-  startSupabaseSimulator,
-} from '../../../../test/harness/fakes/supabase-simulator/simulator.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { startSupabaseSimulator } from '../../../../test/harness/fakes/supabase-simulator/simulator.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { parseAllowedTargets } from '../../../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../../../outbound/guarded-fetch.ts'
 import { checkServer, judgeServer } from './supabase-check.ts'
 import { buildSupabaseClient } from './supabase-client.ts'
 
-let simulator: SupabaseSimulator
-
-beforeAll(async () => {
-  simulator = await startSupabaseSimulator(() => Date.now())
-})
-afterAll(() => simulator[Symbol.asyncDispose]())
+const simulator = await openForFile(startSupabaseSimulator(() => Date.now()))
 beforeEach(() => {
   simulator.off.clear()
   simulator.fault = undefined

@@ -1,17 +1,15 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { describeCodeInjection, describeEngine, type EngineUnderTest } from '../../../../test/conformance/engine.ts'
 import { signParts } from '../../../../test/harness/app/token-issuer.ts'
 import { buildOfficialClient } from '../../../../test/harness/fakes/supabase-simulator/official-client.ts'
-import {
-  type SupabaseSimulator,
-  startSupabaseSimulator,
-} from '../../../../test/harness/fakes/supabase-simulator/simulator.ts'
-import { buildManualClock, type ManualClock } from '../../../../test/harness/run/manual-clock.ts'
+import { startSupabaseSimulator } from '../../../../test/harness/fakes/supabase-simulator/simulator.ts'
+import { buildManualClock } from '../../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { parseAllowedTargets } from '../../../outbound/guard/callback-url.ts'
 import { buildGuardedFetch } from '../../../outbound/guarded-fetch.ts'
-import { type CallbackParameters, type Engine, type EngineResult, EngineUnavailable } from '../engine.ts'
+import { type CallbackParameters, type EngineResult, EngineUnavailable } from '../engine.ts'
 import { buildSupabaseClient } from './supabase-client.ts'
 import { buildSupabaseEngine } from './supabase-engine.ts'
 
@@ -23,20 +21,13 @@ const guardedFetch = buildGuardedFetch({
   rules: { allowHttp: true, allowedPrivateTargets: parseAllowedTargets('127.0.0.1') },
 })
 
-let simulator: SupabaseSimulator
-let clock: ManualClock
-let engine: Engine
-
-beforeAll(async () => {
-  clock = buildManualClock(Date.now())
-  simulator = await startSupabaseSimulator(() => clock.now())
-  engine = buildSupabaseEngine({
-    client: buildSupabaseClient({ url: simulator.url, anonKey: 'anon-key', fetch: guardedFetch }),
-    providers: PROVIDERS.map((name) => ({ name, label: name, isEmailTrusted: true })),
-    random: systemRandom,
-  })
+const clock = buildManualClock(Date.now())
+const simulator = await openForFile(startSupabaseSimulator(() => clock.now()))
+const engine = buildSupabaseEngine({
+  client: buildSupabaseClient({ url: simulator.url, anonKey: 'anon-key', fetch: guardedFetch }),
+  providers: PROVIDERS.map((name) => ({ name, label: name, isEmailTrusted: true })),
+  random: systemRandom,
 })
-afterAll(() => simulator[Symbol.asyncDispose]())
 beforeEach(() => {
   simulator.fault = undefined
   simulator.user = { ...ADA }

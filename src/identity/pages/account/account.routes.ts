@@ -26,7 +26,7 @@ type AccountPageDeps = PageDeps & Pick<SignInPageDeps, 'canSendMail'>
 export const accountPageRoutes: Routes<AccountPageDeps> = [
   definePage(
     { method: 'GET', path: '/auth', resource: 'start-page', action: 'show', summary: 'The way to the account page' },
-    { handle: async () => ({ kind: 'redirect', location: HOME }) },
+    async () => ({ kind: 'redirect', location: HOME }),
   ),
   definePage(
     {
@@ -37,16 +37,14 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
       summary: 'Who is signed in',
       query: ['notice'],
     },
-    {
-      handle: async (deps: AccountPageDeps, { db, visitor, query }) => {
-        const { user, browserId } = visitor
-        if (!user) return askToSignIn(visitor, HOME)
-        const notice = findNotice(visitor.texts, NOTICES, query.notice)
-        const description = divideAccounts(await describeSession(db, user.caller), user.caller)
-        const hasPassword = await hasOwnPassword(db, user.userId)
-        const view = { ...visitor, ...description, browserId, notice, hasPassword }
-        return buildPage({ brand: deps.brand, ...buildHomePage(deps, view) })
-      },
+    async (deps: AccountPageDeps, { db, visitor, query }) => {
+      const { user, browserId } = visitor
+      if (!user) return askToSignIn(visitor, HOME)
+      const notice = findNotice(visitor.texts, NOTICES, query.notice)
+      const description = divideAccounts(await describeSession(db, user.caller), user.caller)
+      const hasPassword = await hasOwnPassword(db, user.userId)
+      const view = { ...visitor, ...description, browserId, notice, hasPassword }
+      return buildPage({ brand: deps.brand, ...buildHomePage(deps, view) })
     },
   ),
   definePage(
@@ -58,11 +56,9 @@ export const accountPageRoutes: Routes<AccountPageDeps> = [
       summary: 'An error, by its code',
       query: ['code'],
     },
-    {
-      handle: async (deps: PageDeps, { visitor, query, requestId }) => {
-        const { texts } = visitor
-        return buildPage({ brand: deps.brand, ...renderError({ code: query.code ?? '', requestId, texts }) })
-      },
+    async (deps: PageDeps, { visitor, query, requestId }) => {
+      const { texts } = visitor
+      return buildPage({ brand: deps.brand, ...renderError({ code: query.code ?? '', requestId, texts }) })
     },
   ),
 ]

@@ -45,16 +45,14 @@ export const deviceRoutes: Routes<PageDeps> = [
       summary: 'The devices of the user',
       query: ['notice'],
     },
-    {
-      handle: async (deps: PageDeps, { db, visitor, query, now }) => {
-        const { user, browserId } = visitor
-        if (!user) return askToSignIn(visitor, DEVICES)
-        const devices = await listDevices(db, user.userId, now)
-        const notice = findNotice(visitor.texts, NOTICES, query.notice)
-        const { texts } = visitor
-        const view = { devices, ownSession: user.sessionId, browserId, texts, notice, now }
-        return buildPage({ brand: deps.brand, ...buildDevicesPage(deps, view) })
-      },
+    async (deps: PageDeps, { db, visitor, query, now }) => {
+      const { user, browserId } = visitor
+      if (!user) return askToSignIn(visitor, DEVICES)
+      const devices = await listDevices(db, user.userId, now)
+      const notice = findNotice(visitor.texts, NOTICES, query.notice)
+      const { texts } = visitor
+      const view = { devices, ownSession: user.sessionId, browserId, texts, notice, now }
+      return buildPage({ brand: deps.brand, ...buildDevicesPage(deps, view) })
     },
   ),
   definePage(
@@ -67,27 +65,25 @@ export const deviceRoutes: Routes<PageDeps> = [
       summary: 'Sign out one device, or all others',
       fields: { session: 36, others: 1, [KEEP_APPS_FIELD]: 1, 'keep-keys': 1 },
     },
-    {
-      handle: async (deps: PageDeps, { db, visitor, form, now, requestId }) => {
-        const { user } = visitor
-        if (!user) return askToSignIn(visitor, DEVICES)
-        const own = await listDevices(db, user.userId, now)
-        const isAll = form.others !== ''
-        const chosen = own.filter(({ id }) => (isAll ? id !== user.sessionId : id === form.session))
-        // Also for the session of another user: the answer does not tell whether it exists.
-        if (!isAll && chosen.length === 0) return showProblem(deps, notFound('device'), { requestId, visitor })
-        const kept = { keepApps: form[KEEP_APPS_FIELD] === '1', keepApiKeys: form['keep-keys'] === '1' }
-        const ended = isAll
-          ? await signOut(db, { caller: user, all: 'others', refreshToken: undefined, ...kept, now })
-          : await endSessions(db, { user, sessions: chosen.map(({ id }) => id), now })
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: `${DEVICES}?notice=${isAll ? 'others-signed-out' : 'signed-out'}`,
-          changed: ended.map((id) => ({ id, account: null })),
-          actor: { userId: user.userId, sessionId: user.sessionId, account: null },
-        }
-      },
+    async (deps: PageDeps, { db, visitor, form, now, requestId }) => {
+      const { user } = visitor
+      if (!user) return askToSignIn(visitor, DEVICES)
+      const own = await listDevices(db, user.userId, now)
+      const isAll = form.others !== ''
+      const chosen = own.filter(({ id }) => (isAll ? id !== user.sessionId : id === form.session))
+      // Also for the session of another user: the answer does not tell whether it exists.
+      if (!isAll && chosen.length === 0) return showProblem(deps, notFound('device'), { requestId, visitor })
+      const kept = { keepApps: form[KEEP_APPS_FIELD] === '1', keepApiKeys: form['keep-keys'] === '1' }
+      const ended = isAll
+        ? await signOut(db, { caller: user, all: 'others', refreshToken: undefined, ...kept, now })
+        : await endSessions(db, { user, sessions: chosen.map(({ id }) => id), now })
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: `${DEVICES}?notice=${isAll ? 'others-signed-out' : 'signed-out'}`,
+        changed: ended.map((id) => ({ id, account: null })),
+        actor: { userId: user.userId, sessionId: user.sessionId, account: null },
+      }
     },
   ),
 ]

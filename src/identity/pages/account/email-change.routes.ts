@@ -16,10 +16,8 @@ export const emailChangePageRoutes: Routes<PageDeps> = [
       summary: 'The button of a link of a change of the address',
       query: ['token'],
     },
-    {
-      handle: async (deps: PageDeps, { visitor, query }) =>
-        buildPage({ brand: deps.brand, ...buildEmailChangePage(deps, { ...visitor, token: query.token ?? '' }) }),
-    },
+    async (deps: PageDeps, { visitor, query }) =>
+      buildPage({ brand: deps.brand, ...buildEmailChangePage(deps, { ...visitor, token: query.token ?? '' }) }),
   ),
   definePage(
     {
@@ -33,22 +31,20 @@ export const emailChangePageRoutes: Routes<PageDeps> = [
       summary: 'Confirm one address of a change by a link',
       fields: { token: 200 },
     },
-    {
-      handle: async (deps: PageDeps, { db, visitor, form, requestId, now }) => {
-        const result = await confirmByLink(db, { token: form.token, now })
-        const actor = { userId: result.userId ?? null, sessionId: null, account: null }
-        if ('problem' in result) {
-          const { problem } = result
-          const page = renderError({ code: problem.code, requestId, texts: visitor.texts })
-          return refusePage(deps, { problem, page, target: actor.userId, actor })
-        }
-        const { userId, isChanged } = result
-        return {
-          ...buildPage({ brand: deps.brand, ...buildEmailChangedPage({ ...visitor, isChanged }) }),
-          ...(isChanged && { changed: [{ id: userId, account: null }] }),
-          actor,
-        }
-      },
+    async (deps: PageDeps, { db, visitor, form, requestId, now }) => {
+      const result = await confirmByLink(db, { token: form.token, now })
+      const actor = { userId: result.userId ?? null, sessionId: null, account: null }
+      if ('problem' in result) {
+        const { problem } = result
+        const page = renderError({ code: problem.code, requestId, texts: visitor.texts })
+        return refusePage(deps, { problem, page, target: actor.userId, actor })
+      }
+      const { userId, isChanged } = result
+      return {
+        ...buildPage({ brand: deps.brand, ...buildEmailChangedPage({ ...visitor, isChanged }) }),
+        ...(isChanged && { changed: [{ id: userId, account: null }] }),
+        actor,
+      }
     },
   ),
 ]

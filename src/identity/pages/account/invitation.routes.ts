@@ -67,16 +67,14 @@ export const invitationPageRoutes: Routes<InvitationPageDeps> = [
       summary: 'The page of an invitation',
       query: ['token'],
     },
-    {
-      handle: async (deps: InvitationPageDeps, { db, visitor, query, requestId, now }) => {
-        const token = query.token ?? ''
-        if (visitor.isRefreshable)
-          return { kind: 'redirect', location: buildRefreshUrl(`${INVITATION}?${new URLSearchParams({ token })}`) }
-        const invitation = await describeInvitation(db, { token, signedIn: visitor.user?.userId, now })
-        if (!invitation) return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor })
-        const view = { invitation, token, ...visitor }
-        return buildPage({ brand: deps.brand, ...buildInvitationPage(deps, view) })
-      },
+    async (deps: InvitationPageDeps, { db, visitor, query, requestId, now }) => {
+      const token = query.token ?? ''
+      if (visitor.isRefreshable)
+        return { kind: 'redirect', location: buildRefreshUrl(`${INVITATION}?${new URLSearchParams({ token })}`) }
+      const invitation = await describeInvitation(db, { token, signedIn: visitor.user?.userId, now })
+      if (!invitation) return showProblem(deps, buildLinkInvalid('page'), { requestId, visitor })
+      const view = { invitation, token, ...visitor }
+      return buildPage({ brand: deps.brand, ...buildInvitationPage(deps, view) })
     },
   ),
   definePage(

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { readMails } from '../../../../test/harness/browser/mailbox.ts'
 import { buildPageVisitor, PAGE_ENV, PAGE_ORIGIN } from '../../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const PASSWORD = 'correct horse battery'
-let app: TestApp
 let users = 0
 
-beforeAll(async () => {
-  app = await createTestApp({ env: PAGE_ENV })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ env: PAGE_ENV }))
 
 async function invite(email = `guest-${++users}@example.test`, by = app) {
   const account = await by.admin('POST', '/api/v3/identity/account', { name: 'Northwind <Rail>' })

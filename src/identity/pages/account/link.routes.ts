@@ -76,13 +76,11 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       summary: 'The form to ask for a new password',
       query: ['sent'],
     },
-    {
-      handle: async (deps: LinkPageDeps, { visitor, query }) =>
-        buildPage({
-          brand: deps.brand,
-          ...(query.sent === '1' ? buildLinkSentPage(visitor) : buildForgotPage(deps, visitor)),
-        }),
-    },
+    async (deps: LinkPageDeps, { visitor, query }) =>
+      buildPage({
+        brand: deps.brand,
+        ...(query.sent === '1' ? buildLinkSentPage(visitor) : buildForgotPage(deps, visitor)),
+      }),
   ),
   definePage(
     {
@@ -95,25 +93,23 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       summary: 'Ask for a link to set a new password',
       fields: { email: 320 },
     },
-    {
-      handle: async (deps: LinkPageDeps, { db, visitor, form, now }) => {
-        const email = form.email.trim()
-        if (email === '') {
-          const problem = new Problem('validation_failed', 'The e-mail address is empty.', { reason: 'empty_field' })
-          const errors = [{ field: 'email', text: visitor.texts.say('forgot.email-missing') }]
-          return refusePage(deps, { problem, page: buildForgotPage(deps, { ...visitor, errors }) })
-        }
-        const { result, userId } = await requestReset(deps, db, { email, texts: visitor.texts, now })
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: `${FORGOT}?sent=1`,
-          // Also for an unknown address, so that both cost the same.
-          changed: [{ id: userId, account: null, url: null }],
-          actor: { userId, sessionId: null, account: null },
-          audit: { result },
-        }
-      },
+    async (deps: LinkPageDeps, { db, visitor, form, now }) => {
+      const email = form.email.trim()
+      if (email === '') {
+        const problem = new Problem('validation_failed', 'The e-mail address is empty.', { reason: 'empty_field' })
+        const errors = [{ field: 'email', text: visitor.texts.say('forgot.email-missing') }]
+        return refusePage(deps, { problem, page: buildForgotPage(deps, { ...visitor, errors }) })
+      }
+      const { result, userId } = await requestReset(deps, db, { email, texts: visitor.texts, now })
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: `${FORGOT}?sent=1`,
+        // Also for an unknown address, so that both cost the same.
+        changed: [{ id: userId, account: null, url: null }],
+        actor: { userId, sessionId: null, account: null },
+        audit: { result },
+      }
     },
   ),
   definePage(
@@ -125,13 +121,11 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       summary: 'The form of a reset link',
       query: ['token'],
     },
-    {
-      handle: async (deps: LinkPageDeps, { db, visitor, query, requestId, now }) => {
-        const token = query.token ?? ''
-        if (!(await isResetLink(db, { token, now })))
-          return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
-        return buildPage({ brand: deps.brand, ...buildResetPage(deps, { ...visitor, token }) })
-      },
+    async (deps: LinkPageDeps, { db, visitor, query, requestId, now }) => {
+      const token = query.token ?? ''
+      if (!(await isResetLink(db, { token, now })))
+        return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
+      return buildPage({ brand: deps.brand, ...buildResetPage(deps, { ...visitor, token }) })
     },
   ),
   definePage(
@@ -202,10 +196,8 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       summary: 'The button of a verification link',
       query: ['token'],
     },
-    {
-      handle: async (deps: LinkPageDeps, { visitor, query }) =>
-        buildPage({ brand: deps.brand, ...buildVerifyPage(deps, { ...visitor, token: query.token ?? '' }) }),
-    },
+    async (deps: LinkPageDeps, { visitor, query }) =>
+      buildPage({ brand: deps.brand, ...buildVerifyPage(deps, { ...visitor, token: query.token ?? '' }) }),
   ),
   definePage(
     {
@@ -218,23 +210,21 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       summary: 'Verify an address by a link',
       fields: { token: TOKEN_LIMIT },
     },
-    {
-      handle: async (deps: LinkPageDeps, { db, visitor, form, requestId, now }) => {
-        const result = await verifyByLink(db, { token: form.token, now })
-        if ('problem' in result) {
-          const { problem } = result
-          return refusePage(deps, {
-            problem,
-            page: renderError({ code: problem.code, requestId, texts: visitor.texts }),
-          })
-        }
-        const { userId } = result
-        return {
-          ...buildPage({ brand: deps.brand, ...buildVerifiedPage(visitor) }),
-          changed: [{ id: userId, account: null, url: null }],
-          actor: { userId, sessionId: null, account: null },
-        }
-      },
+    async (deps: LinkPageDeps, { db, visitor, form, requestId, now }) => {
+      const result = await verifyByLink(db, { token: form.token, now })
+      if ('problem' in result) {
+        const { problem } = result
+        return refusePage(deps, {
+          problem,
+          page: renderError({ code: problem.code, requestId, texts: visitor.texts }),
+        })
+      }
+      const { userId } = result
+      return {
+        ...buildPage({ brand: deps.brand, ...buildVerifiedPage(visitor) }),
+        changed: [{ id: userId, account: null, url: null }],
+        actor: { userId, sessionId: null, account: null },
+      }
     },
   ),
   defineUserPage(
@@ -248,18 +238,16 @@ export const linkPageRoutes: Routes<LinkPageDeps> = [
       returnTo: HOME,
       summary: 'Ask for a link that confirms the own address',
     },
-    {
-      handle: async (deps: LinkPageDeps, { db, user: signedIn, visitor, now }) => {
-        const { userId } = signedIn
-        const result = await requestVerification(deps, db, { userId, texts: visitor.texts, now })
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: `${HOME}?notice=link-sent`,
-          changed: [{ id: userId, account: null, url: null }],
-          audit: { result },
-        }
-      },
+    async (deps: LinkPageDeps, { db, user: signedIn, visitor, now }) => {
+      const { userId } = signedIn
+      const result = await requestVerification(deps, db, { userId, texts: visitor.texts, now })
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: `${HOME}?notice=link-sent`,
+        changed: [{ id: userId, account: null, url: null }],
+        audit: { result },
+      }
     },
   ),
 ]

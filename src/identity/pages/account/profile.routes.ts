@@ -92,12 +92,10 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       summary: 'The profile of the user',
       query: ['notice'],
     },
-    {
-      handle: async (deps: ProfilePageDeps, { db, user: signedIn, visitor, query, now }) => {
-        const user = await loadOwnUser(db, { caller: signedIn.caller, now })
-        const notice = findNotice(visitor.texts, NOTICES, query.notice)
-        return buildPage({ brand: deps.brand, ...buildProfilePage(deps, { ...visitor, user, notice }) })
-      },
+    async (deps: ProfilePageDeps, { db, user: signedIn, visitor, query, now }) => {
+      const user = await loadOwnUser(db, { caller: signedIn.caller, now })
+      const notice = findNotice(visitor.texts, NOTICES, query.notice)
+      return buildPage({ brand: deps.brand, ...buildProfilePage(deps, { ...visitor, user, notice }) })
     },
   ),
   defineUserPage(
@@ -112,17 +110,15 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       summary: 'Change the own name with the form',
       fields: { name: 1024 },
     },
-    {
-      handle: async (deps: ProfilePageDeps, { db, user, visitor, form, now }) => {
-        const name = form.name.trim()
-        try {
-          if (name !== '') checkTypedName(name)
-          const { after } = await changeOwnName(db, { caller: user.caller, name: name === '' ? null : name, now })
-          return { ...returnWith('name-saved'), changed: after ? [{ id: after.id, account: null }] : [] }
-        } catch (error) {
-          return refuseForm(deps, db, { error, field: 'name', form: { name: form.name }, user, visitor, now })
-        }
-      },
+    async (deps: ProfilePageDeps, { db, user, visitor, form, now }) => {
+      const name = form.name.trim()
+      try {
+        if (name !== '') checkTypedName(name)
+        const { after } = await changeOwnName(db, { caller: user.caller, name: name === '' ? null : name, now })
+        return { ...returnWith('name-saved'), changed: after ? [{ id: after.id, account: null }] : [] }
+      } catch (error) {
+        return refuseForm(deps, db, { error, field: 'name', form: { name: form.name }, user, visitor, now })
+      }
     },
   ),
   defineUserPage(
@@ -167,11 +163,9 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       returnTo: PROFILE,
       summary: 'Remove the own picture with the form',
     },
-    {
-      handle: async (_deps: ProfilePageDeps, { db, user, now }) => {
-        const { after } = await removeOwnPicture(db, { caller: user.caller, now })
-        return { ...returnWith('picture-removed'), changed: after ? [{ id: after.id, account: null }] : [] }
-      },
+    async (_deps: ProfilePageDeps, { db, user, now }) => {
+      const { after } = await removeOwnPicture(db, { caller: user.caller, now })
+      return { ...returnWith('picture-removed'), changed: after ? [{ id: after.id, account: null }] : [] }
     },
   ),
   defineUserPage(
@@ -187,17 +181,15 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       summary: 'Ask for another own address with the form',
       fields: { email: 320 },
     },
-    {
-      handle: async (deps: ProfilePageDeps, { db, user, visitor, form, now }) => {
-        const email = form.email.trim()
-        try {
-          checkTypedEmail(email)
-          await requestEmailChange(deps, db, { caller: user.caller, email, texts: visitor.texts, now })
-        } catch (error) {
-          return refuseForm(deps, db, { error, field: 'email', form: { email }, user, visitor, now })
-        }
-        return { ...returnWith('email-sent'), changed: [{ id: user.userId, account: null }] }
-      },
+    async (deps: ProfilePageDeps, { db, user, visitor, form, now }) => {
+      const email = form.email.trim()
+      try {
+        checkTypedEmail(email)
+        await requestEmailChange(deps, db, { caller: user.caller, email, texts: visitor.texts, now })
+      } catch (error) {
+        return refuseForm(deps, db, { error, field: 'email', form: { email }, user, visitor, now })
+      }
+      return { ...returnWith('email-sent'), changed: [{ id: user.userId, account: null }] }
     },
   ),
   defineUserPage(
@@ -210,11 +202,9 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       returnTo: PROFILE,
       summary: 'Withdraw the change of the own address with the form',
     },
-    {
-      handle: async (_deps: ProfilePageDeps, { db, user, now }) => {
-        await cancelEmailChange(db, { caller: user.caller, now })
-        return { ...returnWith('email-cancelled'), changed: [{ id: user.userId, account: null }] }
-      },
+    async (_deps: ProfilePageDeps, { db, user, now }) => {
+      await cancelEmailChange(db, { caller: user.caller, now })
+      return { ...returnWith('email-cancelled'), changed: [{ id: user.userId, account: null }] }
     },
   ),
   defineUserPage(
@@ -231,21 +221,19 @@ export const profilePageRoutes: Routes<ProfilePageDeps> = [
       summary: 'Delete the own user with the form',
       fields: { confirmation: 320 },
     },
-    {
-      handle: async (deps: ProfilePageDeps, { db, user, visitor, form, now }) => {
-        try {
-          await deleteOwnUser(db, { caller: user.caller, email: form.confirmation.trim(), now })
-        } catch (error) {
-          return refuseForm(deps, db, { error, field: 'confirmation', user, visitor, now })
-        }
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: buildSignInUrl({ notice: 'deleted' }),
-          cookies: deps.cookies.signOut(),
-          changed: [{ id: user.userId, account: null }],
-        }
-      },
+    async (deps: ProfilePageDeps, { db, user, visitor, form, now }) => {
+      try {
+        await deleteOwnUser(db, { caller: user.caller, email: form.confirmation.trim(), now })
+      } catch (error) {
+        return refuseForm(deps, db, { error, field: 'confirmation', user, visitor, now })
+      }
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: buildSignInUrl({ notice: 'deleted' }),
+        cookies: deps.cookies.signOut(),
+        changed: [{ id: user.userId, account: null }],
+      }
     },
   ),
 ]

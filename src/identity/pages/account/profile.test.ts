@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { TINY_IMAGE } from '../../../../test/harness/app/tiny-image.ts'
 import { readMails } from '../../../../test/harness/browser/mailbox.ts'
 import { buildPageVisitor, PAGE_ENV } from '../../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const PROFILE = '/auth/profile'
 const PASSWORD = 'correct horse battery'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp({ env: PAGE_ENV })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ env: PAGE_ENV }))
 
 let users = 0
 async function signIn() {

@@ -2,6 +2,7 @@ import { Problem } from '../../../http/problem/problem.ts'
 import type { AnswerCookie } from '../../../http/route/outcome.ts'
 import {
   type AccountScope,
+  type BehaviourOrHandle,
   defineRoute,
   type PageOutcome,
   type RedirectOutcome,
@@ -102,7 +103,11 @@ export function definePage<
   Field extends string = never,
   Name extends string = never,
   Prepared = undefined,
->(declaration: PageDeclaration<Field, Name>, behaviour: PageBehaviour<Deps, Field, Name, Prepared>): Route<Deps> {
+>(
+  declaration: PageDeclaration<Field, Name>,
+  behaviour: BehaviourOrHandle<PageBehaviour<Deps, Field, Name, Prepared>>,
+): Route<Deps> {
+  const { prepare, handle } = typeof behaviour === 'function' ? { prepare: undefined, handle: behaviour } : behaviour
   const { fields, query, event = 'none', isOneClick, ...rest } = declaration
   const isForm = declaration.method === 'POST'
   const read = (facts: RequestFacts<unknown, unknown, unknown>, visitor: Visitor) => ({
@@ -138,7 +143,7 @@ export function definePage<
         if (problem) return { visitor, problem }
         const request = { ...read(facts, visitor), db: facts.db, prepared: undefined }
         try {
-          return { visitor, prepared: (await behaviour.prepare?.(deps, request)) as Prepared }
+          return { visitor, prepared: (await prepare?.(deps, request)) as Prepared }
         } catch (error) {
           // An attempt that is refused here has written nothing yet; as a refusal it leaves an audit entry.
           if (!isForm || !(error instanceof Problem)) throw error
@@ -150,7 +155,7 @@ export function definePage<
         if ('problem' in checked)
           return showProblem(deps, checked.problem, { requestId: facts.requestId, visitor: checked.visitor })
         const { visitor, prepared } = checked
-        const answer = await behaviour.handle(deps, { ...read(facts, visitor), db: facts.db, prepared })
+        const answer = await handle(deps, { ...read(facts, visitor), db: facts.db, prepared })
         return keepBrowser(deps, answer, visitor) as PageOutcome
       },
     },

@@ -1,5 +1,5 @@
 import { buildNotFresh, type Freshness, isFresh } from '../../../http/request/freshness.ts'
-import type { RedirectOutcome, RefusalOutcome, Route } from '../../../http/route/route.ts'
+import type { BehaviourOrHandle, RedirectOutcome, RefusalOutcome, Route } from '../../../http/route/route.ts'
 import type { SignedInUser, Visitor } from '../browser/browser-session.ts'
 import { definePage, type PageAnswer, type PageDeclaration, type PageDeps, type PageRequest } from './page-route.ts'
 import { askToSignIn, buildStepUpUrl } from './page-url.ts'
@@ -35,23 +35,24 @@ export function defineUserPage<
   Prepared = undefined,
 >(
   declaration: UserPageDeclaration<Field, Name>,
-  behaviour: UserPageBehaviour<Deps, Field, Name, Prepared>,
+  behaviour: BehaviourOrHandle<UserPageBehaviour<Deps, Field, Name, Prepared>>,
 ): Route<Deps> {
+  const { prepare, handle } = typeof behaviour === 'function' ? { prepare: undefined, handle: behaviour } : behaviour
   const { fresh, returnTo = declaration.path, ...rest } = declaration
   const isForm = declaration.method === 'POST'
   const find = (visitor: Visitor, now: Date) => findObstacle(visitor, { fresh, returnTo, isForm, now })
   return definePage<Deps, Field, Name, { value: Prepared } | undefined>(rest, {
     prepare: async (deps, request) => {
       const { visitor, now } = request
-      if (!behaviour.prepare || find(visitor, now) || !visitor.user) return undefined
-      return { value: await behaviour.prepare(deps, { ...request, user: visitor.user }) }
+      if (!prepare || find(visitor, now) || !visitor.user) return undefined
+      return { value: await prepare(deps, { ...request, user: visitor.user }) }
     },
     handle: async (deps, request) => {
       const { visitor, now } = request
       const { user } = visitor
       const obstacle = find(visitor, now)
       if (obstacle || !user) return obstacle ?? askToSignIn(visitor, returnTo)
-      const answer = await behaviour.handle(deps, { ...request, user, prepared: request.prepared?.value as Prepared })
+      const answer = await handle(deps, { ...request, user, prepared: request.prepared?.value as Prepared })
       return { actor: actorOf(user), ...answer }
     },
   })

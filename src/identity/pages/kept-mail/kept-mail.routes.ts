@@ -1,6 +1,6 @@
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { namedObject, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { readKeptMails } from '../../mail/kept-mail.ts'
 import type { Brand } from '../brand/brand.ts'
@@ -9,16 +9,13 @@ import { buildKeptMailsPage } from './kept-mail-page.ts'
 /** Path of the stored mails of development. */
 const KEPT_MAIL_PATH = '/auth/mail'
 
-const KeptMailRow = named(
-  'KeptMail',
-  Type.Object({
-    document_id: UuidSchema,
-    to: Type.String(),
-    subject: Type.String(),
-    text: Type.String(),
-    created_at: TimestampSchema,
-  }),
-)
+const KeptMailRow = namedObject('KeptMail', {
+  document_id: UuidSchema,
+  to: Type.String(),
+  subject: Type.String(),
+  text: Type.String(),
+  created_at: TimestampSchema,
+})
 
 /**
  * The stored mails (docs/contract/sessions.md#mail). Mounted in development and tests without a mail server. They
@@ -38,22 +35,20 @@ export const keptMailRoutes: Routes<{ brand: Brand }> = [
       data: Type.Array(KeptMailRow),
       problems: ['not_found'],
     },
-    {
-      handle: async (deps: { brand: Brand }, { db, headers }) => {
-        const mails = await readKeptMails(db)
-        if (headers.accept?.includes('text/html'))
-          return buildKeptMailsPage(deps.brand, chooseRequestTexts(headers), mails)
-        return {
-          data: mails.map(({ id, to, subject, text, createdAt }) => ({
-            document_id: id,
-            to,
-            subject,
-            text,
-            created_at: createdAt.toISOString(),
-          })),
-          message: 'Mails.',
-        }
-      },
+    async (deps: { brand: Brand }, { db, headers }) => {
+      const mails = await readKeptMails(db)
+      if (headers.accept?.includes('text/html'))
+        return buildKeptMailsPage(deps.brand, chooseRequestTexts(headers), mails)
+      return {
+        data: mails.map(({ id, to, subject, text, createdAt }) => ({
+          document_id: id,
+          to,
+          subject,
+          text,
+          created_at: createdAt.toISOString(),
+        })),
+        message: 'Mails.',
+      }
     },
   ),
 ]

@@ -85,16 +85,13 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       summary: 'The form to ask for a mail to sign in',
       query: ['redirect_url', 'next'],
     },
-    {
-      handle: async (deps: MailLoginPageDeps, { visitor, query }) => {
-        checkMailLoginOn(deps)
-        const goal = readGoal(deps, query)
-        checkWeb(goal)
-        // A user who is signed in may be here for a fresh sign-in, which replaces the session of the browser.
-        if (visitor.isRefreshable)
-          return { kind: 'redirect', location: buildRefreshUrl(buildGoalUrl(MAIL_LOGIN, goal)) }
-        return buildPage({ brand: deps.brand, ...buildMailLoginPage(deps, { ...visitor, goal }) })
-      },
+    async (deps: MailLoginPageDeps, { visitor, query }) => {
+      checkMailLoginOn(deps)
+      const goal = readGoal(deps, query)
+      checkWeb(goal)
+      // A user who is signed in may be here for a fresh sign-in, which replaces the session of the browser.
+      if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildGoalUrl(MAIL_LOGIN, goal)) }
+      return buildPage({ brand: deps.brand, ...buildMailLoginPage(deps, { ...visitor, goal }) })
     },
   ),
   definePage(
@@ -108,32 +105,30 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       summary: 'Ask for a mail to sign in with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
     },
-    {
-      handle: async (deps: MailLoginPageDeps, { db, visitor, form, address, now }) => {
-        checkMailLoginOn(deps)
-        const goal = readGoal(deps, form)
-        checkWeb(goal)
-        const { texts, browserId: id } = visitor
-        const email = form.email.trim()
-        if (email === '') {
-          const problem = new Problem('validation_failed', 'The e-mail address is empty.', { reason: 'empty_field' })
-          const errors = [{ field: 'email', text: texts.say('forgot.email-missing') }]
-          return refusePage(deps, { problem, page: buildMailLoginPage(deps, { ...visitor, goal, errors }) })
-        }
-        const isKnown = deps.browserKeys.findKnownBrowser(id, { email, now }) !== undefined
-        const browser = { id, isKnown, redirectUrl: goal.target?.url, next: goal.next }
-        const asked = { email, origin: { address, browser }, texts, now }
-        const { login, result, userId } = await requestMailLogin(deps, db, asked)
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: `${MAIL_LOGIN_CODE}?${new URLSearchParams({ login })}`,
-          // Also for an unknown address, so that both cost the same.
-          changed: [{ id: userId, account: null, url: null }],
-          actor: { userId, sessionId: null, account: null },
-          audit: { result },
-        }
-      },
+    async (deps: MailLoginPageDeps, { db, visitor, form, address, now }) => {
+      checkMailLoginOn(deps)
+      const goal = readGoal(deps, form)
+      checkWeb(goal)
+      const { texts, browserId: id } = visitor
+      const email = form.email.trim()
+      if (email === '') {
+        const problem = new Problem('validation_failed', 'The e-mail address is empty.', { reason: 'empty_field' })
+        const errors = [{ field: 'email', text: texts.say('forgot.email-missing') }]
+        return refusePage(deps, { problem, page: buildMailLoginPage(deps, { ...visitor, goal, errors }) })
+      }
+      const isKnown = deps.browserKeys.findKnownBrowser(id, { email, now }) !== undefined
+      const browser = { id, isKnown, redirectUrl: goal.target?.url, next: goal.next }
+      const asked = { email, origin: { address, browser }, texts, now }
+      const { login, result, userId } = await requestMailLogin(deps, db, asked)
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: `${MAIL_LOGIN_CODE}?${new URLSearchParams({ login })}`,
+        // Also for an unknown address, so that both cost the same.
+        changed: [{ id: userId, account: null, url: null }],
+        actor: { userId, sessionId: null, account: null },
+        audit: { result },
+      }
     },
   ),
   definePage(
@@ -144,13 +139,11 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       summary: 'The form of the code of a mail',
       query: ['login'],
     },
-    {
-      handle: async (deps: MailLoginPageDeps, request) => {
-        checkMailLoginOn(deps)
-        const { login = '' } = request.query
-        const goal = await findGoal(deps, request, { kind: 'code', login })
-        return buildPage({ brand: deps.brand, ...buildMailCodePage(deps, { ...request.visitor, goal, login }) })
-      },
+    async (deps: MailLoginPageDeps, request) => {
+      checkMailLoginOn(deps)
+      const { login = '' } = request.query
+      const goal = await findGoal(deps, request, { kind: 'code', login })
+      return buildPage({ brand: deps.brand, ...buildMailCodePage(deps, { ...request.visitor, goal, login }) })
     },
   ),
   definePage(
@@ -191,13 +184,11 @@ export const mailLoginPageRoutes: Routes<MailLoginPageDeps> = [
       summary: 'The button of the link of a mail to sign in',
       query: ['token'],
     },
-    {
-      handle: async (deps: MailLoginPageDeps, request) => {
-        checkMailLoginOn(deps)
-        const { token = '' } = request.query
-        const goal = await findGoal(deps, request, { kind: 'link', token })
-        return buildPage({ brand: deps.brand, ...buildMailLinkPage(deps, { ...request.visitor, goal, token }) })
-      },
+    async (deps: MailLoginPageDeps, request) => {
+      checkMailLoginOn(deps)
+      const { token = '' } = request.query
+      const goal = await findGoal(deps, request, { kind: 'link', token })
+      return buildPage({ brand: deps.brand, ...buildMailLinkPage(deps, { ...request.visitor, goal, token }) })
     },
   ),
   definePage(

@@ -1,29 +1,28 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { beginMailLogin, readMails, readSignInCode } from '../../../../test/harness/browser/mailbox.ts'
 import { enrolAppOnPage, readCode, signInOnPage } from '../../../../test/harness/browser/page-user.ts'
 import { buildPageVisitor, PAGE_ENV, type PageVisitor } from '../../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { ADDRESS_LIMIT } from '../../address-proof/address-proof.ts'
 import { MAIL_LOGIN_LIFETIME_MS } from '../../sign-in/by-mail/mail-login.ts'
 
 const PASSWORD = 'correct horse battery'
 const APP = 'https://app.example.test/'
 const MAIL = '/auth/sign-in/mail'
-let app: TestApp
 let users = 0
 
-beforeAll(async () => {
-  app = await createTestApp({
+const app = await openForFile(
+  createTestApp({
     env: {
       ...PAGE_ENV,
       SIGN_IN_BY_MAIL: 'true',
       AUTH_REDIRECT_ALLOW_LIST: 'https://app.example.test',
       TRUST_PROXY: 'loopback',
     },
-  })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+  }),
+)
 
 const verify = (email: string) =>
   app.database.pool.query('update "user" set email_verified_at = now() where email = $1', [email])

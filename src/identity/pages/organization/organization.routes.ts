@@ -37,10 +37,8 @@ export const organizationPageRoutes: Routes<SignInPageDeps> = [
       summary: 'The form to sign in by the provider of an organization',
       query: ['redirect_url', 'next'],
     },
-    {
-      handle: async (deps: SignInPageDeps, { visitor, query }) =>
-        buildPage({ brand: deps.brand, ...buildForm(deps, readGoal(deps, query), visitor) }),
-    },
+    async (deps: SignInPageDeps, { visitor, query }) =>
+      buildPage({ brand: deps.brand, ...buildForm(deps, readGoal(deps, query), visitor) }),
   ),
   definePage(
     {
@@ -53,24 +51,22 @@ export const organizationPageRoutes: Routes<SignInPageDeps> = [
       summary: 'Find the provider of an organization with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
     },
-    {
-      handle: async (deps: SignInPageDeps, { db, visitor, form }) => {
-        const goal = readGoal(deps, form)
-        const email = form.email.trim()
-        const found = email.includes('@') ? await findConnectionOfAddress(db, email) : undefined
-        if (!found) {
-          const text = visitor.texts.say(email === '' ? 'forgot.email-missing' : 'organization.unknown')
-          const problem = new Problem('validation_failed', 'No connection has this domain.', {
-            reason: 'no_connection',
-          })
-          const errors = [{ field: 'email', text }]
-          return refusePage(deps, { problem, page: buildForm(deps, goal, { ...visitor, email, errors }) })
-        }
-        const redirectUrl = goal.target?.url ?? `${deps.baseUrl()}${goal.next ?? '/auth/'}`
-        const query = new URLSearchParams({ redirect_url: redirectUrl })
-        const location = `/api/v3/auth/login/oauth/${found.connection}?${query}`
-        return { kind: 'redirect', status: 303, location, audit: { connection: found.connection } }
-      },
+    async (deps: SignInPageDeps, { db, visitor, form }) => {
+      const goal = readGoal(deps, form)
+      const email = form.email.trim()
+      const found = email.includes('@') ? await findConnectionOfAddress(db, email) : undefined
+      if (!found) {
+        const text = visitor.texts.say(email === '' ? 'forgot.email-missing' : 'organization.unknown')
+        const problem = new Problem('validation_failed', 'No connection has this domain.', {
+          reason: 'no_connection',
+        })
+        const errors = [{ field: 'email', text }]
+        return refusePage(deps, { problem, page: buildForm(deps, goal, { ...visitor, email, errors }) })
+      }
+      const redirectUrl = goal.target?.url ?? `${deps.baseUrl()}${goal.next ?? '/auth/'}`
+      const query = new URLSearchParams({ redirect_url: redirectUrl })
+      const location = `/api/v3/auth/login/oauth/${found.connection}?${query}`
+      return { kind: 'redirect', status: 303, location, audit: { connection: found.connection } }
     },
   ),
 ]

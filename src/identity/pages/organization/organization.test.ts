@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ConnectionApp, createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
+import { expect, test } from 'vitest'
+import { createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
 import { redirectUrlOf } from '../../../../test/harness/app/social-app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const PAGE = '/auth/sign-in/organization'
-let t: ConnectionApp
 
-beforeAll(async () => {
-  t = await createConnectionApp()
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createConnectionApp())
 
 test('an address of a proven domain leads to its provider and back to the page, and no other address does', async () => {
   const account = await t.makeAccount()

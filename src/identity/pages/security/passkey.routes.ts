@@ -57,11 +57,9 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       strictRateLimit: true,
       summary: 'The form for a new passkey',
     },
-    {
-      handle: async (deps: SecurityPageDeps, { db, user, visitor, address, now }) => {
-        const page = await askBrowser(deps, db, { user, visitor, address, now })
-        return buildPage({ brand: deps.brand, ...page })
-      },
+    async (deps: SecurityPageDeps, { db, user, visitor, address, now }) => {
+      const page = await askBrowser(deps, db, { user, visitor, address, now })
+      return buildPage({ brand: deps.brand, ...page })
     },
   ),
   defineUserPage(
@@ -77,25 +75,23 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       summary: 'Register a passkey with the form',
       fields: { name: NAME_LIMIT, credential: CREDENTIAL_LIMIT },
     },
-    {
-      handle: async (deps: SecurityPageDeps, { db, user, visitor, form, address, now }) => {
-        const { userId, sessionId } = user
-        const credential = toRegistration(readNewCredential(form.credential))
-        const asked = { userId, sessionId, address, now }
-        const result = await registerPasskey(deps, db, { ...asked, name: readName(form.name), credential })
-        if ('problem' in result) {
-          const error = visitor.texts.say('passkey.not-added')
-          const page = await askBrowser(deps, db, { user, visitor, error, address, now })
-          return refusePage(deps, { problem: result.problem, page, target: userId })
-        }
-        const { passkey, recoveryCodes } = result
-        const cookies = await raise(deps, db, { user, methods: [methodOf(passkey)], now })
-        return {
-          ...answerNewFactor(deps, { codes: recoveryCodes, visitor, notice: 'passkey-added' }),
-          cookies,
-          changed: [{ id: passkey.id, account: null, url: null }],
-        } as PageAnswer
-      },
+    async (deps: SecurityPageDeps, { db, user, visitor, form, address, now }) => {
+      const { userId, sessionId } = user
+      const credential = toRegistration(readNewCredential(form.credential))
+      const asked = { userId, sessionId, address, now }
+      const result = await registerPasskey(deps, db, { ...asked, name: readName(form.name), credential })
+      if ('problem' in result) {
+        const error = visitor.texts.say('passkey.not-added')
+        const page = await askBrowser(deps, db, { user, visitor, error, address, now })
+        return refusePage(deps, { problem: result.problem, page, target: userId })
+      }
+      const { passkey, recoveryCodes } = result
+      const cookies = await raise(deps, db, { user, methods: [methodOf(passkey)], now })
+      return {
+        ...answerNewFactor(deps, { codes: recoveryCodes, visitor, notice: 'passkey-added' }),
+        cookies,
+        changed: [{ id: passkey.id, account: null, url: null }],
+      } as PageAnswer
     },
   ),
   defineUserPage(
@@ -108,12 +104,10 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       summary: 'Rename a passkey with the form',
       fields: { id: 36, name: NAME_LIMIT },
     },
-    {
-      handle: async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
-        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
-        await renameOwnPasskey(db, { id: form.id, userId: user.userId, name: readName(form.name), now })
-        return returnWith('passkey-renamed')
-      },
+    async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
+      if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
+      await renameOwnPasskey(db, { id: form.id, userId: user.userId, name: readName(form.name), now })
+      return returnWith('passkey-renamed')
     },
   ),
   defineUserPage(
@@ -129,12 +123,10 @@ export const passkeyPageRoutes: Routes<SecurityPageDeps> = [
       summary: 'Remove a passkey with the form',
       fields: { id: 36 },
     },
-    {
-      handle: async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
-        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
-        const removed = await removePasskey(db, { id: form.id, userId: user.userId, now })
-        return { ...returnWith('passkey-removed'), changed: [{ id: removed.id, account: null, url: null }] }
-      },
+    async (deps: SecurityPageDeps, { db, user, visitor, form, now, requestId }) => {
+      if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('passkey'), { requestId, visitor })
+      const removed = await removePasskey(db, { id: form.id, userId: user.userId, now })
+      return { ...returnWith('passkey-removed'), changed: [{ id: removed.id, account: null, url: null }] }
     },
   ),
 ]

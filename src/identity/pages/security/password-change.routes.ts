@@ -72,14 +72,12 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       fresh: 'factor',
       summary: 'The form to change the password',
     },
-    {
-      handle: async (deps: ChangePageDeps, { db, user: signedIn, visitor }) => {
-        const { user } = await describeSession(db, signedIn.caller)
-        const view = { ...visitor, email: user.email }
-        const hasPassword = await hasOwnPassword(db, signedIn.userId)
-        const page = hasPassword ? buildChangePage(deps, view) : buildNoPasswordPage(deps, view)
-        return buildPage({ brand: deps.brand, ...page })
-      },
+    async (deps: ChangePageDeps, { db, user: signedIn, visitor }) => {
+      const { user } = await describeSession(db, signedIn.caller)
+      const view = { ...visitor, email: user.email }
+      const hasPassword = await hasOwnPassword(db, signedIn.userId)
+      const page = hasPassword ? buildChangePage(deps, view) : buildNoPasswordPage(deps, view)
+      return buildPage({ brand: deps.brand, ...page })
     },
   ),
   defineUserPage(
@@ -141,18 +139,16 @@ export const passwordChangeRoutes: Routes<ChangePageDeps> = [
       returnTo: CHANGE,
       summary: 'Ask for a link to a first password',
     },
-    {
-      handle: async (deps: ChangePageDeps, { db, user: signedIn, visitor, now }) => {
-        const { user } = await describeSession(db, signedIn.caller)
-        const { result, userId } = await requestReset(deps, db, { email: user.email, texts: visitor.texts, now })
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: `${HOME}?notice=password-link-sent`,
-          changed: [{ id: userId, account: null, url: null }],
-          audit: { result },
-        }
-      },
+    async (deps: ChangePageDeps, { db, user: signedIn, visitor, now }) => {
+      const { user } = await describeSession(db, signedIn.caller)
+      const { result, userId } = await requestReset(deps, db, { email: user.email, texts: visitor.texts, now })
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: `${HOME}?notice=password-link-sent`,
+        changed: [{ id: userId, account: null, url: null }],
+        audit: { result },
+      }
     },
   ),
 ]

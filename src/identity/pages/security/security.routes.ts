@@ -100,16 +100,14 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       summary: 'The second factors of the user',
       query: ['notice'],
     },
-    {
-      handle: async (deps: SecurityPageDeps, { db, user, visitor, query, now }) => {
-        const { userId } = user
-        const { count } = await describeFactors(db, userId)
-        const passkeys = await listOwnPasskeys(db, userId)
-        const isLastWay = passkeys.length === 1 && !(await hasWayBesidePasskeys(db, userId))
-        const notice = findNotice(visitor.texts, NOTICES, query.notice)
-        const view = { count, passkeys, isLastWay, ...visitor, notice, now }
-        return buildPage({ brand: deps.brand, ...buildSecurityPage(deps, view) })
-      },
+    async (deps: SecurityPageDeps, { db, user, visitor, query, now }) => {
+      const { userId } = user
+      const { count } = await describeFactors(db, userId)
+      const passkeys = await listOwnPasskeys(db, userId)
+      const isLastWay = passkeys.length === 1 && !(await hasWayBesidePasskeys(db, userId))
+      const notice = findNotice(visitor.texts, NOTICES, query.notice)
+      const view = { count, passkeys, isLastWay, ...visitor, notice, now }
+      return buildPage({ brand: deps.brand, ...buildSecurityPage(deps, view) })
     },
   ),
   defineUserPage(
@@ -124,15 +122,13 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       strictRateLimit: true,
       summary: 'Enrol an authenticator app with the form',
     },
-    {
-      handle: async (deps: SecurityPageDeps, { db, user, visitor, now }) => {
-        const { userId } = user
-        const enrolled = await enrolAuthenticator(deps, db, { userId, now })
-        return {
-          ...buildPage({ brand: deps.brand, ...buildAppPage(deps, { enrolled, ...visitor }) }),
-          changed: [{ id: enrolled.factor.id, account: null, url: null }],
-        }
-      },
+    async (deps: SecurityPageDeps, { db, user, visitor, now }) => {
+      const { userId } = user
+      const enrolled = await enrolAuthenticator(deps, db, { userId, now })
+      return {
+        ...buildPage({ brand: deps.brand, ...buildAppPage(deps, { enrolled, ...visitor }) }),
+        changed: [{ id: enrolled.factor.id, account: null, url: null }],
+      }
     },
   ),
   defineUserPage(
@@ -189,11 +185,9 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       strictRateLimit: true,
       summary: 'Remove the authenticator app with the form',
     },
-    {
-      handle: async (_deps: SecurityPageDeps, { db, user, now }) => {
-        const id = await removeAuthenticator(db, { userId: user.userId, now })
-        return { ...returnWith('app-removed'), changed: [{ id, account: null, url: null }] }
-      },
+    async (_deps: SecurityPageDeps, { db, user, now }) => {
+      const id = await removeAuthenticator(db, { userId: user.userId, now })
+      return { ...returnWith('app-removed'), changed: [{ id, account: null, url: null }] }
     },
   ),
   defineUserPage(
@@ -208,15 +202,13 @@ export const securityRoutes: Routes<SecurityPageDeps> = [
       strictRateLimit: true,
       summary: 'Replace the recovery codes with the form',
     },
-    {
-      handle: async (deps: SecurityPageDeps, { db, user, visitor, now }) => {
-        const { userId } = user
-        const codes = await renewRecoveryCodes(deps, db, { userId, now })
-        return {
-          ...buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) }),
-          changed: [{ id: userId, account: null, url: null }],
-        }
-      },
+    async (deps: SecurityPageDeps, { db, user, visitor, now }) => {
+      const { userId } = user
+      const codes = await renewRecoveryCodes(deps, db, { userId, now })
+      return {
+        ...buildPage({ brand: deps.brand, ...buildRecoveryCodesPage(deps, { codes, ...visitor }) }),
+        changed: [{ id: userId, account: null, url: null }],
+      }
     },
   ),
 ]

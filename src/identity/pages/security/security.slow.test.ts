@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import {
   addPasskeyOnPage,
   enrolAppOnPage,
@@ -10,13 +10,9 @@ import {
   signInOnPage,
 } from '../../../../test/harness/browser/page-user.ts'
 import { buildPageVisitor, PAGE_ENV } from '../../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
-let app: TestApp
-
-beforeAll(async () => {
-  app = await createTestApp({ env: PAGE_ENV })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ env: PAGE_ENV }))
 
 const ELEVEN_MINUTES = 11 * 60_000
 

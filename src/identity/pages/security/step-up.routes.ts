@@ -96,13 +96,11 @@ export const stepUpPageRoutes: Routes<StepUpPageDeps> = [
       summary: 'The form for a fresh proof',
       query: ['next'],
     },
-    {
-      handle: async (deps: StepUpPageDeps, { db, user, visitor, query, address, now }) => {
-        const next = readNextPath(query.next) ?? HOME
-        const { browserId, texts } = visitor
-        const request = { user, browserId, texts, next, errors: [], address, now }
-        return buildPage({ brand: deps.brand, ...(await buildStepUpPage(deps, db, request)) })
-      },
+    async (deps: StepUpPageDeps, { db, user, visitor, query, address, now }) => {
+      const next = readNextPath(query.next) ?? HOME
+      const { browserId, texts } = visitor
+      const request = { user, browserId, texts, next, errors: [], address, now }
+      return buildPage({ brand: deps.brand, ...(await buildStepUpPage(deps, db, request)) })
     },
   ),
   defineUserPage(

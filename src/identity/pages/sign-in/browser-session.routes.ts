@@ -43,34 +43,30 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
       summary: 'Refresh the session of the browser, and continue',
       query: ['next'],
     },
-    {
-      handle: async (deps: BrowserSessionDeps, { db, visitor, query, address, userAgent, now }) => {
-        const next = readNextPath(query.next) ?? HOME
-        if (visitor.user) return continueAt(next)
-        if (visitor.refreshToken === undefined) return continueAt(buildSignInUrl({ next }))
-        const origin = { address, userAgent }
-        const result = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, origin, now })
-        const { session } = result
-        const actor = { userId: session?.userId ?? null, sessionId: session?.id ?? null, account: null }
-        if (result.kind === 'refused')
-          return {
-            kind: 'refusal',
-            problem: new Problem('refresh_failed', 'The session of the browser has ended.', { reason: result.reason }),
-            instead: { location: buildSignInUrl({ next, notice: 'session-ended' }) },
-            cookies: deps.cookies.signOut(),
-            target: session?.id ?? null,
-            actor,
-          }
+    async (deps: BrowserSessionDeps, { db, visitor, query, address, userAgent, now }) => {
+      const next = readNextPath(query.next) ?? HOME
+      if (visitor.user) return continueAt(next)
+      if (visitor.refreshToken === undefined) return continueAt(buildSignInUrl({ next }))
+      const origin = { address, userAgent }
+      const result = await refreshSession(deps, db, { refreshToken: visitor.refreshToken, origin, now })
+      const { session } = result
+      const actor = { userId: session?.userId ?? null, sessionId: session?.id ?? null, account: null }
+      if (result.kind === 'refused')
         return {
-          ...continueAt(next),
-          cookies: refreshBrowser(deps, result.issued, visitor.browserId),
-          // A repeat, by a second tab, changes nothing.
-          ...(result.isRepeat
-            ? { audit: { is_repeat: true } }
-            : { changed: [{ id: result.session.id, account: null }] }),
+          kind: 'refusal',
+          problem: new Problem('refresh_failed', 'The session of the browser has ended.', { reason: result.reason }),
+          instead: { location: buildSignInUrl({ next, notice: 'session-ended' }) },
+          cookies: deps.cookies.signOut(),
+          target: session?.id ?? null,
           actor,
         }
-      },
+      return {
+        ...continueAt(next),
+        cookies: refreshBrowser(deps, result.issued, visitor.browserId),
+        // A repeat, by a second tab, changes nothing.
+        ...(result.isRepeat ? { audit: { is_repeat: true } } : { changed: [{ id: result.session.id, account: null }] }),
+        actor,
+      }
     },
   ),
   definePage(
@@ -81,11 +77,10 @@ export const browserSessionRoutes: Routes<BrowserSessionDeps> = [
       action: 'show',
       summary: 'Ask whether to sign out',
     },
-    {
-      handle: async (deps: BrowserSessionDeps, { visitor }) => {
-        if (!visitor.user && visitor.refreshToken === undefined) return continueAt(SIGNED_OUT)
-        const { texts } = visitor
-        const content = html`<div class="panel">
+    async (deps: BrowserSessionDeps, { visitor }) => {
+      if (!visitor.user && visitor.refreshToken === undefined) return continueAt(SIGNED_OUT)
+      const { texts } = visitor
+      const content = html`<div class="panel">
 <div class="lead">
 <h1>${texts.say('sign-out.ask')}</h1>
 <p class="quiet">${texts.say('sign-out.text')}</p>
@@ -96,8 +91,7 @@ ${renderFormToken(deps, visitor.browserId)}
 <a class="button plain" href="${HOME}">${texts.say('sign-out.stay')}</a>
 </form>
 </div>`
-        return buildPage({ brand: deps.brand, texts, title: texts.say('sign-out.title'), content })
-      },
+      return buildPage({ brand: deps.brand, texts, title: texts.say('sign-out.title'), content })
     },
   ),
   definePage(
@@ -109,19 +103,17 @@ ${renderFormToken(deps, visitor.browserId)}
       event: 'shared',
       summary: 'Sign out of this browser',
     },
-    {
-      handle: async (deps: BrowserSessionDeps, { db, visitor, address, userAgent, now }) => {
-        const own = await findOwnSession(deps, db, { visitor, origin: { address, userAgent }, now })
-        const ended = own
-          ? await signOut(db, { caller: own, all: false, family: true, refreshToken: undefined, now })
-          : []
-        return {
-          ...continueAt(SIGNED_OUT),
-          cookies: deps.cookies.signOut(),
-          changed: ended.map((id) => ({ id, account: null })),
-          actor: { userId: own?.userId ?? null, sessionId: own?.sessionId ?? null, account: null },
-        }
-      },
+    async (deps: BrowserSessionDeps, { db, visitor, address, userAgent, now }) => {
+      const own = await findOwnSession(deps, db, { visitor, origin: { address, userAgent }, now })
+      const ended = own
+        ? await signOut(db, { caller: own, all: false, family: true, refreshToken: undefined, now })
+        : []
+      return {
+        ...continueAt(SIGNED_OUT),
+        cookies: deps.cookies.signOut(),
+        changed: ended.map((id) => ({ id, account: null })),
+        actor: { userId: own?.userId ?? null, sessionId: own?.sessionId ?? null, account: null },
+      }
     },
   ),
 ]

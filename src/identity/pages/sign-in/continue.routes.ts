@@ -20,30 +20,28 @@ export const continueRoutes: Routes<SignInPageDeps> = [
       summary: 'Continue at an app on another domain with a handshake',
       query: ['redirect_url'],
     },
-    {
-      handle: async (deps: SignInPageDeps, { db, visitor, query, now }) => {
-        const goal = readGoal(deps, query)
-        checkWeb(goal)
-        const { user } = visitor
-        if (!goal.target) return { kind: 'redirect', location: HOME }
-        const { url } = goal.target
-        if (!user) {
-          const location = visitor.isRefreshable
-            ? buildRefreshUrl(buildContinueUrl(url))
-            : buildSignInUrl({ redirect_url: url })
-          return { kind: 'redirect', status: 303, location }
-        }
-        const { userId, sessionId } = user
-        const opened = await deps.openTarget(db, { userId, sessionId, isNew: false, targetUrl: url, now })
-        return {
-          kind: 'redirect',
-          location: opened ?? url,
-          headers: SECRET_HEADERS,
-          audit: { audience: new URL(url).origin, cross_domain: opened !== undefined },
-          ...(opened !== undefined && { changed: [{ id: sessionId, account: null }] }),
-          actor: { userId, sessionId, account: null },
-        }
-      },
+    async (deps: SignInPageDeps, { db, visitor, query, now }) => {
+      const goal = readGoal(deps, query)
+      checkWeb(goal)
+      const { user } = visitor
+      if (!goal.target) return { kind: 'redirect', location: HOME }
+      const { url } = goal.target
+      if (!user) {
+        const location = visitor.isRefreshable
+          ? buildRefreshUrl(buildContinueUrl(url))
+          : buildSignInUrl({ redirect_url: url })
+        return { kind: 'redirect', status: 303, location }
+      }
+      const { userId, sessionId } = user
+      const opened = await deps.openTarget(db, { userId, sessionId, isNew: false, targetUrl: url, now })
+      return {
+        kind: 'redirect',
+        location: opened ?? url,
+        headers: SECRET_HEADERS,
+        audit: { audience: new URL(url).origin, cross_domain: opened !== undefined },
+        ...(opened !== undefined && { changed: [{ id: sessionId, account: null }] }),
+        actor: { userId, sessionId, account: null },
+      }
     },
   ),
 ]

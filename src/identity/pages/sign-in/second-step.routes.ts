@@ -109,26 +109,24 @@ export const secondStepRoutes: Routes<SignInPageDeps> = [
       summary: 'Sign in with a passkey in the form',
       fields: { credential: CREDENTIAL_LIMIT, redirect_url: 4096, next: 4096 },
     },
-    {
-      handle: async (deps: SignInPageDeps, { db, form, visitor, cookieHeader, address, userAgent, now, requestId }) => {
-        const goal = readGoal(deps, form)
-        checkWeb(goal)
-        const proof = readFormProof({ code: '', credential: form.credential })
-        if (proof?.kind !== 'passkey')
-          return showProblem(deps, new Problem('malformed_request', 'The form holds no passkey.'), {
-            requestId,
-            visitor,
-          })
-        const { credential } = proof
-        const result = await logInWithPasskey(deps, db, { credential, origin: { address, userAgent }, now })
-        if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
-        const { problem, userId } = result
-        const errors = [{ text: visitor.texts.say('sign-in.passkey-failed') }]
-        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
-        const page = buildSignInPage(deps, { ...view, errors })
-        const actor = { userId, sessionId: null, account: null }
-        return refusePage(deps, { problem, page, target: userId, actor })
-      },
+    async (deps: SignInPageDeps, { db, form, visitor, cookieHeader, address, userAgent, now, requestId }) => {
+      const goal = readGoal(deps, form)
+      checkWeb(goal)
+      const proof = readFormProof({ code: '', credential: form.credential })
+      if (proof?.kind !== 'passkey')
+        return showProblem(deps, new Problem('malformed_request', 'The form holds no passkey.'), {
+          requestId,
+          visitor,
+        })
+      const { credential } = proof
+      const result = await logInWithPasskey(deps, db, { credential, origin: { address, userAgent }, now })
+      if (!('problem' in result)) return continueSignedIn(deps, db, { visitor, goal, signedIn: result, now })
+      const { problem, userId } = result
+      const errors = [{ text: visitor.texts.say('sign-in.passkey-failed') }]
+      const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
+      const page = buildSignInPage(deps, { ...view, errors })
+      const actor = { userId, sessionId: null, account: null }
+      return refusePage(deps, { problem, page, target: userId, actor })
     },
   ),
 ]

@@ -44,16 +44,14 @@ export const signInPageRoutes: Routes<PasswordPageDeps> = [
       summary: 'The form to sign in',
       query: ['redirect_url', 'next', 'notice', 'again'],
     },
-    {
-      handle: async (deps: SignInPageDeps, { db, visitor, query, cookieHeader, now }) => {
-        const goal = readGoal(deps, query)
-        if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildSignInUrl(query)) }
-        if (visitor.user && goal.target?.kind !== 'deep-link' && query.again !== '1')
-          return { kind: 'redirect', location: locate(deps, goal) }
-        const notice = findNotice(visitor.texts, NOTICES, query.notice)
-        const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
-        return buildPage({ brand: deps.brand, ...buildSignInPage(deps, { ...view, notice }) })
-      },
+    async (deps: SignInPageDeps, { db, visitor, query, cookieHeader, now }) => {
+      const goal = readGoal(deps, query)
+      if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildSignInUrl(query)) }
+      if (visitor.user && goal.target?.kind !== 'deep-link' && query.again !== '1')
+        return { kind: 'redirect', location: locate(deps, goal) }
+      const notice = findNotice(visitor.texts, NOTICES, query.notice)
+      const view = await buildSignInView(deps, db, { goal, visitor, cookieHeader, now })
+      return buildPage({ brand: deps.brand, ...buildSignInPage(deps, { ...view, notice }) })
     },
   ),
   definePage(

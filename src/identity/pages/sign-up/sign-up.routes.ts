@@ -75,16 +75,14 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
       summary: 'The form to sign up',
       query: ['redirect_url', 'next', 'sent'],
     },
-    {
-      handle: async (deps: SignUpPageDeps, { visitor, query }) => {
-        checkSignUpOpen(deps)
-        const goal = readGoal(deps, query)
-        checkWeb(goal)
-        if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildGoalUrl(SIGN_UP, goal)) }
-        if (visitor.user) return { kind: 'redirect', location: locate(deps, goal) }
-        const page = query.sent === '1' ? buildSignUpSentPage(visitor) : buildSignUpPage(deps, { ...visitor, goal })
-        return buildPage({ brand: deps.brand, ...page })
-      },
+    async (deps: SignUpPageDeps, { visitor, query }) => {
+      checkSignUpOpen(deps)
+      const goal = readGoal(deps, query)
+      checkWeb(goal)
+      if (visitor.isRefreshable) return { kind: 'redirect', location: buildRefreshUrl(buildGoalUrl(SIGN_UP, goal)) }
+      if (visitor.user) return { kind: 'redirect', location: locate(deps, goal) }
+      const page = query.sent === '1' ? buildSignUpSentPage(visitor) : buildSignUpPage(deps, { ...visitor, goal })
+      return buildPage({ brand: deps.brand, ...page })
     },
   ),
   definePage(
@@ -98,30 +96,28 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
       summary: 'Ask for a link to sign up with the form',
       fields: { email: 320, redirect_url: 4096, next: 4096 },
     },
-    {
-      handle: async (deps: SignUpPageDeps, { db, visitor, form, address, now }) => {
-        checkSignUpOpen(deps)
-        const goal = readGoal(deps, form)
-        checkWeb(goal)
-        const email = form.email.trim()
-        const { texts, browserId } = visitor
-        const browser = { id: browserId, isKnown: false, redirectUrl: goal.target?.url, next: goal.next }
-        const request = { email, origin: { address, browser }, texts, now }
-        const result = isEmailAddress(email)
-          ? await requestSignUp(deps, db, request).catch((error: unknown) => toDomainError(texts, error))
-          : buildEmailError(texts)
-        if (typeof result !== 'string') {
-          const { problem, errors } = result
-          return refusePage(deps, { problem, page: buildSignUpPage(deps, { ...visitor, goal, email, errors }) })
-        }
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: `${SIGN_UP}?sent=1`,
-          changed: [{ id: null, account: null, url: null }],
-          audit: { result },
-        }
-      },
+    async (deps: SignUpPageDeps, { db, visitor, form, address, now }) => {
+      checkSignUpOpen(deps)
+      const goal = readGoal(deps, form)
+      checkWeb(goal)
+      const email = form.email.trim()
+      const { texts, browserId } = visitor
+      const browser = { id: browserId, isKnown: false, redirectUrl: goal.target?.url, next: goal.next }
+      const request = { email, origin: { address, browser }, texts, now }
+      const result = isEmailAddress(email)
+        ? await requestSignUp(deps, db, request).catch((error: unknown) => toDomainError(texts, error))
+        : buildEmailError(texts)
+      if (typeof result !== 'string') {
+        const { problem, errors } = result
+        return refusePage(deps, { problem, page: buildSignUpPage(deps, { ...visitor, goal, email, errors }) })
+      }
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: `${SIGN_UP}?sent=1`,
+        changed: [{ id: null, account: null, url: null }],
+        audit: { result },
+      }
     },
   ),
   definePage(
@@ -133,17 +129,15 @@ export const signUpPageRoutes: Routes<SignUpPageDeps> = [
       summary: 'The form of the link of a sign-up',
       query: ['token'],
     },
-    {
-      handle: async (deps: SignUpPageDeps, { db, visitor, query, requestId, now }) => {
-        const token = query.token ?? ''
-        const found = await findSignUp(deps, db, { token, browserId: visitor.browserId, now })
-        if (!found) return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
-        const goal = readKeptGoal(deps, found.goal)
-        return buildPage({
-          brand: deps.brand,
-          ...buildConfirmPage(deps, { ...visitor, email: found.email, token, goal }),
-        })
-      },
+    async (deps: SignUpPageDeps, { db, visitor, query, requestId, now }) => {
+      const token = query.token ?? ''
+      const found = await findSignUp(deps, db, { token, browserId: visitor.browserId, now })
+      if (!found) return refuseLink(deps, buildLinkInvalid('page'), { requestId, visitor })
+      const goal = readKeptGoal(deps, found.goal)
+      return buildPage({
+        brand: deps.brand,
+        ...buildConfirmPage(deps, { ...visitor, email: found.email, token, goal }),
+      })
     },
   ),
   definePage(

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { readMails } from '../../../../test/harness/browser/mailbox.ts'
 import { buildPageVisitor, PAGE_ENV, type PageVisitor } from '../../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const PASSWORD = 'correct horse battery'
 const APP = 'https://app.example.test/'
-let app: TestApp
 let count = 0
 
-beforeAll(async () => {
-  app = await createTestApp({
+const app = await openForFile(
+  createTestApp({
     env: { ...PAGE_ENV, SIGN_UP: 'open', AUTH_REDIRECT_ALLOW_LIST: 'https://app.example.test' },
-  })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+  }),
+)
 
 function newAddress(): string {
   count += 1

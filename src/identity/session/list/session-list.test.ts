@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, NO_ID, type User } from '../../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp, NO_ID, type User } from '../../../../test/harness/app/identity-app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { findSession } from '../session.store.ts'
 import { issueSession, SESSION_LIFETIME_MS } from '../session.ts'
@@ -7,12 +8,7 @@ import { issueSession, SESSION_LIFETIME_MS } from '../session.ts'
 const SESSIONS = '/api/v3/identity/session'
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0'
 
-let app: IdentityApp
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
 
 let count = 0
 const user = (roles: readonly string[] = []) => app.user(`lister-${count++}`, roles)

@@ -1,6 +1,6 @@
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { NO_STORE, readHeader } from '../../session/session.routes.ts'
 import { toLoginOutcome } from '../outcome/login-outcome.ts'
@@ -13,34 +13,25 @@ import {
   requestMailLogin,
 } from './mail-login.ts'
 
-const RequestMailLoginBody = named(
+const RequestMailLoginBody = namedObject(
   'RequestMailLogin',
   // No format: a malformed address matches no user.
-  Type.Object({ email: Type.String({ minLength: 1, maxLength: 320 }) }, { additionalProperties: false }),
+  { email: Type.String({ minLength: 1, maxLength: 320 }) },
 )
 
-const MailLoginBegun = named(
-  'MailLoginBegun',
-  Type.Object({
-    login: Type.String({ description: 'The id of this sign-in, for its code. The same for every address.' }),
-    expires_in: Type.Integer({ description: 'Lifetime of the code, in seconds.' }),
+const MailLoginBegun = namedObject('MailLoginBegun', {
+  login: Type.String({ description: 'The id of this sign-in, for its code. The same for every address.' }),
+  expires_in: Type.Integer({ description: 'Lifetime of the code, in seconds.' }),
+})
+
+const MailLoginBody = namedObject('MailLogin', {
+  login: Type.String({ minLength: 1, maxLength: 200, description: 'The `login` of the request.' }),
+  code: Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: 'The code of the mail. Spaces and dashes do not count.',
   }),
-)
-
-const MailLoginBody = named(
-  'MailLogin',
-  Type.Object(
-    {
-      login: Type.String({ minLength: 1, maxLength: 200, description: 'The `login` of the request.' }),
-      code: Type.String({
-        minLength: 1,
-        maxLength: 64,
-        description: 'The code of the mail. Spaces and dashes do not count.',
-      }),
-    },
-    { additionalProperties: false },
-  ),
-)
+})
 
 const OF_MAIL_LOGIN = { method: 'POST', accountScope: 'none', access: 'public', strictRateLimit: true } as const
 
@@ -60,21 +51,19 @@ export const mailLoginRoutes: Routes<MailLoginDeps> = [
       data: MailLoginBegun,
       problems: ['sign_in_by_mail_off', 'overloaded'],
     },
-    {
-      handle: async (deps: MailLoginDeps, { db, body, headers, address, now }) => {
-        const texts = chooseRequestTexts(headers)
-        const asked = { email: body.email.trim(), origin: { address }, texts, now }
-        const { login, result, userId } = await requestMailLogin(deps, db, asked)
-        return {
-          data: { login, expires_in: MAIL_LOGIN_LIFETIME_MS / 1000 },
-          message: 'If a user has this address, a mail with a code is on its way.',
-          headers: NO_STORE,
-          // Also for an unknown address, so that both cost the same.
-          changed: [{ id: userId, account: null, url: null }],
-          actor: { userId, sessionId: null, account: null },
-          audit: { result },
-        }
-      },
+    async (deps: MailLoginDeps, { db, body, headers, address, now }) => {
+      const texts = chooseRequestTexts(headers)
+      const asked = { email: body.email.trim(), origin: { address }, texts, now }
+      const { login, result, userId } = await requestMailLogin(deps, db, asked)
+      return {
+        data: { login, expires_in: MAIL_LOGIN_LIFETIME_MS / 1000 },
+        message: 'If a user has this address, a mail with a code is on its way.',
+        headers: NO_STORE,
+        // Also for an unknown address, so that both cost the same.
+        changed: [{ id: userId, account: null, url: null }],
+        actor: { userId, sessionId: null, account: null },
+        audit: { result },
+      }
     },
   ),
   defineRoute(

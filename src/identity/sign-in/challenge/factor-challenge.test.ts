@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { inTransaction } from '../../../postgres/statement/database.ts'
@@ -10,16 +11,10 @@ import { CHALLENGE_LIFETIME_MS, createChallenge, findChallengeRefusal, hashChall
 const PURPOSE: FactorChallenge['purpose'] = 'sign-in'
 const ADDRESS = '10.1.1.1'
 
-let database: TestDatabase
-let userId: UserId
-let sessionId: SessionId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  const rows = buildIdentityRows(database.db)
-  userId = await rows.user()
-  sessionId = await rows.session(userId)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const rows = buildIdentityRows(database.db)
+const userId = await rows.user()
+const sessionId = await rows.session(userId)
 
 async function create(more: { sessionId?: SessionId; proofHash?: Buffer } = {}) {
   const text = await inTransaction(database.db, (tx) =>

@@ -1,8 +1,9 @@
 import { Piscina } from 'piscina'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { buildIdentityApp } from '../../../../test/harness/app/identity-app.ts'
 import { SMALL_HASH_COST } from '../../../../test/harness/app/small-hash.ts'
 import { untilWaiting } from '../../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { inTransaction } from '../../../postgres/statement/database.ts'
 import type { HashWork } from '../../password/hash-thread.ts'
@@ -13,14 +14,8 @@ import { verifySessionToken } from '../../session/token/session-token.ts'
 const LOGIN = '/api/v3/auth/login/local'
 const PASSWORD = 'correct horse'
 
-let app: IdentityApp
-let root: User
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  root = await app.administrator()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
+const root = await app.administrator()
 
 let count = 0
 /** A new user with an e-mail and a network address of its own, so that tests do not throttle each other. */

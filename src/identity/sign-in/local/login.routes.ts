@@ -1,5 +1,5 @@
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import type { PasswordDeps } from '../../password/password.ts'
 import { readHeader } from '../../session/session.routes.ts'
@@ -10,17 +10,11 @@ import { checkLocalLogin, logInLocally } from './local-login.ts'
 
 type LocalLoginDeps = SessionDeps & PasswordDeps
 
-const LocalLoginBody = named(
-  'LocalLogin',
-  Type.Object(
-    {
-      // No format: a malformed address matches no user.
-      email: Type.String({ minLength: 1, maxLength: 320 }),
-      password: Type.String({ minLength: 1, maxLength: 1024 }),
-    },
-    { additionalProperties: false },
-  ),
-)
+const LocalLoginBody = namedObject('LocalLogin', {
+  // No format: a malformed address matches no user.
+  email: Type.String({ minLength: 1, maxLength: 320 }),
+  password: Type.String({ minLength: 1, maxLength: 1024 }),
+})
 
 /** Sign-in with e-mail and password (docs/contract/sessions.md#local-sign-in). */
 export const loginRoutes: Routes<LocalLoginDeps> = [

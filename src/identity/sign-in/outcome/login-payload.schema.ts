@@ -1,4 +1,4 @@
-import { named, nullable } from '../../../http/route/schema.ts'
+import { namedObject, nullable } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import {
   AccountNameRow,
@@ -10,16 +10,13 @@ import {
 import type { SignIn } from './sign-in.ts'
 
 /** The answer of every sign-in (docs/contract/sessions.md#login-payload). */
-export const LoginPayload = named(
-  'LoginPayload',
-  Type.Object({
-    ...RefreshedTokens.properties,
-    user: SessionUserRow,
-    account: nullable(AccountNameRow),
-    is_new_user: Type.Boolean(),
-    redirect_url: nullable(Type.String()),
-  }),
-)
+export const LoginPayload = namedObject('LoginPayload', {
+  ...RefreshedTokens.properties,
+  user: SessionUserRow,
+  account: nullable(AccountNameRow),
+  is_new_user: Type.Boolean(),
+  redirect_url: nullable(Type.String()),
+})
 
 /** Maps a sign-in for the wire. */
 export function toLoginPayload({ user, issued, isNewUser, redirectUrl }: SignIn): Static<typeof LoginPayload> {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { buildManualClock } from '../../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { buildHashingSemaphore } from '../../password/hashing-semaphore.ts'
 
 const LOGIN = '/api/v3/auth/login/local'
@@ -10,18 +11,14 @@ const PASSWORD = 'correct horse battery'
 const ATTACKERS = 40
 const RIGHT_TRIES = 12
 
-let app: TestApp
-beforeAll(async () => {
-  // The time of the semaphore stands still: how long a hash takes on a busy machine ends no wait and forgives no point.
-  const hashingSemaphore = buildHashingSemaphore({
-    atOnce: 1,
-    queueLimit: 20,
-    waitMs: 5_000,
-    clock: buildManualClock(),
-  })
-  app = await createTestApp({ env: { TRUST_PROXY: 'loopback' }, hashingSemaphore })
+// The time of the semaphore stands still: how long a hash takes on a busy machine ends no wait and forgives no point.
+const hashingSemaphore = buildHashingSemaphore({
+  atOnce: 1,
+  queueLimit: 20,
+  waitMs: 5_000,
+  clock: buildManualClock(),
 })
-afterAll(() => app?.[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ env: { TRUST_PROXY: 'loopback' }, hashingSemaphore }))
 
 test('40 clients over many /64 with wrong passwords keep no right one out', async () => {
   const email = `right-${app.app.ids.next<'user'>()}@example.com`

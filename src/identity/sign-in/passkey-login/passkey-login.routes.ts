@@ -1,6 +1,5 @@
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
-import { Type } from '../../../http/shape/schema-type.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { NO_STORE, readHeader } from '../../session/session.routes.ts'
 import { toLoginOutcome } from '../outcome/login-outcome.ts'
 import { LoginPayload } from '../outcome/login-payload.schema.ts'
@@ -11,10 +10,7 @@ import { ChallengeSchema } from '../second-factor/second-factor.schema.ts'
 import { type FactorDeps, readUserSession } from '../second-factor/second-factor.ts'
 import { logInWithPasskey } from './passkey-login.ts'
 
-const FactorOptionsBody = named(
-  'FactorOptions',
-  Type.Object({ challenge: ChallengeSchema }, { additionalProperties: false }),
-)
+const FactorOptionsBody = namedObject('FactorOptions', { challenge: ChallengeSchema })
 
 const OF_LOGIN = { resource: 'login', accountScope: 'none', access: 'public', data: RequestOptions } as const
 
@@ -30,12 +26,10 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
       strictRateLimit: true,
       summary: 'Begin to sign in with a passkey',
     },
-    {
-      handle: async (deps: FactorDeps, { db, address, now }) => {
-        const ask = { purpose: 'passkey-sign-in', userId: null, sessionId: null, address, now } as const
-        const options = await askForPasskey(deps, db, ask)
-        return { data: { options }, message: 'Prove the passkey in the browser.', headers: NO_STORE }
-      },
+    async (deps: FactorDeps, { db, address, now }) => {
+      const ask = { purpose: 'passkey-sign-in', userId: null, sessionId: null, address, now } as const
+      const options = await askForPasskey(deps, db, ask)
+      return { data: { options }, message: 'Prove the passkey in the browser.', headers: NO_STORE }
     },
   ),
   defineRoute(
@@ -52,12 +46,10 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
       data: LoginPayload,
       problems: ['second_factor_failed', 'connection_required'],
     },
-    {
-      handle: async (deps: FactorDeps, { db, body, address, headers, now }) => {
-        const origin = { address, userAgent: readHeader(headers, 'user-agent') }
-        const credential = toAuthentication(body.credential)
-        return toLoginOutcome(await logInWithPasskey(deps, db, { credential, origin, now }))
-      },
+    async (deps: FactorDeps, { db, body, address, headers, now }) => {
+      const origin = { address, userAgent: readHeader(headers, 'user-agent') }
+      const credential = toAuthentication(body.credential)
+      return toLoginOutcome(await logInWithPasskey(deps, db, { credential, origin, now }))
     },
   ),
   defineRoute(
@@ -72,12 +64,10 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
       body: FactorOptionsBody,
       problems: ['second_factor_failed'],
     },
-    {
-      handle: async (deps: FactorDeps, { db, body, address, now }) => {
-        const result = await askForFactorPasskey(deps, db, { challenge: body.challenge, address, now })
-        if ('problem' in result) return { kind: 'refusal', problem: result.problem }
-        return { data: result, message: 'Prove the passkey in the browser.', headers: NO_STORE }
-      },
+    async (deps: FactorDeps, { db, body, address, now }) => {
+      const result = await askForFactorPasskey(deps, db, { challenge: body.challenge, address, now })
+      if ('problem' in result) return { kind: 'refusal', problem: result.problem }
+      return { data: result, message: 'Prove the passkey in the browser.', headers: NO_STORE }
     },
   ),
   defineRoute(
@@ -94,13 +84,11 @@ export const passkeyLoginRoutes: Routes<FactorDeps> = [
       data: RequestOptions,
       problems: ['conflict'],
     },
-    {
-      handle: async (deps: FactorDeps, { db, caller, address, now }) => {
-        const sessionId = readUserSession(caller)
-        const ask = { purpose: 'passkey-factor', userId: caller.userId, sessionId, address, now } as const
-        const options = await askForPasskey(deps, db, ask)
-        return { data: { options }, message: 'Prove the passkey in the browser.', headers: NO_STORE }
-      },
+    async (deps: FactorDeps, { db, caller, address, now }) => {
+      const sessionId = readUserSession(caller)
+      const ask = { purpose: 'passkey-factor', userId: caller.userId, sessionId, address, now } as const
+      const options = await askForPasskey(deps, db, ask)
+      return { data: { options }, message: 'Prove the passkey in the browser.', headers: NO_STORE }
     },
   ),
 ]

@@ -39,20 +39,18 @@ export const passkeyRoutes: Routes<FactorDeps> = [
       data: CreationOptions,
       problems: ['conflict', 'limit_reached'],
     },
-    {
-      handle: async (deps: FactorDeps, { db, caller, address, now }) => {
-        const sessionId = readUserSession(caller)
-        const { email, name } = await loadUser(db, caller.userId)
-        const options = await askForNewPasskey(deps, db, {
-          userId: caller.userId,
-          sessionId,
-          email,
-          name,
-          address,
-          now,
-        })
-        return { data: { options }, message: 'Create the passkey in the browser.', headers: NO_STORE }
-      },
+    async (deps: FactorDeps, { db, caller, address, now }) => {
+      const sessionId = readUserSession(caller)
+      const { email, name } = await loadUser(db, caller.userId)
+      const options = await askForNewPasskey(deps, db, {
+        userId: caller.userId,
+        sessionId,
+        email,
+        name,
+        address,
+        now,
+      })
+      return { data: { options }, message: 'Create the passkey in the browser.', headers: NO_STORE }
     },
   ),
   defineRoute(
@@ -71,23 +69,21 @@ export const passkeyRoutes: Routes<FactorDeps> = [
       data: CreatedPasskeyRow,
       problems: ['conflict', 'limit_reached'],
     },
-    {
-      handle: async (deps: FactorDeps, { db, body, caller, address, now }) => {
-        const { userId } = caller
-        const sessionId = readUserSession(caller)
-        const credential = toRegistration(body.credential)
-        const user = { userId, sessionId, address, now }
-        const result = await registerPasskey(deps, db, { ...user, name: body.name, credential })
-        if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: userId }
-        const { passkey, recoveryCodes } = result
-        await raiseSession(db, { sessionId, methods: [methodOf(passkey)], now })
-        return {
-          data: { ...toPasskeyRow(passkey), recovery_codes: recoveryCodes },
-          message: 'Passkey registered.',
-          headers: NO_STORE,
-          changed: [{ id: passkey.id, account: null, url: null }],
-        }
-      },
+    async (deps: FactorDeps, { db, body, caller, address, now }) => {
+      const { userId } = caller
+      const sessionId = readUserSession(caller)
+      const credential = toRegistration(body.credential)
+      const user = { userId, sessionId, address, now }
+      const result = await registerPasskey(deps, db, { ...user, name: body.name, credential })
+      if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: userId }
+      const { passkey, recoveryCodes } = result
+      await raiseSession(db, { sessionId, methods: [methodOf(passkey)], now })
+      return {
+        data: { ...toPasskeyRow(passkey), recovery_codes: recoveryCodes },
+        message: 'Passkey registered.',
+        headers: NO_STORE,
+        changed: [{ id: passkey.id, account: null, url: null }],
+      }
     },
   ),
   defineList(
@@ -119,16 +115,14 @@ export const passkeyRoutes: Routes<FactorDeps> = [
       params: IdParams,
       problems: ['conflict'],
     },
-    {
-      handle: async (_deps: FactorDeps, { db, params, caller, now }) => {
-        readUserSession(caller)
-        const removed = await removePasskey(db, { id: params.id, userId: caller.userId, now })
-        return {
-          data: toPasskeyRow(removed),
-          message: 'Passkey removed.',
-          changed: [{ id: removed.id, account: null, url: null }],
-        }
-      },
+    async (_deps: FactorDeps, { db, params, caller, now }) => {
+      readUserSession(caller)
+      const removed = await removePasskey(db, { id: params.id, userId: caller.userId, now })
+      return {
+        data: toPasskeyRow(removed),
+        message: 'Passkey removed.',
+        changed: [{ id: removed.id, account: null, url: null }],
+      }
     },
   ),
 ]

@@ -1,5 +1,5 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import { lineSchema, named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { lineSchema, namedObject, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, type TSchema, Type } from '../../../http/shape/schema-type.ts'
 
 const bytes = (maxLength: number) => Type.String({ minLength: 1, maxLength, description: 'Base64url.' })
@@ -15,62 +15,48 @@ const COMMON = {
 }
 
 /** Result of `PublicKeyCredential.toJSON()` for a new passkey (WebAuthn section 5.1). */
-export const NewCredential = named(
+export const NewCredential = namedObject(
   'PasskeyRegistration',
-  Type.Object(
-    {
-      ...COMMON,
-      response: named(
-        'PasskeyRegistrationResponse',
-        Type.Object(
-          {
-            clientDataJSON: bytes(8192),
-            attestationObject: bytes(16_384),
-            transports: Type.Optional(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 10 })),
-          },
-          open,
-        ),
-      ),
-    },
-    open,
-  ),
+  {
+    ...COMMON,
+    response: namedObject(
+      'PasskeyRegistrationResponse',
+      {
+        clientDataJSON: bytes(8192),
+        attestationObject: bytes(16_384),
+        transports: Type.Optional(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 10 })),
+      },
+      open,
+    ),
+  },
+  open,
 )
 
 /** Result of `PublicKeyCredential.toJSON()` for a proof by a passkey. */
-export const CredentialProof = named(
+export const CredentialProof = namedObject(
   'PasskeyProof',
-  Type.Object(
-    {
-      ...COMMON,
-      response: named(
-        'PasskeyProofResponse',
-        Type.Object(
-          {
-            clientDataJSON: bytes(8192),
-            authenticatorData: bytes(8192),
-            signature: bytes(8192),
-            userHandle: Type.Optional(nullable(Type.String({ maxLength: 128 }))),
-          },
-          open,
-        ),
-      ),
-    },
-    open,
-  ),
+  {
+    ...COMMON,
+    response: namedObject(
+      'PasskeyProofResponse',
+      {
+        clientDataJSON: bytes(8192),
+        authenticatorData: bytes(8192),
+        signature: bytes(8192),
+        userHandle: Type.Optional(nullable(Type.String({ maxLength: 128 }))),
+      },
+      open,
+    ),
+  },
+  open,
 )
 
-export const CreatePasskeyBody = named(
-  'CreatePasskey',
-  Type.Object({ name: lineSchema(100), credential: NewCredential }, { additionalProperties: false }),
-)
+export const CreatePasskeyBody = namedObject('CreatePasskey', { name: lineSchema(100), credential: NewCredential })
 
-export const PasskeyLoginBody = named(
-  'PasskeyLogin',
-  Type.Object({ credential: CredentialProof }, { additionalProperties: false }),
-)
+export const PasskeyLoginBody = namedObject('PasskeyLogin', { credential: CredentialProof })
 
 const optionsSchema = (name: string, text: string): TSchema =>
-  named(name, Type.Object({ options: Type.Object({}, { ...open, description: text }) }))
+  namedObject(name, { options: Type.Object({}, { ...open, description: text }) })
 
 export const CreationOptions = optionsSchema(
   'PasskeyCreationOptions',
@@ -83,26 +69,20 @@ export const RequestOptions = optionsSchema(
 )
 
 /** A passkey as the API shows it. */
-export const PasskeyRow = named(
-  'Passkey',
-  Type.Object({
-    document_id: UuidSchema,
-    name: Type.String(),
-    transports: Type.Array(Type.String()),
-    is_backed_up: Type.Boolean({ description: 'Whether it is copied to other devices.' }),
-    last_used_at: nullable(TimestampSchema),
-    created_at: TimestampSchema,
-    updated_at: TimestampSchema,
-  }),
-)
+export const PasskeyRow = namedObject('Passkey', {
+  document_id: UuidSchema,
+  name: Type.String(),
+  transports: Type.Array(Type.String()),
+  is_backed_up: Type.Boolean({ description: 'Whether it is copied to other devices.' }),
+  last_used_at: nullable(TimestampSchema),
+  created_at: TimestampSchema,
+  updated_at: TimestampSchema,
+})
 
-export const CreatedPasskeyRow = named(
-  'CreatedPasskey',
-  Type.Object({
-    ...PasskeyRow.properties,
-    recovery_codes: nullable(Type.Array(Type.String(), { description: 'Of the first factor; shown once.' })),
-  }),
-)
+export const CreatedPasskeyRow = namedObject('CreatedPasskey', {
+  ...PasskeyRow.properties,
+  recovery_codes: nullable(Type.Array(Type.String(), { description: 'Of the first factor; shown once.' })),
+})
 
 /** The proof of a checked body, as the library reads it. */
 export function toAuthentication(credential: Static<typeof CredentialProof>): AuthenticationResponseJSON {

@@ -1,6 +1,5 @@
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
-import { Type } from '../../../http/shape/schema-type.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { readHeader } from '../../session/session.routes.ts'
 import { toLoginOutcome } from '../outcome/login-outcome.ts'
 import { LoginPayload } from '../outcome/login-payload.schema.ts'
@@ -9,10 +8,7 @@ import { readFactorProof } from './factor-proof.ts'
 import { ChallengeSchema, ProofBody } from './second-factor.schema.ts'
 import type { FactorDeps } from './second-factor.ts'
 
-const FactorLoginBody = named(
-  'FactorLogin',
-  Type.Object({ challenge: ChallengeSchema, ...ProofBody.properties }, { additionalProperties: false }),
-)
+const FactorLoginBody = namedObject('FactorLogin', { challenge: ChallengeSchema, ...ProofBody.properties })
 
 /** The second step of a sign-in (docs/contract/second-factor.md#second-step). */
 export const factorLoginRoutes: Routes<FactorDeps> = [

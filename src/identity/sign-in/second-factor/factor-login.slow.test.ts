@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp } from '../../../../test/harness/app/identity-app.ts'
 import { codeOf, enrolUser as enrol, type FactorUser } from '../../../../test/harness/browser/factor-user.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { verifySessionToken } from '../../session/token/session-token.ts'
 
 const PASSWORD = 'correct horse'
 
-let app: IdentityApp
-let root: User
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  root = await app.administrator()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
+const root = await app.administrator()
 
 let count = 0
 /** A user with a confirmed app, in a network of its own. The clock is a step after the confirming code. */

@@ -32,16 +32,14 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
       data: FactorsRow,
       problems: ['conflict'],
     },
-    {
-      handle: async (_deps: FactorDeps, { db, caller }) => {
-        readUserSession(caller)
-        const { factor, count } = await describeFactors(db, caller.userId)
-        return {
-          data: toFactorsRow(factor, count),
-          message: 'Second factors.',
-          changed: [{ id: caller.userId, account: null, url: null }],
-        }
-      },
+    async (_deps: FactorDeps, { db, caller }) => {
+      readUserSession(caller)
+      const { factor, count } = await describeFactors(db, caller.userId)
+      return {
+        data: toFactorsRow(factor, count),
+        message: 'Second factors.',
+        changed: [{ id: caller.userId, account: null, url: null }],
+      }
     },
   ),
   defineRoute(
@@ -59,17 +57,15 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
       data: EnrolledTotpRow,
       problems: ['conflict'],
     },
-    {
-      handle: async (deps: FactorDeps, { db, caller, now }) => {
-        readUserSession(caller)
-        const enrolled = await enrolAuthenticator(deps, db, { userId: caller.userId, now })
-        return {
-          data: toEnrolledTotpRow(enrolled),
-          message: 'Scan the code with the app and confirm with a code of it.',
-          headers: NO_STORE,
-          changed: [{ id: enrolled.factor.id, account: null, url: null }],
-        }
-      },
+    async (deps: FactorDeps, { db, caller, now }) => {
+      readUserSession(caller)
+      const enrolled = await enrolAuthenticator(deps, db, { userId: caller.userId, now })
+      return {
+        data: toEnrolledTotpRow(enrolled),
+        message: 'Scan the code with the app and confirm with a code of it.',
+        headers: NO_STORE,
+        changed: [{ id: enrolled.factor.id, account: null, url: null }],
+      }
     },
   ),
   defineRoute(
@@ -123,16 +119,14 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
       data: RemovedFactorRow,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (_deps: FactorDeps, { db, caller, now }) => {
-        readUserSession(caller)
-        const id = await removeAuthenticator(db, { userId: caller.userId, now })
-        return {
-          data: { document_id: id },
-          message: 'Authenticator app removed.',
-          changed: [{ id, account: null, url: null }],
-        }
-      },
+    async (_deps: FactorDeps, { db, caller, now }) => {
+      readUserSession(caller)
+      const id = await removeAuthenticator(db, { userId: caller.userId, now })
+      return {
+        data: { document_id: id },
+        message: 'Authenticator app removed.',
+        changed: [{ id, account: null, url: null }],
+      }
     },
   ),
   defineRoute(
@@ -150,17 +144,15 @@ export const secondFactorRoutes: Routes<FactorDeps> = [
       data: RecoveryCodesRow,
       problems: ['conflict'],
     },
-    {
-      handle: async (deps: FactorDeps, { db, caller, now }) => {
-        readUserSession(caller)
-        const codes = await renewRecoveryCodes(deps, db, { userId: caller.userId, now })
-        return {
-          data: { recovery_codes: codes },
-          message: 'Recovery codes replaced. Store them: they are not shown again.',
-          headers: NO_STORE,
-          changed: [{ id: caller.userId, account: null, url: null }],
-        }
-      },
+    async (deps: FactorDeps, { db, caller, now }) => {
+      readUserSession(caller)
+      const codes = await renewRecoveryCodes(deps, db, { userId: caller.userId, now })
+      return {
+        data: { recovery_codes: codes },
+        message: 'Recovery codes replaced. Store them: they are not shown again.',
+        headers: NO_STORE,
+        changed: [{ id: caller.userId, account: null, url: null }],
+      }
     },
   ),
 ]

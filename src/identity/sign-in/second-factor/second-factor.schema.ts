@@ -1,4 +1,4 @@
-import { named, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
+import { namedObject, nullable, TimestampSchema, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import { CredentialProof } from '../passkey/passkey.schema.ts'
 import type { FactorCount } from './second-factor.store.ts'
@@ -19,61 +19,47 @@ export const ChallengeSchema = Type.String({
   description: 'The challenge of `second_factor_required`.',
 })
 
-export const CodeBody = named('FactorCode', Type.Object({ code: CodeSchema }, { additionalProperties: false }))
+export const CodeBody = namedObject('FactorCode', { code: CodeSchema })
 
 /** A proof of a second factor. */
-export const ProofBody = named(
+export const ProofBody = namedObject(
   'FactorProof',
-  Type.Object(
-    { code: Type.Optional(CodeSchema), credential: Type.Optional(CredentialProof) },
-    { additionalProperties: false, description: 'Either a code, or the answer of the browser for a passkey.' },
-  ),
+  { code: Type.Optional(CodeSchema), credential: Type.Optional(CredentialProof) },
+  { description: 'Either a code, or the answer of the browser for a passkey.' },
 )
 
 const RecoveryCodesSchema = Type.Array(Type.String({ description: '`xxxx-xxxx-xxxx-xxxx`' }))
 
-const TotpRow = named(
-  'AuthenticatorApp',
-  Type.Object({
-    document_id: UuidSchema,
-    is_confirmed: Type.Boolean({ description: 'Only a confirmed app is a factor.' }),
-    last_used_at: nullable(TimestampSchema),
-    created_at: TimestampSchema,
-  }),
-)
+const TotpRow = namedObject('AuthenticatorApp', {
+  document_id: UuidSchema,
+  is_confirmed: Type.Boolean({ description: 'Only a confirmed app is a factor.' }),
+  last_used_at: nullable(TimestampSchema),
+  created_at: TimestampSchema,
+})
 
 /** The second factors of a user. */
-export const FactorsRow = named(
-  'SecondFactors',
-  Type.Object({
-    totp: nullable(TotpRow),
-    passkeys: Type.Integer({ description: 'How many passkeys the user has.' }),
-    recovery_codes: Type.Integer({ description: 'Recovery codes that were not used.' }),
-  }),
-)
+export const FactorsRow = namedObject('SecondFactors', {
+  totp: nullable(TotpRow),
+  passkeys: Type.Integer({ description: 'How many passkeys the user has.' }),
+  recovery_codes: Type.Integer({ description: 'Recovery codes that were not used.' }),
+})
 
 /** An authenticator app with its secret. */
-export const EnrolledTotpRow = named(
-  'EnrolledAuthenticatorApp',
-  Type.Object({
-    document_id: UuidSchema,
-    secret: Type.String({ description: 'Base32, to be typed into the app.' }),
-    otpauth_url: Type.String({ description: 'The same for a QR code.' }),
-  }),
-)
+export const EnrolledTotpRow = namedObject('EnrolledAuthenticatorApp', {
+  document_id: UuidSchema,
+  secret: Type.String({ description: 'Base32, to be typed into the app.' }),
+  otpauth_url: Type.String({ description: 'The same for a QR code.' }),
+})
 
 /** A confirmed app. */
-export const ConfirmedTotpRow = named(
-  'ConfirmedAuthenticatorApp',
-  Type.Object({
-    document_id: UuidSchema,
-    recovery_codes: nullable(RecoveryCodesSchema),
-  }),
-)
+export const ConfirmedTotpRow = namedObject('ConfirmedAuthenticatorApp', {
+  document_id: UuidSchema,
+  recovery_codes: nullable(RecoveryCodesSchema),
+})
 
-export const RecoveryCodesRow = named('RecoveryCodes', Type.Object({ recovery_codes: RecoveryCodesSchema }))
+export const RecoveryCodesRow = namedObject('RecoveryCodes', { recovery_codes: RecoveryCodesSchema })
 
-export const RemovedFactorRow = named('RemovedFactor', Type.Object({ document_id: UuidSchema }))
+export const RemovedFactorRow = namedObject('RemovedFactor', { document_id: UuidSchema })
 
 /** Maps the factors of a user for the wire. */
 export function toFactorsRow(factor: TotpFactor | undefined, count: FactorCount): Static<typeof FactorsRow> {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, newId } from '../../../../test/harness/database/identity-rows.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import { buildKeyring, KeyringError } from '../../../base/keyring.ts'
 import { systemRandom } from '../../../base/random.ts'
@@ -29,18 +30,12 @@ const deps = { keyring, random: systemRandom }
 const secret = Buffer.alloc(20, 7)
 const step = findStep(MADE_AT.getTime())
 
-let database: TestDatabase
-let db: Database
-let rows: ReturnType<typeof buildIdentityRows>
 /** The user under test, and another one with the same factors. */
 let user: UserId
 let other: UserId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  rows = buildIdentityRows(db)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
+const rows = buildIdentityRows(db)
 beforeEach(async () => {
   ;[user, other] = [await rows.user(), await rows.user()]
 })

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp } from '../../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp } from '../../../../test/harness/app/identity-app.ts'
 import { codeOf, decodeBase32, enrolUser } from '../../../../test/harness/browser/factor-user.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { buildKeyring } from '../../../base/keyring.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { reencryptSecrets } from '../../../delivery/post/reencrypt.ts'
@@ -14,12 +15,7 @@ const CONFIRM = `${ENROL}/confirm`
 /** The key of the app under test. */
 const KEY = 'the secret that seals in tests, 32 bytes'
 
-let app: IdentityApp
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
 
 let count = 0
 const newcomer = () => {

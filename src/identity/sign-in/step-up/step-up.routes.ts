@@ -1,5 +1,5 @@
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named, TimestampSchema } from '../../../http/route/schema.ts'
+import { namedObject, TimestampSchema } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { NO_STORE } from '../../session/session.routes.ts'
 import { readFactorProof } from '../second-factor/factor-proof.ts'
@@ -7,15 +7,12 @@ import { ProofBody } from '../second-factor/second-factor.schema.ts'
 import type { FactorDeps } from '../second-factor/second-factor.ts'
 import { chargeStepUp, stepUp } from './step-up.ts'
 
-const SteppedUpRow = named(
-  'SteppedUpSession',
-  Type.Object({
-    jwt: Type.String({ description: 'Of the same session. The earlier JWT stays valid and counts as fresh too.' }),
-    token_type: Type.Literal('Bearer'),
-    expires_in: Type.Integer({ description: 'Lifetime of the JWT in seconds, from now.' }),
-    auth_time: TimestampSchema,
-  }),
-)
+const SteppedUpRow = namedObject('SteppedUpSession', {
+  jwt: Type.String({ description: 'Of the same session. The earlier JWT stays valid and counts as fresh too.' }),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Lifetime of the JWT in seconds, from now.' }),
+  auth_time: TimestampSchema,
+})
 
 /** A new proof of a second factor (docs/contract/second-factor.md#step-up). */
 export const stepUpRoutes: Routes<FactorDeps> = [

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp, type User } from '../../../../test/harness/app/identity-app.ts'
 import { codeOf, enrolUser, type FactorUser } from '../../../../test/harness/browser/factor-user.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { issueSession } from '../../session/session.ts'
 
 const PASSWORD = 'correct horse'
 const TEN_MINUTES = 600_000
 
-let app: IdentityApp
-let root: User
-
-beforeAll(async () => {
-  app = await buildIdentityApp()
-  root = await app.administrator()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
+const root = await app.administrator()
 
 let count = 0
 async function newcomer(roles: string[] = []): Promise<FactorUser & { address: string }> {

@@ -1,16 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createSocialApp, MOBILE_APP, redirectUrlOf, type SocialApp } from '../../../../test/harness/app/social-app.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createSocialApp, MOBILE_APP, redirectUrlOf } from '../../../../test/harness/app/social-app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
-let t: SocialApp
 let users = 0
 
-beforeAll(async () => {
-  t = await createSocialApp()
-})
+const t = await openForFile(createSocialApp())
 // Equal refusals of a minute are one audit entry: each test has a minute of its own.
 beforeEach(() => t.app.clock.advance(60_000))
-afterAll(() => t[Symbol.asyncDispose]())
 
 const someone = () => {
   users += 1

@@ -40,22 +40,20 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       summary: 'The providers of the user',
       query: ['notice', 'link_code', 'error'],
     },
-    {
-      handle: async (deps: ConnectionPageDeps, { db, user, visitor, query, now }) => {
-        const { userId } = user
-        const { link_code: linkCode, error } = query
-        const identity = linkCode === undefined ? undefined : await peekLink(db, { code: linkCode, userId, now })
-        const isLost = linkCode !== undefined && !identity
-        const view = {
-          ...(await describeConnections(deps, db, userId)),
-          providers: deps.engine.listProviders(),
-          ...visitor,
-          asked: linkCode !== undefined && identity ? { linkCode, identity } : undefined,
-          notice: findNotice(visitor.texts, NOTICES, query.notice),
-          problem: error === undefined && !isLost ? undefined : visitor.texts.say('connections.not-connected'),
-        }
-        return buildPage({ brand: deps.brand, ...buildConnectionsPage(deps, view) })
-      },
+    async (deps: ConnectionPageDeps, { db, user, visitor, query, now }) => {
+      const { userId } = user
+      const { link_code: linkCode, error } = query
+      const identity = linkCode === undefined ? undefined : await peekLink(db, { code: linkCode, userId, now })
+      const isLost = linkCode !== undefined && !identity
+      const view = {
+        ...(await describeConnections(deps, db, userId)),
+        providers: deps.engine.listProviders(),
+        ...visitor,
+        asked: linkCode !== undefined && identity ? { linkCode, identity } : undefined,
+        notice: findNotice(visitor.texts, NOTICES, query.notice),
+        problem: error === undefined && !isLost ? undefined : visitor.texts.say('connections.not-connected'),
+      }
+      return buildPage({ brand: deps.brand, ...buildConnectionsPage(deps, view) })
     },
   ),
   defineUserPage(
@@ -100,23 +98,21 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       summary: 'Connect a provider with the form',
       fields: { code: 200 },
     },
-    {
-      handle: async (deps: ConnectionPageDeps, { db, user, form, now }) => {
-        const result = await linkIdentity(deps, db, { code: form.code, caller: user.caller, now })
-        if (result.kind === 'refused') {
-          const problem = new Problem('identity_not_linked', NOT_CONNECTED, { reason: result.reason })
-          const actor = { userId: user.userId, sessionId: user.sessionId, account: null }
-          return { kind: 'refusal', problem, instead: { location: `${CONNECTIONS}?error=${problem.code}` }, actor }
-        }
-        const { identity } = result
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: `${CONNECTIONS}?notice=connected`,
-          changed: [{ id: identity.id, account: null }],
-          audit: { provider: identity.provider },
-        }
-      },
+    async (deps: ConnectionPageDeps, { db, user, form, now }) => {
+      const result = await linkIdentity(deps, db, { code: form.code, caller: user.caller, now })
+      if (result.kind === 'refused') {
+        const problem = new Problem('identity_not_linked', NOT_CONNECTED, { reason: result.reason })
+        const actor = { userId: user.userId, sessionId: user.sessionId, account: null }
+        return { kind: 'refusal', problem, instead: { location: `${CONNECTIONS}?error=${problem.code}` }, actor }
+      }
+      const { identity } = result
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: `${CONNECTIONS}?notice=connected`,
+        changed: [{ id: identity.id, account: null }],
+        audit: { provider: identity.provider },
+      }
     },
   ),
   defineUserPage(
@@ -130,18 +126,16 @@ export const connectionRoutes: Routes<ConnectionPageDeps> = [
       summary: 'Disconnect a provider with the form',
       fields: { id: 36 },
     },
-    {
-      handle: async (deps: ConnectionPageDeps, { db, user, visitor, form, requestId }) => {
-        if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
-        const identity = await unlinkIdentity(deps, db, { id: form.id, caller: user.caller })
-        return {
-          kind: 'redirect',
-          status: 303,
-          location: `${CONNECTIONS}?notice=disconnected`,
-          changed: [{ id: identity.id, account: null }],
-          audit: { provider: identity.provider },
-        }
-      },
+    async (deps: ConnectionPageDeps, { db, user, visitor, form, requestId }) => {
+      if (!UUID_PATTERN.test(form.id)) return showProblem(deps, notFound('identity'), { requestId, visitor })
+      const identity = await unlinkIdentity(deps, db, { id: form.id, caller: user.caller })
+      return {
+        kind: 'redirect',
+        status: 303,
+        location: `${CONNECTIONS}?notice=disconnected`,
+        changed: [{ id: identity.id, account: null }],
+        audit: { provider: identity.provider },
+      }
     },
   ),
 ]

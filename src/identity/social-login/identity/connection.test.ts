@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSocialApp, localOf, type SocialApp } from '../../../../test/harness/app/social-app.ts'
+import { describe, expect, test } from 'vitest'
+import { createSocialApp, localOf } from '../../../../test/harness/app/social-app.ts'
 import { signInOnPage } from '../../../../test/harness/browser/page-user.ts'
 import type { PageVisitor } from '../../../../test/harness/browser/page-visitor.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
-let t: SocialApp
 let users = 0
 
-beforeAll(async () => {
-  // The forms of a visitor come from the origin of PAGE_ORIGIN.
-  t = await createSocialApp({ env: { BASE_URL: 'https://id.example.test' } })
-})
-afterAll(() => t[Symbol.asyncDispose]())
+// The forms of a visitor come from the origin of PAGE_ORIGIN.
+const t = await openForFile(createSocialApp({ env: { BASE_URL: 'https://id.example.test' } }))
 
 /** Walks from the page to the provider and back: the page with the question. */
 async function comeBack(visitor: PageVisitor) {

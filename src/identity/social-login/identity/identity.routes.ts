@@ -96,24 +96,21 @@ export const identityRoutes: Routes<SocialLoginDeps> = [
       body: CreateIdentityBody,
       problems: ['identity_not_linked', 'permission_denied'],
     },
-    {
-      handle: async (deps: SocialLoginDeps, { db, body, caller, now }) => {
-        checkHasSession(caller)
-        const result = await linkIdentity(deps, db, { code: body.code, caller, now })
-        if (result.kind === 'refused') {
-          const detail =
-            'The provider was not connected. Start again, with an identity that no other user has connected.'
-          return { kind: 'refusal', problem: new Problem('identity_not_linked', detail, { reason: result.reason }) }
-        }
-        const { identity } = result
-        return {
-          data: toIdentityRow(identity),
-          message: 'Provider connected.',
-          changed: [{ id: identity.id, account: null }],
-          location: `/api/v3/identity/identity/${identity.id}`,
-          audit: { provider: identity.provider },
-        }
-      },
+    async (deps: SocialLoginDeps, { db, body, caller, now }) => {
+      checkHasSession(caller)
+      const result = await linkIdentity(deps, db, { code: body.code, caller, now })
+      if (result.kind === 'refused') {
+        const detail = 'The provider was not connected. Start again, with an identity that no other user has connected.'
+        return { kind: 'refusal', problem: new Problem('identity_not_linked', detail, { reason: result.reason }) }
+      }
+      const { identity } = result
+      return {
+        data: toIdentityRow(identity),
+        message: 'Provider connected.',
+        changed: [{ id: identity.id, account: null }],
+        location: `/api/v3/identity/identity/${identity.id}`,
+        audit: { provider: identity.provider },
+      }
     },
   ),
   defineRoute(

@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { TestCall } from '../../../../test/harness/app/app.ts'
-import {
-  createSocialApp,
-  MOBILE_APP,
-  redirectUrlOf,
-  type SocialApp,
-  WEB_APP,
-} from '../../../../test/harness/app/social-app.ts'
+import { createSocialApp, MOBILE_APP, redirectUrlOf, WEB_APP } from '../../../../test/harness/app/social-app.ts'
 import type { PersonalityName } from '../../../../test/harness/fakes/provider/personalities.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const IDENTITY = '/api/v3/identity/identity'
 
-let t: SocialApp
 let users = 0
 
-beforeAll(async () => {
-  t = await createSocialApp()
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createSocialApp())
 
 const someone = () => {
   users += 1

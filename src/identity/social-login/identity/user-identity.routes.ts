@@ -2,7 +2,7 @@ import { rowFields } from '../../../http/listing/listing.ts'
 import { buildWholeList } from '../../../http/listing/page.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
 import { defineList } from '../../../http/route/row-route.ts'
-import { IdParams, named, UuidSchema } from '../../../http/route/schema.ts'
+import { IdParams, namedObject, UuidSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import type { Database } from '../../../postgres/statement/database.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -13,14 +13,11 @@ import { loadIdentityOfUser, unlinkIdentityOfUser } from './identity.ts'
 
 const IDENTITY_FIELDS = rowFields({})
 
-const UserIdentityRow = named(
-  'UserIdentity',
-  Type.Object({
-    ...IdentityRow.properties,
-    user: UuidSchema,
-    subject: Type.String({ description: 'The id of the user at the provider.' }),
-  }),
-)
+const UserIdentityRow = namedObject('UserIdentity', {
+  ...IdentityRow.properties,
+  user: UuidSchema,
+  subject: Type.String({ description: 'The id of the user at the provider.' }),
+})
 
 const IdentityParams = Type.Object({ id: UuidSchema, identity: UuidSchema })
 

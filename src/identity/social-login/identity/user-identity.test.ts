@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createSocialApp, type SocialApp } from '../../../../test/harness/app/social-app.ts'
+import { expect, test } from 'vitest'
+import { createSocialApp } from '../../../../test/harness/app/social-app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const NO_ONE = '01990000-0000-7000-8000-000000000000'
 
-let t: SocialApp
 let users = 0
 
-beforeAll(async () => {
-  t = await createSocialApp()
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createSocialApp())
 
 /** A user who signed in with Google, and its identity. */
 async function signedIn() {

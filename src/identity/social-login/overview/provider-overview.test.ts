@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { TestCall } from '../../../../test/harness/app/app.ts'
-import { createSocialApp, type SocialApp } from '../../../../test/harness/app/social-app.ts'
+import { expect, test } from 'vitest'
+import { createSocialApp } from '../../../../test/harness/app/social-app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { countEntrances } from '../../../event/recording/entrance-count.ts'
 
 const PATH = '/api/v3/identity/provider'
 const DAY_MS = 24 * 60 * 60_000
 
-let t: SocialApp
-let call: TestCall
-beforeAll(async () => {
-  t = await createSocialApp()
-  const body = { name: 'reader', permissions: ['sign-in-provider:find-all'] }
-  // A key outlives the session of the administrator.
-  call = t.app.callAs((await t.app.admin('POST', '/api/v3/identity/api-key', body)).body.data.key)
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createSocialApp())
+const body = { name: 'reader', permissions: ['sign-in-provider:find-all'] }
+// A key outlives the session of the administrator.
+const call = t.app.callAs((await t.app.admin('POST', '/api/v3/identity/api-key', body)).body.data.key)
 
 const read = async () => (await call('GET', PATH)).body.data
 const providerOf = async (name: string) =>

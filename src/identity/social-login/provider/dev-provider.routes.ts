@@ -61,15 +61,13 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
       summary: 'Choose a sample user',
       query: REQUEST_PARAMETERS,
     },
-    {
-      handle: async (deps: DevProviderDeps, { visitor, query }) => {
-        const { texts } = visitor
-        const request = pickRequest(query)
-        checkRequest(deps, request)
-        const title = texts.say('sample.title')
-        const page = { texts, title, content: renderUsers(texts, request), layout: 'wide' as const }
-        return buildPage({ brand: deps.brand, ...page })
-      },
+    async (deps: DevProviderDeps, { visitor, query }) => {
+      const { texts } = visitor
+      const request = pickRequest(query)
+      checkRequest(deps, request)
+      const title = texts.say('sample.title')
+      const page = { texts, title, content: renderUsers(texts, request), layout: 'wide' as const }
+      return buildPage({ brand: deps.brand, ...page })
     },
   ),
   definePage(
@@ -82,16 +80,14 @@ export const devProviderRoutes: Routes<DevProviderDeps> = [
       writes: true,
       query: [...REQUEST_PARAMETERS, 'user'],
     },
-    {
-      handle: async (deps: DevProviderDeps, { db, query, now }) => {
-        const request = pickRequest(query)
-        checkRequest(deps, request)
-        const user = SAMPLE_PEOPLE.find(({ id }) => id === query.user)
-        if (!user) throw new Problem('not_found', 'No such sample user.')
-        await prepareSampleUser(deps, db, { user, now })
-        const location = deps.devProvider.answer(request, user)
-        return { kind: 'redirect', status: 303, location, headers: { 'referrer-policy': 'no-referrer' } }
-      },
+    async (deps: DevProviderDeps, { db, query, now }) => {
+      const request = pickRequest(query)
+      checkRequest(deps, request)
+      const user = SAMPLE_PEOPLE.find(({ id }) => id === query.user)
+      if (!user) throw new Problem('not_found', 'No such sample user.')
+      await prepareSampleUser(deps, db, { user, now })
+      const location = deps.devProvider.answer(request, user)
+      return { kind: 'redirect', status: 303, location, headers: { 'referrer-policy': 'no-referrer' } }
     },
   ),
 ]

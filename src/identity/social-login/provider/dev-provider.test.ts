@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { TestApp } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { buildTestBrowser, localOf, pathOf, type TestBrowser } from '../../../../test/harness/app/social-app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const APP = 'http://localhost:5173/'
 
-let app: TestApp
-
-beforeAll(async () => {
-  app = await createTestApp({ env: { APP_ENV: 'development', BASE_URL: 'http://localhost:3000' } })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ env: { APP_ENV: 'development', BASE_URL: 'http://localhost:3000' } }))
 
 /** Opens the page of the provider: its address, and its text. */
 async function openPage(browser: TestBrowser) {

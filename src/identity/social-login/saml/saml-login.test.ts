@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { TestAnswer } from '../../../../test/harness/app/app.ts'
-import { type ConnectionApp, createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
+import { createConnectionApp } from '../../../../test/harness/app/connection-app.ts'
 import { localOf, MOBILE_APP, pathOf, type TestBrowser, WEB_APP } from '../../../../test/harness/app/social-app.ts'
-import { type AnswerChange, buildFakeIdp, type FakeIdp } from '../../../../test/harness/fakes/saml-idp/fake-idp.ts'
+import { type AnswerChange, buildFakeIdp } from '../../../../test/harness/fakes/saml-idp/fake-idp.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../../base/id.ts'
 
-let t: ConnectionApp
-let idp: FakeIdp
 let account: AccountId
 let connection: string
 let people = 0
 
-beforeAll(async () => {
-  t = await createConnectionApp()
-  idp = await buildFakeIdp({ origin: 'https://idp.corp.example', now: () => new Date(t.app.clock.now()) })
-})
-afterAll(() => t[Symbol.asyncDispose]())
+const t = await openForFile(createConnectionApp())
+const idp = await buildFakeIdp({ origin: 'https://idp.corp.example', now: () => new Date(t.app.clock.now()) })
 
 const domainOf = () => `saml${people}.example`
 const samlOf = (change: object = {}) => ({

@@ -40,12 +40,10 @@ export const samlRoutes: Routes<SamlDeps> = [
       media: { [METADATA_TYPE]: Type.String() },
       problems: ['not_found'],
     },
-    {
-      handle: async (deps: SamlDeps, { db, params }) => {
-        if (!(await isSamlConnection(db, params.connection))) throw notFound('connection')
-        const metadata = buildServiceMetadata(buildSamlUrls(deps.baseUrl(), params.connection))
-        return { kind: 'stream', contentType: METADATA_TYPE, body: Readable.from([metadata]), headers: NO_STORE }
-      },
+    async (deps: SamlDeps, { db, params }) => {
+      if (!(await isSamlConnection(db, params.connection))) throw notFound('connection')
+      const metadata = buildServiceMetadata(buildSamlUrls(deps.baseUrl(), params.connection))
+      return { kind: 'stream', contentType: METADATA_TYPE, body: Readable.from([metadata]), headers: NO_STORE }
     },
   ),
   defineRoute(

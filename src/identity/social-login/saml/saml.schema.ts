@@ -1,4 +1,4 @@
-import { named, UuidSchema } from '../../../http/route/schema.ts'
+import { namedObject, UuidSchema } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { RESPONSE_LIMIT } from '../../connection/saml/response/verify-response.ts'
 
@@ -7,10 +7,7 @@ export const SamlParams = Type.Object({ connection: UuidSchema })
 /** Longest `RelayState` that is accepted. The service sends none, and some providers add one. */
 const RELAY_STATE_LIMIT = 2_048
 
-export const AcsForm = named(
-  'PostSamlResponse',
-  Type.Object({
-    SAMLResponse: Type.String({ minLength: 1, maxLength: RESPONSE_LIMIT, description: 'The response, in base64.' }),
-    RelayState: Type.Optional(Type.String({ maxLength: RELAY_STATE_LIMIT, description: 'Ignored.' })),
-  }),
-)
+export const AcsForm = namedObject('PostSamlResponse', {
+  SAMLResponse: Type.String({ minLength: 1, maxLength: RESPONSE_LIMIT, description: 'The response, in base64.' }),
+  RelayState: Type.Optional(Type.String({ maxLength: RELAY_STATE_LIMIT, description: 'Ignored.' })),
+})

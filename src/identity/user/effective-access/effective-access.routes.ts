@@ -17,12 +17,10 @@ export const effectiveAccessRoutes: Routes<EffectiveAccessDeps> = [
       params: IdParams,
       data: EffectiveAccessRow,
     },
-    {
-      handle: async (deps: EffectiveAccessDeps, { db, params }) => ({
-        data: toEffectiveAccessRow(await loadEffectiveAccess(deps, db, params.id)),
-        message: 'Permissions of the user.',
-        changed: [{ id: params.id, account: null }],
-      }),
-    },
+    async (deps: EffectiveAccessDeps, { db, params }) => ({
+      data: toEffectiveAccessRow(await loadEffectiveAccess(deps, db, params.id)),
+      message: 'Permissions of the user.',
+      changed: [{ id: params.id, account: null }],
+    }),
   ),
 ]

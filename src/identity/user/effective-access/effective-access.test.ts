@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { AccountId } from '../../../base/id.ts'
 import type { RoleId } from '../../access/role.store.ts'
 import type { HeldRole } from './effective-access.store.ts'
@@ -53,11 +54,7 @@ describe('effective permissions', () => {
   })
 })
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp())
 
 const read = (id: string) => app.admin('GET', `/api/v3/identity/user/${id}/access`)
 

@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { SessionId, UserId } from '../../../base/id.ts'
-import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
+import { inTransaction } from '../../../postgres/statement/database.ts'
 import {
   confirmEmailChange,
   deleteOldEmailChanges,
@@ -18,16 +19,11 @@ const NOW = new Date('2026-09-11T12:00:00.000Z')
 const at = (ms: number) => new Date(NOW.getTime() + ms)
 const LATER = at(60_000)
 
-let database: TestDatabase
-let db: Database
 let user: UserId
 let other: UserId
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 beforeEach(async () => {
   await database.pool.query('delete from email_change')
   ;[user, other] = [await makeUser(), await makeUser()]

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp, type TestCall } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestCall } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
 import { readMails } from '../../../../test/harness/browser/mailbox.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { EMAIL_CHANGE_LIFETIME_MS, EMAIL_CHANGES_LIMIT, EMAIL_CHANGES_WINDOW_MS } from './email-change.ts'
 
 const OWN = '/api/v3/auth/user'
@@ -9,12 +10,8 @@ const CHANGE = `${OWN}/email-change`
 const CONFIRM = `${CHANGE}/confirm`
 const PASSWORD = 'correct horse battery'
 
-let app: TestApp
 const openApp = () => createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', APP_ENV: 'development' } })
-beforeAll(async () => {
-  app = await openApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(openApp())
 
 let count = 0
 async function createUser(service = app) {

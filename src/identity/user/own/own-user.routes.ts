@@ -1,6 +1,6 @@
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import type { LinkDeps } from '../password/password-reset.ts'
 import { toUserRow, UserRow } from '../user.schema.ts'
@@ -22,8 +22,8 @@ const OF_OWN = { resource: 'user', accountScope: 'none', access: 'caller' } as c
 const OWN = '/api/v3/auth/user'
 const EMAIL_CHANGE = `${OWN}/email-change`
 
-const Withdrawn = named('EmailChangeWithdrawn', Type.Object({ withdrawn: Type.Literal(true) }))
-const Accepted = named('EmailChangeAccepted', Type.Object({ accepted: Type.Literal(true) }))
+const Withdrawn = namedObject('EmailChangeWithdrawn', { withdrawn: Type.Literal(true) })
+const Accepted = namedObject('EmailChangeAccepted', { accepted: Type.Literal(true) })
 
 /** The caller's own user (docs/contract/identity.md#own-profile). */
 export const ownUserRoutes: Routes<LinkDeps> = [
@@ -38,13 +38,11 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: OwnUserRow,
       problems: ['not_found'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, caller, now }) => ({
-        data: toOwnUserRow(await loadOwnUser(db, { caller, now })),
-        message: 'User.',
-        changed: [{ id: caller.userId, account: null }],
-      }),
-    },
+    async (_deps: LinkDeps, { db, caller, now }) => ({
+      data: toOwnUserRow(await loadOwnUser(db, { caller, now })),
+      message: 'User.',
+      changed: [{ id: caller.userId, account: null }],
+    }),
   ),
   defineRoute(
     {
@@ -59,16 +57,14 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: UserRow,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, caller, body, now }) => {
-        const { before, after } = await changeOwnName(db, { caller, name: body.name, now })
-        return {
-          data: toUserRow(after ?? before),
-          before: toUserRow(before),
-          message: after ? 'User updated.' : 'User unchanged.',
-          changed: after ? [{ id: after.id, account: null }] : [],
-        }
-      },
+    async (_deps: LinkDeps, { db, caller, body, now }) => {
+      const { before, after } = await changeOwnName(db, { caller, name: body.name, now })
+      return {
+        data: toUserRow(after ?? before),
+        before: toUserRow(before),
+        message: after ? 'User updated.' : 'User unchanged.',
+        changed: after ? [{ id: after.id, account: null }] : [],
+      }
     },
   ),
   defineRoute(
@@ -87,11 +83,9 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: UserRow,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, caller, body, now }) => {
-        const user = await deleteOwnUser(db, { caller, email: body.email, now })
-        return { data: toUserRow(user), message: 'User deleted.', changed: [{ id: user.id, account: null }] }
-      },
+    async (_deps: LinkDeps, { db, caller, body, now }) => {
+      const user = await deleteOwnUser(db, { caller, email: body.email, now })
+      return { data: toUserRow(user), message: 'User deleted.', changed: [{ id: user.id, account: null }] }
     },
   ),
   defineRoute(
@@ -110,15 +104,13 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: Accepted,
       problems: ['conflict', 'limit_reached', 'not_found', 'dependency_unavailable'],
     },
-    {
-      handle: async (deps: LinkDeps, { db, caller, body, headers, now }) => {
-        await requestEmailChange(deps, db, { caller, email: body.email, texts: chooseRequestTexts(headers), now })
-        return {
-          data: { accepted: true as const },
-          message: 'A mail with a link is on its way to each address. The address changes when both links were used.',
-          changed: [{ id: caller.userId, account: null }],
-        }
-      },
+    async (deps: LinkDeps, { db, caller, body, headers, now }) => {
+      await requestEmailChange(deps, db, { caller, email: body.email, texts: chooseRequestTexts(headers), now })
+      return {
+        data: { accepted: true as const },
+        message: 'A mail with a link is on its way to each address. The address changes when both links were used.',
+        changed: [{ id: caller.userId, account: null }],
+      }
     },
   ),
   defineRoute(
@@ -131,15 +123,13 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       data: Withdrawn,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, caller, now }) => {
-        const { userId } = await cancelEmailChange(db, { caller, now })
-        return {
-          data: { withdrawn: true as const },
-          message: 'Change withdrawn.',
-          changed: [{ id: userId, account: null }],
-        }
-      },
+    async (_deps: LinkDeps, { db, caller, now }) => {
+      const { userId } = await cancelEmailChange(db, { caller, now })
+      return {
+        data: { withdrawn: true as const },
+        message: 'Change withdrawn.',
+        changed: [{ id: userId, account: null }],
+      }
     },
   ),
   defineRoute(
@@ -155,27 +145,22 @@ export const ownUserRoutes: Routes<LinkDeps> = [
       description:
         'With the second link the address changes, and every session of the user ends but the one that asked for it.',
       body: ConfirmEmailChangeBody,
-      data: named(
-        'EmailChangeConfirmed',
-        Type.Object({
-          is_changed: Type.Boolean({ description: 'False while the link to the other address is unused.' }),
-        }),
-      ),
+      data: namedObject('EmailChangeConfirmed', {
+        is_changed: Type.Boolean({ description: 'False while the link to the other address is unused.' }),
+      }),
       problems: ['link_invalid'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, body, now }) => {
-        const result = await confirmByLink(db, { token: body.token, now })
-        const actor = { userId: result.userId ?? null, sessionId: null, account: null }
-        if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: actor.userId, actor }
-        const { userId, isChanged } = result
-        return {
-          data: { is_changed: isChanged },
-          message: isChanged ? 'E-mail address changed.' : 'Address confirmed. The other link is still unused.',
-          ...(isChanged && { changed: [{ id: userId, account: null }] }),
-          actor,
-        }
-      },
+    async (_deps: LinkDeps, { db, body, now }) => {
+      const result = await confirmByLink(db, { token: body.token, now })
+      const actor = { userId: result.userId ?? null, sessionId: null, account: null }
+      if ('problem' in result) return { kind: 'refusal', problem: result.problem, target: actor.userId, actor }
+      const { userId, isChanged } = result
+      return {
+        data: { is_changed: isChanged },
+        message: isChanged ? 'E-mail address changed.' : 'Address confirmed. The other link is still unused.',
+        ...(isChanged && { changed: [{ id: userId, account: null }] }),
+        actor,
+      }
     },
   ),
 ]

@@ -1,45 +1,29 @@
-import { lineSchema, named, nullable, TimestampSchema } from '../../../http/route/schema.ts'
+import { lineSchema, namedObject, nullable, TimestampSchema } from '../../../http/route/schema.ts'
 import { type Static, Type } from '../../../http/shape/schema-type.ts'
 import { EmailSchema, LinkTokenSchema, toUserRow, userMembers } from '../user.schema.ts'
 import type { OwnUser } from './email-change.store.ts'
 
 /** A change of the own address that waits for the use of a link. */
-const EmailChangeRow = named(
-  'EmailChange',
-  Type.Object({
-    email: Type.String({ description: 'The new address.' }),
-    is_new_confirmed: Type.Boolean({ description: 'Whether the link to the new address was used.' }),
-    is_present_confirmed: Type.Boolean({ description: 'Whether the link to the present address was used.' }),
-    created_at: TimestampSchema,
-    expires_at: TimestampSchema,
-  }),
-)
+const EmailChangeRow = namedObject('EmailChange', {
+  email: Type.String({ description: 'The new address.' }),
+  is_new_confirmed: Type.Boolean({ description: 'Whether the link to the new address was used.' }),
+  is_present_confirmed: Type.Boolean({ description: 'Whether the link to the present address was used.' }),
+  created_at: TimestampSchema,
+  expires_at: TimestampSchema,
+})
 
 /** The user of the token, with its open change of the address. */
-export const OwnUserRow = named('OwnUser', Type.Object({ ...userMembers, email_change: nullable(EmailChangeRow) }))
+export const OwnUserRow = namedObject('OwnUser', { ...userMembers, email_change: nullable(EmailChangeRow) })
 
-export const UpdateOwnUserBody = named(
-  'UpdateOwnUser',
-  Type.Object({ name: nullable(lineSchema(200)) }, { additionalProperties: false }),
-)
+export const UpdateOwnUserBody = namedObject('UpdateOwnUser', { name: nullable(lineSchema(200)) })
 
-export const DeleteOwnUserBody = named(
-  'DeleteOwnUser',
-  Type.Object(
-    { email: Type.String({ minLength: 1, maxLength: 320, description: "The user's own address, as confirmation." }) },
-    { additionalProperties: false },
-  ),
-)
+export const DeleteOwnUserBody = namedObject('DeleteOwnUser', {
+  email: Type.String({ minLength: 1, maxLength: 320, description: "The user's own address, as confirmation." }),
+})
 
-export const RequestEmailChangeBody = named(
-  'RequestEmailChange',
-  Type.Object({ email: EmailSchema }, { additionalProperties: false }),
-)
+export const RequestEmailChangeBody = namedObject('RequestEmailChange', { email: EmailSchema })
 
-export const ConfirmEmailChangeBody = named(
-  'ConfirmEmailChange',
-  Type.Object({ token: LinkTokenSchema }, { additionalProperties: false }),
-)
+export const ConfirmEmailChangeBody = namedObject('ConfirmEmailChange', { token: LinkTokenSchema })
 
 /** Maps the own user for the wire. */
 export function toOwnUserRow({ emailChange, ...user }: OwnUser): Static<typeof OwnUserRow> {

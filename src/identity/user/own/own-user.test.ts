@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp, type TestCall } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp, type TestCall } from '../../../../test/harness/app/app.ts'
 import { createUserWithPassword } from '../../../../test/harness/app/known-password.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const OWN = '/api/v3/auth/user'
 const IDENTITY = '/api/v3/identity'
 const PASSWORD = 'correct horse battery'
 
-let app: TestApp
-let adminRole: string
-beforeAll(async () => {
-  app = await createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
-  adminRole = await roleId('account-admin')
-})
-afterAll(() => app[Symbol.asyncDispose]())
-
 const roleId = async (name: string) =>
   (await app.admin('GET', `${IDENTITY}/role?filters=name|eq|${name}`)).body.data[0].document_id as string
+
+const app = await openForFile(createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } }))
+const adminRole = await roleId('account-admin')
 
 let count = 0
 async function createUser(more: object = {}) {

@@ -1,6 +1,6 @@
 import { chooseRequestTexts } from '../../../base/language/request-language.ts'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { NewPasswordSchema } from '../../password/password.schema.ts'
 import type { PasswordDeps } from '../../password/password.ts'
@@ -9,26 +9,25 @@ import { requestVerification, verifyByLink } from './email-verification.ts'
 import { type LinkDeps, prepareReset, requestReset, resetByLink } from './password-reset.ts'
 
 /** The answer to a request for a mail. */
-export const MailAccepted = named(
+export const MailAccepted = namedObject(
   'MailAccepted',
-  Type.Object({ accepted: Type.Literal(true) }, { description: 'The same for every address.' }),
+  { accepted: Type.Literal(true) },
+  { description: 'The same for every address.' },
 )
 
-const ForgotPasswordBody = named(
+const ForgotPasswordBody = namedObject(
   'ForgotPassword',
   // No format: a malformed address matches no user.
-  Type.Object({ email: Type.String({ minLength: 1, maxLength: 320 }) }, { additionalProperties: false }),
+  { email: Type.String({ minLength: 1, maxLength: 320 }) },
 )
 
-const ResetPasswordBody = named(
-  'ResetPassword',
-  Type.Object(
-    { token: LinkTokenSchema, password: NewPasswordSchema, keep_api_keys: Type.Optional(KeepApiKeysSchema) },
-    { additionalProperties: false },
-  ),
-)
+const ResetPasswordBody = namedObject('ResetPassword', {
+  token: LinkTokenSchema,
+  password: NewPasswordSchema,
+  keep_api_keys: Type.Optional(KeepApiKeysSchema),
+})
 
-const VerifyEmailBody = named('VerifyEmail', Type.Object({ token: LinkTokenSchema }, { additionalProperties: false }))
+const VerifyEmailBody = namedObject('VerifyEmail', { token: LinkTokenSchema })
 
 const actorOf = (userId: Parameters<typeof requestVerification>[2]['userId'] | null) => ({
   userId,
@@ -55,19 +54,17 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       data: MailAccepted,
       problems: ['dependency_unavailable'],
     },
-    {
-      handle: async (deps: LinkDeps, { db, body, headers, now }) => {
-        const texts = chooseRequestTexts(headers)
-        const { result, userId } = await requestReset(deps, db, { email: body.email, texts, now })
-        return {
-          data: { accepted: true as const },
-          message: 'If a user has this address, a mail with a link is on its way.',
-          // Also for an unknown address, so that both cost the same.
-          changed: [{ id: userId, account: null, url: null }],
-          actor: actorOf(userId),
-          audit: { result },
-        }
-      },
+    async (deps: LinkDeps, { db, body, headers, now }) => {
+      const texts = chooseRequestTexts(headers)
+      const { result, userId } = await requestReset(deps, db, { email: body.email, texts, now })
+      return {
+        data: { accepted: true as const },
+        message: 'If a user has this address, a mail with a link is on its way.',
+        // Also for an unknown address, so that both cost the same.
+        changed: [{ id: userId, account: null, url: null }],
+        actor: actorOf(userId),
+        audit: { result },
+      }
     },
   ),
   defineRoute(
@@ -115,17 +112,15 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       data: MailAccepted,
       problems: ['dependency_unavailable'],
     },
-    {
-      handle: async (deps: LinkDeps, { db, caller, headers, now }) => {
-        const texts = chooseRequestTexts(headers)
-        const result = await requestVerification(deps, db, { userId: caller.userId, texts, now })
-        return {
-          data: { accepted: true as const },
-          message: 'If your address is not verified yet, a mail with a link is on its way.',
-          changed: [{ id: caller.userId, account: null, url: null }],
-          audit: { result },
-        }
-      },
+    async (deps: LinkDeps, { db, caller, headers, now }) => {
+      const texts = chooseRequestTexts(headers)
+      const result = await requestVerification(deps, db, { userId: caller.userId, texts, now })
+      return {
+        data: { accepted: true as const },
+        message: 'If your address is not verified yet, a mail with a link is on its way.',
+        changed: [{ id: caller.userId, account: null, url: null }],
+        audit: { result },
+      }
     },
   ),
   defineRoute(
@@ -139,21 +134,19 @@ export const linkRoutes: Routes<LinkDeps & PasswordDeps> = [
       strictRateLimit: true,
       summary: 'Verify an address by the link of a mail',
       body: VerifyEmailBody,
-      data: named('EmailVerified', Type.Object({ verified: Type.Literal(true) })),
+      data: namedObject('EmailVerified', { verified: Type.Literal(true) }),
       problems: ['link_invalid'],
     },
-    {
-      handle: async (_deps: LinkDeps, { db, body, now }) => {
-        const result = await verifyByLink(db, { token: body.token, now })
-        if ('problem' in result) return { kind: 'refusal', problem: result.problem }
-        const { userId } = result
-        return {
-          data: { verified: true as const },
-          message: 'E-mail address verified.',
-          changed: [{ id: userId, account: null, url: null }],
-          actor: actorOf(userId),
-        }
-      },
+    async (_deps: LinkDeps, { db, body, now }) => {
+      const result = await verifyByLink(db, { token: body.token, now })
+      if ('problem' in result) return { kind: 'refusal', problem: result.problem }
+      const { userId } = result
+      return {
+        data: { verified: true as const },
+        message: 'E-mail address verified.',
+        changed: [{ id: userId, account: null, url: null }],
+        actor: actorOf(userId),
+      }
     },
   ),
 ]

@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../../test/harness/database/identity-rows.ts'
 import { whileHeld } from '../../../../test/harness/plan/lock-waits.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { SessionId, UserId } from '../../../base/id.ts'
 import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
 import { findOwnCredentials, lockOwnCredentials, setPasswordHash } from './own-password.store.ts'
 
-let database: TestDatabase
-let db: Database
-let rows: ReturnType<typeof buildIdentityRows>
 /** The user under test, and another one. */
 let user: UserId
 let other: UserId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-  rows = buildIdentityRows(db)
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const { db } = await openForFile(createTestDatabase())
+const rows = buildIdentityRows(db)
 beforeEach(async () => {
   user = await rows.user({ name: 'Ada', password_hash: 'hash' })
   other = await rows.user({ name: 'Eve', password_hash: 'other' })

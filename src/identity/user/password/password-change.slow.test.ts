@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { NO_ID } from '../../../../test/harness/app/identity-app.ts'
 import { testPasswords } from '../../../../test/harness/app/small-hash.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { SessionId } from '../../../base/id.ts'
 import type { Caller } from '../../../http/shape/caller.ts'
 import { LOCK_MS } from '../../throttle/login-throttle.ts'
@@ -11,12 +12,7 @@ const CHANGE = '/api/v3/auth/password/change'
 const PASSWORD = 'correct horse battery'
 const NEW = 'another horse battery'
 
-let app: TestApp
-
-beforeAll(async () => {
-  app = await createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000' } }))
 
 let count = 0
 async function createUser() {

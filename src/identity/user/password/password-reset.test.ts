@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { buildIdentityApp, type IdentityApp } from '../../../../test/harness/app/identity-app.ts'
+import { describe, expect, test } from 'vitest'
+import { buildIdentityApp } from '../../../../test/harness/app/identity-app.ts'
 import { testPasswords } from '../../../../test/harness/app/small-hash.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { systemRandom } from '../../../base/random.ts'
 import { Problem } from '../../../http/problem/problem.ts'
 import { inTransaction } from '../../../postgres/statement/database.ts'
@@ -8,11 +9,7 @@ import { isResetLink, makeResetLink, prepareReset, RESET_LIFETIME_MS, resetByLin
 
 const NEW = 'another horse battery'
 
-let app: IdentityApp
-beforeAll(async () => {
-  app = await buildIdentityApp()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(buildIdentityApp())
 
 let count = 0
 const now = () => new Date(app.clock.now())

@@ -1,23 +1,17 @@
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { NewPasswordSchema } from '../../password/password.schema.ts'
 import type { PasswordDeps } from '../../password/password.ts'
 import { KeepApiKeysSchema, KeepAppsSchema, TokensRevoked } from '../user.schema.ts'
 import { changeOwnPassword, checkPasswordChange } from './password-change.ts'
 
-const ChangePasswordBody = named(
-  'ChangePassword',
-  Type.Object(
-    {
-      current_password: Type.String({ minLength: 1, maxLength: 1024 }),
-      new_password: NewPasswordSchema,
-      keep_api_keys: Type.Optional(KeepApiKeysSchema),
-      keep_apps: Type.Optional(KeepAppsSchema),
-    },
-    { additionalProperties: false },
-  ),
-)
+const ChangePasswordBody = namedObject('ChangePassword', {
+  current_password: Type.String({ minLength: 1, maxLength: 1024 }),
+  new_password: NewPasswordSchema,
+  keep_api_keys: Type.Optional(KeepApiKeysSchema),
+  keep_apps: Type.Optional(KeepAppsSchema),
+})
 
 /** The caller's own password (docs/contract/sessions.md#changing-a-password). */
 export const passwordRoutes: Routes<PasswordDeps> = [

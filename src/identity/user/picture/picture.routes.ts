@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { defineRoute, type Routes } from '../../../http/route/route.ts'
-import { named } from '../../../http/route/schema.ts'
+import { namedObject } from '../../../http/route/schema.ts'
 import { Type } from '../../../http/shape/schema-type.ts'
 import { toUserRow, UserRow } from '../user.schema.ts'
 import {
@@ -19,19 +19,13 @@ export const IMAGE_LENGTH_LIMIT = Math.ceil(PICTURE_LIMIT_BYTES / 3) * 4
 /** Limit of a body with a picture, in bytes. */
 export const PICTURE_BODY_LIMIT_BYTES = 768 * 1024
 
-const SetPictureBody = named(
-  'SetPicture',
-  Type.Object(
-    {
-      image: Type.String({
-        minLength: 1,
-        maxLength: IMAGE_LENGTH_LIMIT,
-        description: 'A PNG, JPEG or WebP of at most 512 KiB and 16 million pixels, in base64.',
-      }),
-    },
-    { additionalProperties: false },
-  ),
-)
+const SetPictureBody = namedObject('SetPicture', {
+  image: Type.String({
+    minLength: 1,
+    maxLength: IMAGE_LENGTH_LIMIT,
+    description: 'A PNG, JPEG or WebP of at most 512 KiB and 16 million pixels, in base64.',
+  }),
+})
 
 const PictureParams = Type.Object({ picture: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' }) })
 
@@ -79,16 +73,14 @@ export const pictureRoutes: Routes<PictureDeps> = [
       data: UserRow,
       problems: ['conflict', 'not_found'],
     },
-    {
-      handle: async (_deps: PictureDeps, { db, caller, now }) => {
-        const { before, after } = await removeOwnPicture(db, { caller, now })
-        return {
-          data: toUserRow(after ?? before),
-          before: toUserRow(before),
-          message: after ? 'Picture removed.' : 'There was no picture.',
-          changed: after ? [{ id: after.id, account: null }] : [],
-        }
-      },
+    async (_deps: PictureDeps, { db, caller, now }) => {
+      const { before, after } = await removeOwnPicture(db, { caller, now })
+      return {
+        data: toUserRow(after ?? before),
+        before: toUserRow(before),
+        message: after ? 'Picture removed.' : 'There was no picture.',
+        changed: after ? [{ id: after.id, account: null }] : [],
+      }
     },
   ),
   defineRoute(

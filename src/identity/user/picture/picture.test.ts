@@ -1,16 +1,15 @@
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { makePicture } from './picture-image.ts'
 
 const PICTURE = '/api/v3/auth/user/picture'
 
-let app: TestApp
-beforeAll(async () => {
-  app = await createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', BASE_URL: 'https://id.example.test' } })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(
+  createTestApp({ env: { RATE_LIMIT_STRICT_PER_MINUTE: '100000', BASE_URL: 'https://id.example.test' } }),
+)
 
 const draw = (width = 40, height = 20) => sharp({ create: { width, height, channels: 3, background: '#c00' } })
 const upload = async (bytes: Buffer, caller?: Awaited<ReturnType<TestApp['signInMember']>>) => {

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestApp, type TestApp } from '../../../../test/harness/app/app.ts'
+import { expect, test } from 'vitest'
+import { createTestApp } from '../../../../test/harness/app/app.ts'
 import { readMails } from '../../../../test/harness/browser/mailbox.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
-let app: TestApp
-
-beforeAll(async () => {
-  app = await createTestApp({ env: { BRAND_NAME: 'Northwind' } })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = await openForFile(createTestApp({ env: { BRAND_NAME: 'Northwind' } }))
 
 test('every mail to a user names the product by BRAND_NAME, in the subject and in the text', async () => {
   const user = { email: 'brand@example.test', password: 'correct horse battery' }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter } from '../../../../test/harness/database/identity-rows.ts'
 import { buildManualClock } from '../../../../test/harness/run/manual-clock.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import type { UserId } from '../../../base/id.ts'
 import { inTransaction } from '../../../postgres/statement/database.ts'
 import { type ClientId, insertClient } from '../../client/client.store.ts'
@@ -17,15 +18,10 @@ import { readGrant, readRow, readRowByUid, readUser, readUserClaims } from './st
 /** What a request has read stays for it: each test takes the rows away, and reads again. */
 
 const clock = buildManualClock()
-let database: TestDatabase
-let rows: ReturnType<typeof buildIdentityRows>
 let userId: UserId
-beforeAll(async () => {
-  database = await createTestDatabase()
-  rows = buildIdentityRows(database.db)
-  clock.set(MADE_AT.getTime())
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const rows = buildIdentityRows(database.db)
+clock.set(MADE_AT.getTime())
 beforeEach(async () => {
   await run('delete from oauth_state')
   userId = await rows.user()

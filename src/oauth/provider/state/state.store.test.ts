@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
 import { buildIdentityRows, MADE_AT, madeAfter } from '../../../../test/harness/database/identity-rows.ts'
 import { whileHeld } from '../../../../test/harness/plan/lock-waits.ts'
-import type { Database } from '../../../postgres/statement/database.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { hashStateId } from '../../grant/state-id.ts'
 import {
   consumeState,
@@ -20,14 +20,8 @@ import {
 } from './state.store.ts'
 
 /** The state of the provider, each row beside others of its model, and of another model under the same id. */
-
-let database: TestDatabase
-let db: Database
-beforeAll(async () => {
-  database = await createTestDatabase()
-  db = database.db
-})
-afterAll(() => database[Symbol.asyncDispose]())
+const database = await openForFile(createTestDatabase())
+const { db } = database
 beforeEach(() => database.pool.query('delete from oauth_state'))
 
 const keyOf = (id: string, model = 'AccessToken') => ({ model, idHash: hashStateId(id) })

@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Flow, openFlow } from '../../../../test/harness/browser/oauth-flow.ts'
-import {
-  type OauthFixture,
-  type OauthUser,
-  openBrowser,
-  startOauthFixture,
-} from '../../../../test/harness/browser/oauth-service.ts'
+import { expect, test } from 'vitest'
+import { openFlow } from '../../../../test/harness/browser/oauth-flow.ts'
+import { openBrowser, startOauthFixture } from '../../../../test/harness/browser/oauth-service.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { hashStateId } from '../../grant/state-id.ts'
 import { clearOldAnswers, deleteExpiredState, upsertState } from './state.store.ts'
 
-let fixture: OauthFixture
-let user: OauthUser
-let flow: Flow
-beforeAll(async () => {
-  fixture = await startOauthFixture()
-  user = await fixture.user()
-  flow = await openFlow(fixture, await fixture.client())
-})
-afterAll(() => fixture[Symbol.asyncDispose]())
+const fixture = await openForFile(startOauthFixture())
+const user = await fixture.user()
+const flow = await openFlow(fixture, await fixture.client())
 
 test('what the database holds opens nothing: no code, token, session or interaction id is in it', async () => {
   const browser = openBrowser()

@@ -1,29 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  type OauthClient,
-  type OauthFixture,
-  REDIRECT_URI,
-  readForm,
-  startOauthFixture,
-} from '../../../../test/harness/browser/oauth-service.ts'
+import { describe, expect, test } from 'vitest'
+import { REDIRECT_URI, readForm, startOauthFixture } from '../../../../test/harness/browser/oauth-service.ts'
 import { buildVisitor as openBrowser } from '../../../../test/harness/browser/visitor.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 /** The strict limit of a minute, which the limits of strangers follow. */
 const STRICT = 3
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWWaWaWaWaWaW'
 
-let fixture: OauthFixture
-let client: OauthClient
-let confidential: OauthClient
-beforeAll(async () => {
-  const env = { RATE_LIMIT_STRICT_PER_MINUTE: String(STRICT), TRUST_PROXY: 'loopback', OAUTH_REGISTRATION: 'true' }
-  fixture = await startOauthFixture({ env })
-  const grants = ['authorization_code', 'refresh_token', DEVICE_GRANT]
-  client = await fixture.client({ type: 'public', grant_types: grants })
-  confidential = await fixture.client({ grant_types: grants })
-})
-afterAll(() => fixture?.[Symbol.asyncDispose]())
+const env = { RATE_LIMIT_STRICT_PER_MINUTE: String(STRICT), TRUST_PROXY: 'loopback', OAUTH_REGISTRATION: 'true' }
+const fixture = await openForFile(startOauthFixture({ env }))
+const grants = ['authorization_code', 'refresh_token', DEVICE_GRANT]
+const client = await fixture.client({ type: 'public', grant_types: grants })
+const confidential = await fixture.client({ grant_types: grants })
 
 let networks = 0
 /** A wide network that no other test has. */

@@ -1,23 +1,12 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
-import {
-  startTestRealtime,
-  TEST_REALTIME_APP,
-  type TestRealtime,
-} from '../../../../test/harness/realtime/realtime-server.ts'
+import { describe, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../../test/harness/database/database.ts'
+import { startTestRealtime, TEST_REALTIME_APP } from '../../../../test/harness/realtime/realtime-server.ts'
+import { openForFile } from '../../../../test/harness/run/open-for-file.ts'
 import { buildRequestText, signText } from '../frame/signature.ts'
 
-let database: TestDatabase
-let realtime: TestRealtime
-beforeAll(async () => {
-  database = await createTestDatabase()
-  realtime = await startTestRealtime(database)
-})
-afterAll(async () => {
-  await realtime?.[Symbol.asyncDispose]()
-  await database?.[Symbol.asyncDispose]()
-})
+const database = await openForFile(createTestDatabase())
+const realtime = await openForFile(startTestRealtime(database))
 
 interface Asked {
   method?: string

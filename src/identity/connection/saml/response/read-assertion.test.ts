@@ -1,18 +1,10 @@
-import { beforeAll, describe, expect, test } from 'vitest'
-import {
-  createResponseFixture,
-  later,
-  NOW,
-  type ResponseFixture,
-} from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { createResponseFixture, later, NOW } from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
 import { type AssertionFacts, SAML } from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
 import { parseXml } from '../xml/parse-xml.ts'
 import { checkAssertion } from './read-assertion.ts'
 
-let fixture: ResponseFixture
-beforeAll(async () => {
-  fixture = await createResponseFixture()
-})
+const fixture = await createResponseFixture()
 
 const EMAIL_FORMAT = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'
 

@@ -1,19 +1,12 @@
-import { beforeAll, describe, expect, test } from 'vitest'
-import {
-  createResponseFixture,
-  type ResponseFixture,
-} from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { createResponseFixture } from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
 import { SAML, SAMLP, signElement } from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
 import { parseXml } from '../xml/parse-xml.ts'
 import { checkResponseShape } from './response-shape.ts'
 
-let fixture: ResponseFixture
+const fixture = await createResponseFixture()
 /** A response with a signed assertion. */
-let genuine: string
-beforeAll(async () => {
-  fixture = await createResponseFixture()
-  genuine = fixture.build()
-})
+const genuine = fixture.build()
 
 function check(xml: string) {
   const document = parseXml(Buffer.from(xml), { comments: 'refuse' })

@@ -1,8 +1,5 @@
-import { beforeAll, describe, expect, test } from 'vitest'
-import {
-  createResponseFixture,
-  type ResponseFixture,
-} from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { createResponseFixture } from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
 import { buildSignature, DS } from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
 import { parseXml } from '../xml/parse-xml.ts'
 import { checkSignatureShape } from './signature-shape.ts'
@@ -10,13 +7,9 @@ import { checkSignatureShape } from './signature-shape.ts'
 const EXCLUSIVE = 'http://www.w3.org/2001/10/xml-exc-c14n#'
 const ENVELOPED = `${DS}enveloped-signature`
 
-let fixture: ResponseFixture
+const fixture = await createResponseFixture()
 /** The signature of the assertion `_assertion`. */
-let genuine: string
-beforeAll(async () => {
-  fixture = await createResponseFixture()
-  genuine = buildSignature(fixture.assertion(), { key: fixture.idp.key })
-})
+const genuine = buildSignature(fixture.assertion(), { key: fixture.idp.key })
 
 function check(xml: string, id: string | undefined = '_assertion') {
   const document = parseXml(Buffer.from(xml), { comments: 'refuse' })

@@ -1,6 +1,6 @@
 import { sign } from 'node:crypto'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { createSamlKey, type SamlKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
+import { describe, expect, test } from 'vitest'
+import { createSamlKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
 import { DS } from '../../../../../test/harness/fakes/saml-idp/signed-response.ts'
 import { parseXml } from '../xml/parse-xml.ts'
 import { listElements } from '../xml/xml-document.ts'
@@ -10,12 +10,8 @@ const SHA256 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256'
 const SHA512 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512'
 const METHOD = `<ds:SignatureMethod Algorithm="${SHA256}"></ds:SignatureMethod>`
 
-let idp: SamlKey
-let other: SamlKey
-beforeAll(async () => {
-  idp = await createSamlKey()
-  other = await createSamlKey()
-})
+const idp = await createSamlKey()
+const other = await createSamlKey()
 
 /** A signature whose list is written in one way, and signed in another: its canonical form. */
 const signatureOf = (written: string, canonical: string, { by = idp, hash = 'sha256' } = {}) =>

@@ -1,11 +1,10 @@
 import { sign } from 'node:crypto'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   createResponseFixture,
   later,
   NOW,
   type ResponseChange,
-  type ResponseFixture,
 } from '../../../../../test/harness/fakes/saml-idp/response-fixture.ts'
 import { createSamlKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
 import {
@@ -20,10 +19,7 @@ import { RESPONSE_LIMIT, readResponse } from './verify-response.ts'
 const EMAIL_FORMAT = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress'
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient'
 
-let fixture: ResponseFixture
-beforeAll(async () => {
-  fixture = await createResponseFixture()
-})
+const fixture = await createResponseFixture()
 
 describe('a signed response', () => {
   test('proves the person that it describes', async () => {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { certifyKey, inventRsaKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
 import { GuardedFetchError } from '../../../../outbound/guarded-fetch.ts'
 import { OwnFault } from '../../../../outbound/own-fault/own-fault.ts'
@@ -8,11 +8,8 @@ import { importMetadata } from './import-metadata.ts'
 const NOW = new Date('2026-11-27T12:00:00.000Z')
 const URL_OF_METADATA = 'https://idp.example/metadata'
 
-let metadata: string
-beforeAll(async () => {
-  const certificate = (await certifyKey(inventRsaKey())).toString('base64')
-  metadata = `<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="https://idp.example"><IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol"><KeyDescriptor><KeyInfo xmlns="http://www.w3.org/2000/09/xmldsig#"><X509Data><X509Certificate>${certificate}</X509Certificate></X509Data></KeyInfo></KeyDescriptor><SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://idp.example/sso"/></IDPSSODescriptor></EntityDescriptor>`
-})
+const certificate = (await certifyKey(inventRsaKey())).toString('base64')
+const metadata = `<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="https://idp.example"><IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol"><KeyDescriptor><KeyInfo xmlns="http://www.w3.org/2000/09/xmldsig#"><X509Data><X509Certificate>${certificate}</X509Certificate></X509Data></KeyInfo></KeyDescriptor><SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://idp.example/sso"/></IDPSSODescriptor></EntityDescriptor>`
 
 /** Reads metadata from a URL that is answered so; the URLs that were asked are kept. */
 function openFetch(answer: () => Promise<Response>) {

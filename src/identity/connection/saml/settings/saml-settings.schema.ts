@@ -1,4 +1,4 @@
-import { named, nullable, TimestampSchema } from '../../../../http/route/schema.ts'
+import { namedObject, nullable, TimestampSchema } from '../../../../http/route/schema.ts'
 import { type Static, Type } from '../../../../http/shape/schema-type.ts'
 import { CERTIFICATE_CHARACTERS, CERTIFICATE_LIMIT, readCertificate } from './idp-certificate.ts'
 import type { SamlColumns } from './saml-settings.ts'
@@ -38,88 +38,70 @@ const attributes = {
   groups_attribute: Type.Optional(AttributeSchema),
 }
 
-export const CreateSaml = named(
-  'CreateSamlConnection',
-  Type.Object({
-    idp_entity_id: EntityIdSchema,
-    sso_url: SsoUrlSchema,
-    certificates: CertificatesSchema,
-    ...attributes,
-  }),
-)
+export const CreateSaml = namedObject('CreateSamlConnection', {
+  idp_entity_id: EntityIdSchema,
+  sso_url: SsoUrlSchema,
+  certificates: CertificatesSchema,
+  ...attributes,
+})
 
-export const UpdateSaml = named(
-  'UpdateSamlConnection',
-  Type.Object({
-    idp_entity_id: Type.Optional(EntityIdSchema),
-    sso_url: Type.Optional(SsoUrlSchema),
-    certificates: Type.Optional(CertificatesSchema),
-    ...attributes,
-  }),
-)
+export const UpdateSaml = namedObject('UpdateSamlConnection', {
+  idp_entity_id: Type.Optional(EntityIdSchema),
+  sso_url: Type.Optional(SsoUrlSchema),
+  certificates: Type.Optional(CertificatesSchema),
+  ...attributes,
+})
 
-const CertificateRow = named(
-  'SamlCertificate',
-  Type.Object({
-    pem: Type.String(),
-    fingerprint: Type.String({ description: 'SHA-256, in hex.' }),
-    not_before: TimestampSchema,
-    not_after: Type.String({
-      ...TimestampSchema,
-      description: 'When the provider is due to change it. It verifies afterwards too.',
-    }),
+const CertificateRow = namedObject('SamlCertificate', {
+  pem: Type.String(),
+  fingerprint: Type.String({ description: 'SHA-256, in hex.' }),
+  not_before: TimestampSchema,
+  not_after: Type.String({
+    ...TimestampSchema,
+    description: 'When the provider is due to change it. It verifies afterwards too.',
   }),
-)
+})
 
 /** The part of a SAML provider, as the API shows it. */
-export const SamlPart = named(
-  'SamlConnection',
-  Type.Object({
-    idp_entity_id: Type.String(),
-    sso_url: Type.String(),
-    certificates: Type.Array(CertificateRow),
-    email_attribute: nullable(Type.String()),
-    name_attribute: nullable(Type.String()),
-    groups_attribute: nullable(Type.String()),
-    metadata_path: Type.String({
-      description: 'Behind `BASE_URL` the entity id of the service (audience), and its metadata for the provider.',
-    }),
-    acs_path: Type.String({ description: 'Behind `BASE_URL` the assertion consumer service, to which answers go.' }),
+export const SamlPart = namedObject('SamlConnection', {
+  idp_entity_id: Type.String(),
+  sso_url: Type.String(),
+  certificates: Type.Array(CertificateRow),
+  email_attribute: nullable(Type.String()),
+  name_attribute: nullable(Type.String()),
+  groups_attribute: nullable(Type.String()),
+  metadata_path: Type.String({
+    description: 'Behind `BASE_URL` the entity id of the service (audience), and its metadata for the provider.',
   }),
-)
+  acs_path: Type.String({ description: 'Behind `BASE_URL` the assertion consumer service, to which answers go.' }),
+})
 
 /** Longest metadata of a provider in a request, in characters. */
 const METADATA_CHARACTERS = 131_072
 
-export const ReadMetadataBody = named(
-  'ReadSamlMetadata',
-  Type.Object({
-    metadata: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: METADATA_CHARACTERS,
-        description: 'The metadata of the identity provider, XML. This, or `metadata_url`.',
-      }),
-    ),
-    metadata_url: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 2048, description: 'The URL from which it is read once: https.' }),
-    ),
-  }),
-)
+export const ReadMetadataBody = namedObject('ReadSamlMetadata', {
+  metadata: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: METADATA_CHARACTERS,
+      description: 'The metadata of the identity provider, XML. This, or `metadata_url`.',
+    }),
+  ),
+  metadata_url: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 2048, description: 'The URL from which it is read once: https.' }),
+  ),
+})
 
 /** The settings in the metadata of a provider. */
-export const MetadataRow = named(
-  'SamlMetadata',
-  Type.Object({
-    idp_entity_id: Type.String(),
-    sso_url: Type.String(),
-    certificates: Type.Array(CertificateRow),
-    wants_signed_requests: Type.Boolean({
-      description:
-        'Whether the provider asks for signed requests. The service signs none: switch that off at the provider.',
-    }),
+export const MetadataRow = namedObject('SamlMetadata', {
+  idp_entity_id: Type.String(),
+  sso_url: Type.String(),
+  certificates: Type.Array(CertificateRow),
+  wants_signed_requests: Type.Boolean({
+    description:
+      'Whether the provider asks for signed requests. The service signs none: switch that off at the provider.',
   }),
-)
+})
 
 /** Maps certificates for the wire. */
 export function toCertificateRows(certificates: readonly string[]): Static<typeof CertificateRow>[] {

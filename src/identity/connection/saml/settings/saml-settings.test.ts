@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { certifyKey, inventRsaKey } from '../../../../../test/harness/fakes/saml-idp/saml-key.ts'
 import { readNewSaml, readSamlChange, type SamlInput } from './saml-settings.ts'
 
@@ -7,11 +7,8 @@ const ENDS = ['2030-01-01T00:00:00.000Z', '2031-01-01T00:00:00.000Z', '2032-01-0
   (text) => new Date(text),
 )
 
-let pems: string[]
-beforeAll(async () => {
-  const made = await Promise.all(ENDS.map((end) => certifyKey(inventRsaKey(), end)))
-  pems = made.map((der) => der.toString('base64'))
-})
+const made = await Promise.all(ENDS.map((end) => certifyKey(inventRsaKey(), end)))
+const pems = made.map((der) => der.toString('base64'))
 const whole = (change: Partial<SamlInput> = {}): SamlInput => ({
   idp_entity_id: 'https://idp.example/saml',
   sso_url: 'https://idp.example/sso?a=1',
