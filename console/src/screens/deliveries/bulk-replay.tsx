@@ -7,7 +7,6 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useOnline } from '../../frame/use-online.ts'
 import { describeLength } from '../../parts/age.ts'
-import { AskingButton } from '../../parts/asking-button.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 import { TextLink } from '../../parts/text-link.tsx'
@@ -158,11 +157,14 @@ const MOVES = {
 const CALLS = {
   pause: api.webhook.replayJobPause,
   resume: api.webhook.replayJobResume,
+  cancel: api.webhook.replayJobCancel,
 } as const
 
 /** How far a job is, how fast it moves, and what stops it. */
 function RunningJob({ id }: { id: string }) {
   const { t, i18n } = useTranslation()
+  // A dialog in this dialog would close with it.
+  const [isAsked, setIsAsked] = useState(false)
   const job = useQuery({
     queryKey: ['replay-job', id],
     queryFn: ({ signal }) => api.webhook.replayJobFindOne({ path: { id }, signal }),
@@ -176,7 +178,7 @@ function RunningJob({ id }: { id: string }) {
   if (!job.data) return null
   const { status, total, processed, replayed, skipped, skipped_reasons } = job.data.data
   const { perMinute, secondsLeft } = measureRate(job.data.data, Date.now())
-  const moves: readonly (keyof typeof CALLS | 'cancel')[] = status in MOVES ? MOVES[status as keyof typeof MOVES] : []
+  const moves: readonly (keyof typeof CALLS)[] = status in MOVES ? MOVES[status as keyof typeof MOVES] : []
   return (
     <Stack>
       <Progress value={total === 0 ? 100 : (processed / total) * 100} aria-label={t('bulk.progress')} />
@@ -193,23 +195,32 @@ function RunningJob({ id }: { id: string }) {
         </Text>
       ))}
       {move.isError && <ProblemCard error={move.error} />}
-      <Group gap="xs">
-        {moves.map((name) =>
-          name === 'cancel' ? (
-            <AskingButton
+      {isAsked && moves.includes('cancel') ? (
+        <Stack gap="xs" role="group" aria-label={t('bulk.cancel')}>
+          <Text size="sm">{t('bulk.cancel-text')}</Text>
+          <Group gap="xs">
+            <Button variant="default" onClick={() => setIsAsked(false)}>
+              {t('bulk.keep')}
+            </Button>
+            <Button loading={move.isPending} onClick={() => move.mutate('cancel')}>
+              {t('bulk.cancel')}
+            </Button>
+          </Group>
+        </Stack>
+      ) : (
+        <Group gap="xs">
+          {moves.map((name) => (
+            <Button
               key={name}
-              label={t('bulk.cancel')}
-              text={t('bulk.cancel-text')}
-              make={() => api.webhook.replayJobCancel({ path: { id } })}
-              touches={[['replay-job', id]]}
-            />
-          ) : (
-            <Button key={name} variant="default" loading={move.isPending} onClick={() => move.mutate(name)}>
+              variant="default"
+              loading={move.isPending}
+              onClick={() => (name === 'cancel' ? setIsAsked(true) : move.mutate(name))}
+            >
               {t(`bulk.${name}`)}
             </Button>
-          ),
-        )}
-      </Group>
+          ))}
+        </Group>
+      )}
     </Stack>
   )
 }
