@@ -75,7 +75,8 @@ function findCutTexts(marks: { begin: string; end: string }): string[] {
       if (rect.width < 1) continue
       if (around && leaves(rect, measure(around))) found.push(`outside its box: ${text}`)
       if (rects.some((outer) => leaves(rect, outer))) found.push(`cut: ${text}`)
-      if (!isScrolled && element.closest('main, body:not(:has(main))')) shown.push({ text, rect, element })
+      // A banner stands over what is read, which can be scrolled from under it.
+      if (!isScrolled && element.closest('main, body:not(:has(main))') && !element.closest('.banners')) shown.push({ text, rect, element })
     }
   }
   shown.sort((one, other) => one.rect.top - other.rect.top)
@@ -110,7 +111,8 @@ const LAYOUTS = [
 
 /**
  * The boxes of a page from right to left that are no mirror image of those from left to right, with by how many pixels they
- * are off. Code and what stands inside a line of text keep their direction; a box below one that is off is not named too.
+ * are off. Code and what stands inside a line of text keep their direction, and charts are judged by themselves. A box inside
+ * one that is off, or that has another width than before since something has loaded, is not judged.
  */
 function findUnmirrored(isFromRight: boolean): string[] {
   // No name of the window: a page with one of a test is lent to no other.
@@ -120,25 +122,27 @@ function findUnmirrored(isFromRight: boolean): string[] {
   page[place] = kept
   const width = document.documentElement.clientWidth
   const boxes = new Map<Element, DOMRect>()
-  const off: { element: Element; text: string }[] = []
+  const apart = 'svg, .mono, pre, code, .recharts-tooltip-wrapper, .mantine-Switch-trackLabel, body > [aria-hidden]'
+  const off: string[] = []
   const visit = (element: Element) => {
     const { display, direction, clipPath } = getComputedStyle(element)
     const rect = element.getBoundingClientRect()
     const isLaidOut = !/^(none|contents|inline)/.test(display) && clipPath !== 'inset(50%)'
-    if (!isLaidOut || element.closest('svg, .mono, pre, code') || (isFromRight && direction === 'ltr')) return
+    if (!isLaidOut || element.matches(apart) || (isFromRight && direction === 'ltr')) return
     boxes.set(element, rect)
     const before = isFromRight ? kept.get(width)?.get(element) : undefined
-    const by = before ? Math.round(rect.left - (width - before.right)) : 0
-    if (before && Math.abs(by) > 2 && rect.width > 0 && Math.abs(rect.width - before.width) < 2) {
+    if (before && Math.abs(rect.width - before.width) > 2) return
+    const by = before && rect.width > 0 ? Math.round(rect.left - (width - before.right)) : 0
+    if (Math.abs(by) > 2) {
       const { outerHTML } = element.cloneNode() as Element
-      off.push({ element, text: `${by} px off its mirror image: ${outerHTML} ${element.textContent?.slice(0, 30)}` })
+      off.push(`${by} px off its mirror image: ${outerHTML} ${element.textContent?.slice(0, 30)}`)
       return
     }
     for (const child of element.children) visit(child)
   }
   visit(document.body)
   if (!isFromRight) kept.set(width, boxes)
-  return off.map(({ text }) => text)
+  return off
 }
 
 /** Turns a page into this direction, and finds what is cut, not mirrored, and how much is too wide once that is drawn. */
