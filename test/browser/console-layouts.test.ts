@@ -77,8 +77,8 @@ const readCharts = () =>
       })
     return {
       width,
-      times: placesOf('.recharts-xAxis text'),
-      values: placesOf('.recharts-yAxis text'),
+      times: placesOf('.recharts-xAxis-tick-labels text'),
+      values: placesOf('.recharts-yAxis-tick-labels text'),
       marks: placesOf('.recharts-bar-rectangle path, .recharts-line-dot'),
     }
   })
