@@ -127,6 +127,7 @@ test('charts run in the direction of the page: their time, values, bars, tooltip
   }
   await follow(page, 'webhooks')
   const bars = page.locator('.mini-bars').filter({ has: page.locator('g:nth-of-type(2)') })
+  await bars.first().waitFor()
   const places = await bars.evaluateAll((all) =>
     all.map((one) => [...one.querySelectorAll('g')].map((group) => group.getBoundingClientRect().x)),
   )

@@ -76,7 +76,8 @@ function findCutTexts(marks: { begin: string; end: string }): string[] {
       if (around && leaves(rect, measure(around))) found.push(`outside its box: ${text}`)
       if (rects.some((outer) => leaves(rect, outer))) found.push(`cut: ${text}`)
       // A banner stands over what is read, which can be scrolled from under it.
-      if (!isScrolled && element.closest('main, body:not(:has(main))') && !element.closest('.banners')) shown.push({ text, rect, element })
+      if (!isScrolled && element.closest('main, body:not(:has(main))') && !element.closest('.banners'))
+        shown.push({ text, rect, element })
     }
   }
   shown.sort((one, other) => one.rect.top - other.rect.top)

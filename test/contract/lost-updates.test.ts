@@ -151,6 +151,21 @@ test('api#lost-updates: of many changes at once with one tag exactly one is made
   }
 })
 
+test('api#lost-updates: of many event sets at once with one tag exactly one is made, and a single subscription counts as a change', async () => {
+  const path = await ROWS['/api/v3/webhook/webhook/{id}/events']![0]()
+  const sets = ['user.create', 'user.update', 'user.delete', 'contract.update'].map((name) => [name])
+  const tag = { 'if-match': await tagOf(path) }
+  const answers = await Promise.all(sets.map((events) => call('PUT', path, { events }, tag)))
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412])
+  const read = await call('GET', path)
+  const made = answers.find(({ status }) => status === 200)
+  expect(read.body.data.events).toEqual(made?.body.data.events)
+  expect(read.headers.etag).toBe(made?.headers.etag)
+  await call('POST', '/api/v3/webhook/webhook-event', { webhook: path.split('/').at(-2), event: 'account.create' })
+  const refused = await call('PUT', path, { events: ['user.create'] }, { 'if-match': read.headers.etag as string })
+  expect(refused.status).toBe(412)
+})
+
 test('api#lost-updates: a counter of the row does not fail the condition, and a whole row that differs is no 304', async () => {
   const path = await open()
   const tag = await tagOf(path)

@@ -70,17 +70,15 @@ export function useFigureColumns(shown: readonly Account[]): Column<Account>[] {
 /** The deliveries that ended, and how many of them did not arrive. */
 function Deliveries({ figures }: { figures: Figures | undefined }) {
   const { t, i18n } = useTranslation()
-  if (figures === undefined) return '–'
   const number = numberFormat(i18n.language)
-  const lost = figures.exhausted + figures.failed
+  const lost = figures ? figures.exhausted + figures.failed : 0
+  // The second line keeps its place, so that the rows do not move when the figures come.
   return (
     <Stack gap={0} align="flex-end">
-      <span>{number.format(figures.success + lost)}</span>
-      {lost > 0 && (
-        <Text size="xs" c="dimmed" className="nowrap">
-          {t('accounts.lost', { lost: number.format(lost) })}
-        </Text>
-      )}
+      <span>{figures ? number.format(figures.success + lost) : '–'}</span>
+      <Text size="xs" c="dimmed" className="nowrap">
+        {lost > 0 ? t('accounts.lost', { lost: number.format(lost) }) : '\u00a0'}
+      </Text>
     </Stack>
   )
 }
