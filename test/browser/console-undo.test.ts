@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { WebhookId } from '../../src/base/id.ts'
 import { type ConsoleBrowser, follow, startConsoleBrowser, takePicture, waitForHeading } from './console-browser.ts'
 import { findViolationsInBothSchemes, NO_VIOLATIONS } from './page-browser.ts'
 
@@ -15,14 +16,14 @@ const dialog = (page: Page, name: string) => page.getByRole('dialog', { name, ex
 const undo = (page: Page) => page.locator('.notices').getByRole('button', { name: 'Undo' })
 
 /** A global webhook of this name with these events. */
-async function makeWebhook(name: string, events = ['contract.create']): Promise<string> {
-  const { id } = await c.d.makeWebhook({ url: `${c.d.receiver.origin}/${encodeURIComponent(name)}`, is_global: true })
+async function makeWebhook(name: string, events = ['contract.create']): Promise<WebhookId> {
+  const { id } = await c.d.makeWebhook({ url: `${c.d.receiver.origin}/${encodeURIComponent(name)}` })
   await c.d.call('PATCH', `/api/v3/webhook/webhook/${id}`, { name })
   await c.d.call('PUT', `/api/v3/webhook/webhook/${id}/events`, { events })
   return id
 }
 
-async function readEvents(webhook: string): Promise<string[]> {
+async function readEvents(webhook: WebhookId): Promise<string[]> {
   const { body } = await c.d.call('GET', `/api/v3/webhook/webhook/${webhook}/events`)
   return body.data.events.map(({ internal }: { internal: string }) => internal)
 }

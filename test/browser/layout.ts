@@ -200,6 +200,7 @@ const withTexts = (use: string) => `(() => {
  * layout then, from left to right and from right to left. For the end of a test: the page keeps these texts.
  */
 export async function findTextFaults(page: Page): Promise<string[]> {
+  await page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true })")
   const texts = await page.evaluate<string[]>(withTexts('return nodes.map((node) => node.textContent)'))
   expect(texts.length).toBeGreaterThan(0)
   const longer = texts.map((text) => text.replace(/\S[\s\S]*\S|\S/, lengthen))
