@@ -72,13 +72,15 @@ function Deliveries({ figures }: { figures: Figures | undefined }) {
   const { t, i18n } = useTranslation()
   const number = numberFormat(i18n.language)
   const lost = figures ? figures.exhausted + figures.failed : 0
-  // The second line keeps its place, so that the rows do not move when the figures come.
+  // A second line has its place before the figures come: the rows do not move then.
   return (
-    <Stack gap={0} align="flex-end">
+    <Stack gap={0} align="flex-end" justify="center" mih="2.6rem">
       <span>{figures ? number.format(figures.success + lost) : '–'}</span>
-      <Text size="xs" c="dimmed" className="nowrap">
-        {lost > 0 ? t('accounts.lost', { lost: number.format(lost) }) : '\u00a0'}
-      </Text>
+      {lost > 0 && (
+        <Text size="xs" c="dimmed" className="nowrap">
+          {t('accounts.lost', { lost: number.format(lost) })}
+        </Text>
+      )}
     </Stack>
   )
 }
