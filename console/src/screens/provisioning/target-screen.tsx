@@ -183,10 +183,7 @@ function Actions({ target }: { target: Target }) {
   )
 }
 
-interface AskProps {
-  target: Target
-  onClose: () => void
-}
+type AskProps = { target: Target; onClose: () => void }
 
 /** A question about a target, with the call behind it. */
 function Ask({
