@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openFlow } from '../harness/browser/oauth-flow.ts'
 import { type OauthFixture, startOauthFixture } from '../harness/browser/oauth-service.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
+import { findTextFaults } from './layout.ts'
 import { fillFirst, findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS } from './page-browser.ts'
 
 let fixture: OauthFixture
@@ -79,6 +80,7 @@ describe.each(PAGES)('$name', ({ reach }) => {
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
+    expect(await findTextFaults(page)).toEqual([])
     await context.close()
   })
 })

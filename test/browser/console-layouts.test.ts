@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { UserId } from '../../src/base/id.ts'
 import { fillSample } from '../../src/command/sample/sample.ts'
+import { foldOutcomes } from '../../src/webhook/activity/outcome.store.ts'
 import { listConsoleRoutes, ROWS } from '../../tools/pictures/console-routes.ts'
 import { PROJECT_ROOT } from '../harness/process/process.ts'
-import { type ConsoleBrowser, follow, startConsoleBrowser, waitUntilLoaded } from './console-browser.ts'
+import { type ConsoleBrowser, follow, startConsoleBrowser, takePicture, waitUntilLoaded } from './console-browser.ts'
 import { answerTexts, findLayoutFaults, lengthen } from './layout.ts'
 
 // Every screen in four layouts.
@@ -63,6 +64,82 @@ test('no screen cuts a text that is 40 % longer, or scrolls sideways, at 320 and
     faults.push(...(await findLayoutFaults(page, route)))
   }
   expect(faults).toEqual([])
+})
+
+/** The places of the labels and marks of each chart of a screen, px from its left edge, in the order of their points. */
+const readCharts = () =>
+  [...document.querySelectorAll('.recharts-wrapper')].map((chart) => {
+    const { left, width } = chart.getBoundingClientRect()
+    const placesOf = (selector: string) =>
+      [...chart.querySelectorAll(selector)].map((element) => {
+        const box = element.getBoundingClientRect()
+        return { from: box.left - left, to: box.right - left }
+      })
+    return {
+      width,
+      times: placesOf('.recharts-xAxis-tick-labels text'),
+      values: placesOf('.recharts-yAxis-tick-labels text'),
+      marks: placesOf('.recharts-bar-rectangle path, .recharts-line-dot'),
+    }
+  })
+
+test('charts run in the direction of the page: their time, values, bars, tooltips and small bars', async () => {
+  while ((await foldOutcomes(c.d.t.database.db, 10_000)) > 0);
+  await using opened = await c.open('/console/overview')
+  const { page } = opened
+  await page.locator('.recharts-bar-rectangle path').first().waitFor({ state: 'attached' })
+  await page.locator('.recharts-line-dot').first().waitFor({ state: 'attached' })
+  for (const direction of ['ltr', 'rtl'] as const) {
+    await page.evaluate((dir) => {
+      document.documentElement.dir = dir
+    }, direction)
+    const isFromRight = direction === 'rtl'
+    const ordered = async () => (await page.evaluate(readCharts)).map(({ times }) => times[0]!.from > times[1]!.from)
+    await expect.poll(async () => new Set(await ordered())).toEqual(new Set([isFromRight]))
+    const charts = await page.evaluate(readCharts)
+    expect(charts.length).toBeGreaterThan(1)
+    for (const { width, times, values, marks } of charts) {
+      const inOrder = isFromRight ? times.toReversed() : times
+      for (const [index, { to }] of inOrder.slice(0, -1).entries())
+        expect(to, direction).toBeLessThanOrEqual(inOrder[index + 1]!.from)
+      // Axis and plot stand beside each other, and the words of both inside the chart.
+      for (const { from, to } of [...times, ...values]) {
+        expect(from, direction).toBeGreaterThanOrEqual(-1)
+        expect(to, direction).toBeLessThanOrEqual(width + 1)
+      }
+      const plot = { from: Math.min(...marks.map(({ from }) => from)), to: Math.max(...marks.map(({ to }) => to)) }
+      for (const { from, to } of values)
+        isFromRight
+          ? expect(from, direction).toBeGreaterThanOrEqual(plot.to - 2)
+          : expect(to, direction).toBeLessThanOrEqual(plot.from + 2)
+    }
+    const chart = page.locator('.recharts-wrapper').first()
+    const box = (await chart.boundingBox())!
+    await chart.scrollIntoViewIfNeeded()
+    await chart.hover({ position: { x: isFromRight ? box.width - 60 : 60, y: 100 } })
+    const tooltip = chart.locator('.recharts-default-tooltip')
+    await tooltip.waitFor()
+    expect(await tooltip.evaluate((element) => getComputedStyle(element).direction)).toBe(direction)
+    const place = (await tooltip.boundingBox())!
+    expect(place.x).toBeGreaterThanOrEqual(box.x)
+    expect(place.x + place.width).toBeLessThanOrEqual(box.x + box.width + 1)
+    await takePicture(page, `overview-${direction}`)
+  }
+  await follow(page, 'webhooks')
+  const bars = page.locator('.mini-bars').filter({ has: page.locator('g:nth-of-type(2)') })
+  await bars.first().waitFor()
+  const places = await bars.evaluateAll((all) =>
+    all.map((one) => [...one.querySelectorAll('g')].map((group) => group.getBoundingClientRect().x)),
+  )
+  expect(places.length).toBeGreaterThan(0)
+  for (const one of places) expect(one).toEqual(one.toSorted((first, second) => second - first))
+  await takePicture(page, 'webhooks-rtl')
+  await follow(page, await fillPath('deliveries/$id'))
+  await page.locator('.strip').waitFor()
+  await takePicture(page, 'delivery-rtl')
+  await follow(page, await fillPath('events/$id'))
+  await page.locator('.mantine-Timeline-root').waitFor()
+  await takePicture(page, 'event-rtl')
 })
 
 test('no screen of the portal does', async () => {

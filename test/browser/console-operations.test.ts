@@ -362,6 +362,8 @@ describe('the frame', () => {
     await button(page, 'Send both links').click()
     await page.getByText('Your address is about to change to rina@elsewhere.test.').waitFor()
     await button(page, 'Withdraw the change').click()
+    await page.getByRole('dialog').getByText('Both links stop working').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Withdraw the change' }).click()
     await page.getByLabel('New e-mail address').waitFor()
     expect(complaints).toEqual([])
   })

@@ -33,7 +33,8 @@ export async function answerTexts(route: Route, texts: Readonly<Record<string, s
  * scrolled into view is whole, and one for screen readers alone is not seen. Each element is measured once.
  */
 function findCutTexts(marks: { begin: string; end: string }): string[] {
-  const box = 'button, a, .mantine-Badge-root, .status, .mantine-Paper-root, th, td, label'
+  const box =
+    'button, a, .mantine-Badge-root, .status, .mantine-Paper-root, .panel, .notice, .badge, .card, th, td, label'
   const isHidden = (element: Element) =>
     element.closest('[aria-hidden="true"], option, svg, .skip') !== null ||
     getComputedStyle(element).clipPath === 'inset(50%)'
@@ -74,7 +75,9 @@ function findCutTexts(marks: { begin: string; end: string }): string[] {
       if (rect.width < 1) continue
       if (around && leaves(rect, measure(around))) found.push(`outside its box: ${text}`)
       if (rects.some((outer) => leaves(rect, outer))) found.push(`cut: ${text}`)
-      if (!isScrolled && element.closest('main')) shown.push({ text, rect, element })
+      // A banner stands over what is read, which can be scrolled from under it.
+      if (!isScrolled && element.closest('main, body:not(:has(main))') && !element.closest('.banners'))
+        shown.push({ text, rect, element })
     }
   }
   shown.sort((one, other) => one.rect.top - other.rect.top)
@@ -107,12 +110,49 @@ const LAYOUTS = [
   ['rtl', WIDTHS[0]],
 ] as const
 
-/** Turns a page into this direction, and finds what is cut and how much is too wide once that is drawn. */
+/**
+ * The boxes of a page from right to left that are no mirror image of those from left to right, with by how many pixels they
+ * are off. Code and what stands inside a line of text keep their direction, and charts are judged by themselves. A box inside
+ * one that is off, or that has another width than before since something has loaded, is not judged.
+ */
+function findUnmirrored(isFromRight: boolean): string[] {
+  // No name of the window: a page with one of a test is lent to no other.
+  const place = Symbol.for('boxes from left to right')
+  const page = globalThis as { [place]?: Map<number, Map<Element, DOMRect>> }
+  const kept = page[place] ?? new Map<number, Map<Element, DOMRect>>()
+  page[place] = kept
+  const width = document.documentElement.clientWidth
+  const boxes = new Map<Element, DOMRect>()
+  const apart = 'svg, .mono, pre, code, .recharts-tooltip-wrapper, .mantine-Switch-trackLabel, body > [aria-hidden]'
+  const off: string[] = []
+  const visit = (element: Element) => {
+    const { display, direction, clipPath } = getComputedStyle(element)
+    const rect = element.getBoundingClientRect()
+    const isLaidOut = !/^(none|contents|inline)/.test(display) && clipPath !== 'inset(50%)'
+    if (!isLaidOut || element.matches(apart) || (isFromRight && direction === 'ltr')) return
+    boxes.set(element, rect)
+    const before = isFromRight ? kept.get(width)?.get(element) : undefined
+    if (before && Math.abs(rect.width - before.width) > 2) return
+    const by = before && rect.width > 0 ? Math.round(rect.left - (width - before.right)) : 0
+    if (Math.abs(by) > 2) {
+      const { outerHTML } = element.cloneNode() as Element
+      off.push(`${by} px off its mirror image: ${outerHTML} ${element.textContent?.slice(0, 30)}`)
+      return
+    }
+    for (const child of element.children) visit(child)
+  }
+  visit(document.body)
+  if (!isFromRight) kept.set(width, boxes)
+  return off
+}
+
+/** Turns a page into this direction, and finds what is cut, not mirrored, and how much is too wide once that is drawn. */
 const measureLayout = (direction: string) => `(async () => {
   document.documentElement.dir = ${JSON.stringify(direction)}
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
   const { scrollWidth, clientWidth } = document.documentElement
-  return { tooWide: scrollWidth - clientWidth, cut: (${findCutTexts})(${JSON.stringify({ begin: BEGIN, end: END })}) }
+  const cut = (${findCutTexts})(${JSON.stringify({ begin: BEGIN, end: END })})
+  return { tooWide: scrollWidth - clientWidth, cut, unmirrored: (${findUnmirrored})(${direction === 'rtl'}) }
 })()`
 
 /** What is wrong with the layout of a page at each width, from left to right and from right to left. */
@@ -120,10 +160,13 @@ async function measureLayouts(page: Page): Promise<string[]> {
   const faults: string[] = []
   for (const [direction, width] of LAYOUTS) {
     await page.setViewportSize({ width, height: 800 })
-    const { tooWide, cut } = await page.evaluate<{ tooWide: number; cut: string[] }>(measureLayout(direction))
+    const measured = await page.evaluate<Record<'cut' | 'unmirrored', string[]> & { tooWide: number }>(
+      measureLayout(direction),
+    )
+    const { tooWide, cut, unmirrored } = measured
     const where = `${direction} ${width}`
     if (tooWide > 0) faults.push(`${where}: ${tooWide} px too wide: ${await page.evaluate(findWide)}`)
-    faults.push(...cut.map((fault) => `${where}: ${fault}`))
+    faults.push(...[...cut, ...unmirrored].map((fault) => `${where}: ${fault}`))
   }
   return faults
 }
@@ -141,4 +184,27 @@ export async function findLayoutFaults(page: Page, name: string): Promise<string
     faults.push(...(await measureLayouts(page)).map((fault) => `${label}: ${fault}`))
   }
   return faults
+}
+
+/** Runs `use` with the texts that a page shows, in their order; code and keys are no texts. */
+const withTexts = (use: string) => `(() => {
+  const nodes = []
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  for (let node = walker.nextNode(); node; node = walker.nextNode())
+    if (node.textContent.trim() !== '' && !node.parentElement.closest('script, style, code, pre')) nodes.push(node)
+  ${use}
+})()`
+
+/**
+ * Writes every text of a page of the service as a language does whose words are 40 % longer, and finds what is wrong with the
+ * layout then, from left to right and from right to left. For the end of a test: the page keeps these texts.
+ */
+export async function findTextFaults(page: Page): Promise<string[]> {
+  await page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true })")
+  const texts = await page.evaluate<string[]>(withTexts('return nodes.map((node) => node.textContent)'))
+  expect(texts.length).toBeGreaterThan(0)
+  const longer = texts.map((text) => text.replace(/\S[\s\S]*\S|\S/, lengthen))
+  const put = `const longer = ${JSON.stringify(longer)}; nodes.forEach((node, index) => { node.textContent = longer[index] })`
+  await page.evaluate(withTexts(put))
+  return measureLayouts(page)
 }

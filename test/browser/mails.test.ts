@@ -6,6 +6,7 @@ import { buildLinkMail } from '../../src/identity/mail/link-mail.ts'
 import type { MailContent } from '../../src/identity/mail/mail.ts'
 import { renderMail } from '../../src/identity/mail/mail-template.ts'
 import { type SharedBrowser, shareChromium } from './chromium.ts'
+import { findTextFaults } from './layout.ts'
 import { findViolationsInBothSchemes, measureOverflow, NO_VIOLATIONS } from './page-browser.ts'
 
 let browser: SharedBrowser
@@ -62,6 +63,7 @@ describe.each(Object.entries(MAILS))('a mail with %s', (_kind, build) => {
       }
       await page.setViewportSize({ width: 320, height: 640 })
       expect(await measureOverflow(page)).toBe(0)
+      expect(await findTextFaults(page)).toEqual([])
       expect(requests).toEqual([])
       await page.context().close()
     },

@@ -9,6 +9,7 @@ import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { TEST_SECRETS } from '../harness/app/test-secrets.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
 import { findFreePort } from '../harness/process/port.ts'
+import { findTextFaults } from './layout.ts'
 import {
   bringSession,
   fillFirst,
@@ -204,6 +205,7 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
+    expect(await findTextFaults(page)).toEqual([])
     expect(foreign).toEqual([])
     expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
     await close()

@@ -132,6 +132,15 @@ test('a customer in the page of the platform does everything with a webhook of i
   await portal.getByText('At most 1000 a second').waitFor()
   await expect.poll(() => status(page)).toBe('webhook-created')
 
+  await portal.getByRole('button', { name: 'Deactivate' }).click()
+  await portal.getByText('Orders is inactive: it gets no events until it is activated again.').waitFor()
+  expect((await portal.locator('.notice').boundingBox())!.y).toBeLessThan(900)
+  await takePicture(page, 'portal-undo')
+  await portal.getByRole('button', { name: 'Undo' }).click()
+  await portal.getByText('Undone.').waitFor()
+  await portal.getByRole('button', { name: 'Deactivate' }).waitFor()
+  expect(await status(page)).toBe('webhook-changed')
+
   await portal.getByRole('button', { name: 'Send a test' }).click()
   await portal.getByText('Success').first().waitFor()
   expect(d.receiver.requests.at(-1)).toMatchObject({

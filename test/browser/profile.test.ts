@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readMails } from '../harness/browser/mailbox.ts'
+import { findTextFaults } from './layout.ts'
 import {
   bringSession,
   findViolationsInBothSchemes,
@@ -101,6 +102,7 @@ test.each([
   expect(await readHeadings(page)).toEqual([heading])
   await page.setViewportSize({ width: 320, height: 640 })
   expect(await measureOverflow(page)).toBeLessThanOrEqual(0)
+  expect(await findTextFaults(page)).toEqual([])
   expect(complaints.filter((text) => !text.includes('422'))).toEqual([])
 })
 

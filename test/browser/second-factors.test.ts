@@ -5,6 +5,7 @@ import { createUserWithPassword } from '../harness/app/known-password.ts'
 import { decodeBase32 } from '../harness/browser/factor-user.ts'
 import { readMails } from '../harness/browser/mailbox.ts'
 import { PAGE_PASSWORD, readCode } from '../harness/browser/page-user.ts'
+import { findTextFaults } from './layout.ts'
 import {
   bringSession,
   fillFirst,
@@ -350,6 +351,7 @@ test.each(PAGES)(
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
+    expect(await findTextFaults(page)).toEqual([])
     expect(foreign).toEqual([])
     expect(complaints.filter((text) => !/the server responded with a status of 4\d\d/.test(text))).toEqual([])
     await close()

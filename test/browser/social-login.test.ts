@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { findTextFaults } from './layout.ts'
 import {
   findViolationsInBothSchemes,
   measureOverflow,
@@ -237,6 +238,7 @@ describe.each(PAGES)('$name', ({ reach, heading }) => {
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
     await page.setViewportSize({ width: 320, height: 640 })
     expect(await measureOverflow(page)).toBe(0)
+    expect(await findTextFaults(page)).toEqual([])
     await close()
   })
 
@@ -278,6 +280,7 @@ describe('the bridge page while it waits', () => {
     release.resolve()
     await page.getByRole('heading', { name: 'Something went wrong' }).waitFor()
     expect(await findViolationsInBothSchemes(page)).toEqual(NO_VIOLATIONS)
+    expect(await findTextFaults(page)).toEqual([])
     await close()
   })
 })

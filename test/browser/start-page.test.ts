@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findTextFaults } from './layout.ts'
 import {
   findViolationsInBothSchemes,
   measureOverflow,
@@ -30,6 +31,8 @@ test('the start page has nothing that axe finds, fits 320 px, and leads to sign-
     await page.getByRole('link', { name: link }).click()
     await page.waitForURL(`${browser.origin}${path}`)
   }
+  await page.goto('/')
+  expect(await findTextFaults(page)).toEqual([])
   expect([foreign, complaints]).toEqual([[], []])
   await close()
 })

@@ -25,6 +25,11 @@ const ROWS: Readonly<Record<string, readonly [make: () => Promise<string>, first
     { name: 'Billing' },
     { name: 'Till', description: 'of the shop' },
   ],
+  '/api/v3/webhook/webhook/{id}/events': [
+    async () => `/api/v3/webhook/webhook/${(await d.makeWebhook()).id}/events`,
+    { events: ['contract.update', 'user.update'] },
+    { events: ['user.update'] },
+  ],
   '/api/v3/webhook/event/{id}': [
     () => make('/api/v3/webhook/event', { internal: `till.e${unique().slice(0, 8)}`, account_scope: 'none' }),
     { description: 'A till opened.' },
@@ -80,6 +85,17 @@ const ROWS: Readonly<Record<string, readonly [make: () => Promise<string>, first
 
 const CONDITIONAL = (ROUTE_TREE as readonly RouteDeclaration[]).filter(({ rowTag }) => rowTag)
 
+/** An event set is replaced as a whole; of a row members are changed. */
+const methodOf = (path: string): 'PUT' | 'PATCH' => (path.endsWith('/events') ? 'PUT' : 'PATCH')
+
+/** What an answer shows of a change. */
+const shownOf = (change: object) => {
+  if ('webhooks' in change) return { own: change }
+  if ('events' in change)
+    return { events: ['webhook.test', ...(change.events as string[])].map((internal) => ({ internal })) }
+  return change
+}
+
 const changeOf = (path: string): TestCall => {
   if (path.startsWith('/api/v3/auth')) return own
   return call
@@ -93,7 +109,7 @@ test('api#lost-updates: every row with a tag is a case here, and its read and it
   const paths = new Map(CONDITIONAL.map(({ path }) => [path, CONDITIONAL.filter((route) => route.path === path)]))
   expect([...paths.keys()].sort()).toEqual(Object.keys(ROWS).sort())
   for (const [path, routes] of paths) {
-    expect(routes.map(({ method }) => method).sort(), path).toEqual(['GET', 'PATCH'])
+    expect(routes.map(({ method }) => method).sort(), path).toEqual(['GET', methodOf(path)])
     expect(routes[0]?.rowTag, path).toEqual(routes[1]?.rowTag)
     for (const { data, rowTag } of routes)
       expect(Object.keys((data as { properties: object }).properties), path).toEqual(
@@ -105,19 +121,19 @@ test('api#lost-updates: every row with a tag is a case here, and its read and it
 describe.each(Object.entries(ROWS))('%s', (_path, [open, first, second]) => {
   test('api#lost-updates: of two changes that read the same row the first is made, and the second one is told', async () => {
     const path = await open()
-    const caller = changeOf(path)
+    const [caller, method] = [changeOf(path), methodOf(path)]
     const read = await caller('GET', path)
     const tag = { 'if-match': read.headers.etag as string }
     expect(tag['if-match']).toMatch(/^"[\w-]{16}\.[\w-]{16}"$/)
-    const changed = await caller('PATCH', path, first, tag)
+    const changed = await caller(method, path, first, tag)
     expect(changed.status).toBe(200)
-    const refused = await caller('PATCH', path, second, tag)
+    const refused = await caller(method, path, second, tag)
     expect(refused.body).toMatchObject({ status: 412, code: 'precondition_failed' })
     const now = await caller('GET', path)
-    expect(now.body.data).toMatchObject('webhooks' in first ? { own: first } : first)
-    const again = await caller('PATCH', path, second, { 'if-match': changed.headers.etag as string })
+    expect(now.body.data).toMatchObject(shownOf(first))
+    const again = await caller(method, path, second, { 'if-match': changed.headers.etag as string })
     expect(again.status).toBe(200)
-    expect((await caller('PATCH', path, first)).status).toBe(200)
+    expect((await caller(method, path, first)).status).toBe(200)
   })
 })
 
@@ -133,6 +149,23 @@ test('api#lost-updates: of many changes at once with one tag exactly one is made
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412, 412])
     expect((await call('GET', path)).body.data.name).toBe(made[0]?.body.data.name)
   }
+})
+
+test('api#lost-updates: of many event sets at once with one tag exactly one is made, and a single subscription counts as a change', async () => {
+  const path = await ROWS['/api/v3/webhook/webhook/{id}/events']![0]()
+  const sets = ['user.create', 'user.update', 'user.delete', 'contract.update'].map((name) => [name])
+  const tag = { 'if-match': await tagOf(path) }
+  const answers = await Promise.all(sets.map((events) => call('PUT', path, { events }, tag)))
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412])
+  const read = await call('GET', path)
+  const made = answers.find(({ status }) => status === 200)
+  expect(read.body.data.events).toEqual(made?.body.data.events)
+  expect(read.headers.etag).toBe(made?.headers.etag)
+  const types = await call('GET', '/api/v3/webhook/event?filters=internal|eq|account.create')
+  const link = { webhook: path.split('/').at(-2), event: types.body.data[0].document_id }
+  expect((await call('POST', '/api/v3/webhook/webhook-event', link)).status).toBe(201)
+  const refused = await call('PUT', path, { events: ['user.create'] }, { 'if-match': read.headers.etag as string })
+  expect(refused.status).toBe(412)
 })
 
 test('api#lost-updates: a counter of the row does not fail the condition, and a whole row that differs is no 304', async () => {

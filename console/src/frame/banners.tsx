@@ -1,6 +1,6 @@
 import { Alert, Anchor, Group, Stack, Text } from '@mantine/core'
-import { useNetwork } from '@mantine/hooks'
-import type { ReactNode } from 'react'
+import { useElementSize, useNetwork } from '@mantine/hooks'
+import { type ReactNode, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { TextLink } from '../parts/text-link.tsx'
 import { valueName } from '../parts/words/value-name.ts'
@@ -9,7 +9,17 @@ import { Icon } from './icons.tsx'
 import { useAccess } from './session.tsx'
 import { useCatalogueStatus, useHealth, useService } from './use-service.ts'
 
-/** Banners of every screen: the browser is offline, the session lacks an account, nothing is published, a component is not well. */
+/** Tells the style sheet how high the banners are: what sticks to the lower edge of the window stands on them. */
+function useFootHeight() {
+  const { ref, height } = useElementSize()
+  useEffect(() => {
+    document.documentElement.style.setProperty('--foot-height', `${Math.ceil(height)}px`)
+  }, [height])
+  return ref
+}
+
+/**
+ * Banners of every screen, at the lower edge of the window, so that one that comes or goes moves nothing: the browser is offline, the session lacks an account, nothing is published, a component is not well. */
 export function Banners() {
   const { t, i18n } = useTranslation()
   const list = new Intl.ListFormat(i18n.language, { type: 'conjunction' })
@@ -20,7 +30,7 @@ export function Banners() {
   const closed = useAccess().session.closed_accounts
   const unwell = health?.components.filter(({ status }) => status !== 'operational') ?? []
   return (
-    <Stack gap="xs" role="status" className="banners">
+    <Stack ref={useFootHeight()} gap="xs" role="status" className="banners">
       {!online && <Banner color="red">{t('banner.offline')}</Banner>}
       {closed.flatMap(({ document_id, name, enter_path }) =>
         enter_path === null ? [] : [<ClosedBanner key={document_id} name={name} path={enter_path} />],

@@ -11,6 +11,7 @@ import { Palette } from './command/palette.tsx'
 import { isOfOne, keepRecent } from './command/recent.ts'
 import { useShortcuts } from './command/shortcuts.ts'
 import { Icon, type IconName } from './icons.tsx'
+import { NoticeBar } from './notice/notice-bar.tsx'
 import { useAccess } from './session.tsx'
 import { settings } from './settings.ts'
 import { useFollowedLinks } from './use-followed-links.ts'
@@ -158,9 +159,10 @@ export function Shell() {
         <Navigation />
       </nav>
       <main className="shell-main" id="main" tabIndex={-1} aria-busy={isLeaving}>
-        <Banners />
         <Outlet />
+        <Banners />
       </main>
+      <NoticeBar />
       <ShortcutList isOpen={isHelp} onClose={closeHelp} />
     </>
   )

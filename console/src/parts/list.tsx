@@ -13,6 +13,9 @@ interface RowsPage<Row> {
   pagination: { next_cursor: string | null }
 }
 
+/** Rows whose place a list keeps while it loads. */
+const LOADING_ROWS = 8
+
 /** How long a new row waits before a list says that it is there, ms. */
 const FOLLOW_MS = 2_000
 
@@ -81,9 +84,9 @@ export function List<One extends Row>(props: ListProps<One>) {
     return <ProblemCard error={rows.error} onRetry={() => void rows.refetch()} />
   if (rows.isPending)
     return (
-      <Stack gap="xs" aria-busy="true">
+      <Stack gap="xs" aria-busy="true" mih={LOADING_ROWS * 44}>
         <span className="visually-hidden">{t('list.loading')}</span>
-        {isSlow && Array.from({ length: 8 }, (_, index) => <Skeleton key={String(index)} height={34} />)}
+        {isSlow && Array.from({ length: LOADING_ROWS }, (_, index) => <Skeleton key={String(index)} height={34} />)}
       </Stack>
     )
   if (rows.shown.length === 0)

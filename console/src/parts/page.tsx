@@ -20,8 +20,8 @@ export function Page({ title, parent, lead, actions, children }: PageProps) {
   }, [title])
   return (
     <Stack gap="lg">
-      <Group justify="space-between" align="flex-start">
-        <Stack gap={4} miw={0} className="grow">
+      <Group justify="space-between" align="flex-start" className="page-head">
+        <Stack gap={4} miw={0} className="page-title grow">
           {parent && (
             <Breadcrumbs>
               <TextLink to={parent.to} size="sm">

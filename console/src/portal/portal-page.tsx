@@ -3,6 +3,7 @@ import type { Schemas } from '@signalbox/client'
 import { type ComponentType, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Icon } from '../frame/icons.tsx'
+import { NoticeBar } from '../frame/notice/notice-bar.tsx'
 import { AccessProvider } from '../frame/session.tsx'
 import { settings } from '../frame/settings.ts'
 import { ProblemCard } from '../parts/problem.tsx'
@@ -76,6 +77,7 @@ function Screens() {
           </a>
         ))}
       </nav>
+      <NoticeBar />
       <main>{id !== undefined && Detail ? <Detail key={id} id={id} /> : <Listed />}</main>
     </Stack>
   )

@@ -87,8 +87,10 @@ function draftAudit(
   }))
 }
 
-/** The changed members of a row, if the operation returned its former state. */
+/** The changed members of a row, if the operation returned its former state and does not describe the change itself. */
 function describeChange(outcome: Exclude<Outcome<unknown>, { kind: 'refusal' }>): RowChange {
+  const { audit = {} } = outcome
+  if ('changes' in audit || 'changes_without_values' in audit) return {}
   if (!('data' in outcome) || !outcome.before || outcome.changed?.length !== 1) return {}
   return describeRowChange(outcome.before, Object(outcome.data))
 }

@@ -7,13 +7,16 @@ import type { RouteDeclaration } from './route-declaration.ts'
 
 /** The start of a row's tag: of the members that its change can set, so that a counter of the row does not change it. */
 function buildSettableTag({ rowTag }: RouteDeclaration, row: object): string {
-  const values = (rowTag ?? []).map((name) => sortTexts((row as Record<string, unknown>)[name]) ?? null)
+  const values = (rowTag ?? []).map((name) => sortList((row as Record<string, unknown>)[name]) ?? null)
   return buildEntityTag(JSON.stringify(values)).slice(1, -1)
 }
 
-/** A list of texts has no order of its own: roles, permissions, scopes. */
-const sortTexts = (value: unknown) =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string') ? [...value].sort() : value
+/** A list has no order of its own: roles, permissions, scopes. One of rows is the ids of these: event types. */
+function sortList(value: unknown): unknown {
+  if (!Array.isArray(value)) return value
+  const items = value.map((item) => item?.document_id ?? item)
+  return items.every((item) => typeof item === 'string') ? items.sort() : value
+}
 
 /** The tag of the row that an answer shows (docs/contract/api.md#lost-updates): what can be set, then all of it. */
 export function addRowTag(route: RouteDeclaration, outcome: Outcome<unknown>, answer: Answer): Answer {

@@ -41,6 +41,9 @@ function toEventSetRow({ webhook, events, warnings }: WebhookEventSet) {
 
 const listNames = (types: readonly { internal: string }[]) => types.map(({ internal }) => internal)
 
+/** What a replacement sets. */
+const SETTABLE = ['events'] as const
+
 /** The changed resource of an event set: its webhook, read at the path of the set. */
 const changedSetOf = ({ webhook: { id, account } }: WebhookEventSet) => [
   { id, account, url: `/api/v3/webhook/webhook/${id}/events` },
@@ -60,6 +63,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       path: '/api/v3/webhook/webhook/{id}/events',
       cell: BY_WEBHOOK,
       action: 'find-set',
+      rowTag: SETTABLE,
       summary: "Read a webhook's event set",
       params: IdParams,
       data: EventSet,
@@ -78,6 +82,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       path: '/api/v3/webhook/webhook/{id}/events',
       cell: BY_WEBHOOK,
       action: 'set',
+      rowTag: SETTABLE,
       summary: "Replace a webhook's event set",
       description: 'The full desired list. `webhook.test` is prepended; ids absent from the body are unsubscribed.',
       params: IdParams,
@@ -96,6 +101,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
         room?.check('subscriptions', set.growth)
         return {
           data: toEventSetRow(set),
+          before: { events: set.before.map(toEventTypeRow) },
           message: sayWarnings(set.isChanged ? 'Event set replaced.' : 'Event set unchanged.', set.warnings),
           changed: set.isChanged ? changedSetOf(set) : [],
           audit: { ...describeRowChange({ events: listNames(set.before) }, { events: listNames(set.events) }) },

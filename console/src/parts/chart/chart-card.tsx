@@ -3,6 +3,9 @@ import { type ReactNode, Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { CardHeading, EmptyCard } from '../card.tsx'
 
+/** About the height of a card with a chart, px, so that its place is kept while it loads. */
+export const CHART_CARD_HEIGHT = 345
+
 /** A chart with its title and a sentence that says what it shows; its numbers can be read as a table. */
 export function ChartCard({
   title,

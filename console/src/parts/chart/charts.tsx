@@ -1,3 +1,4 @@
+import { useDirection } from '@mantine/core'
 import { Bar, BarChart, CartesianGrid, Line, LineChart, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts'
 
 /** A series of a chart: the member of its points, what it is called, and a variable of the style sheet. */
@@ -37,21 +38,28 @@ const TOOLTIP = {
   isAnimationActive: false,
 } as const
 
+/** The time of a chart runs as its page is read, and its values stand where a line of it begins. */
+function useAxes() {
+  const isFromRight = useDirection().dir === 'rtl'
+  return {
+    time: { reversed: isFromRight },
+    values: { orientation: isFromRight ? 'right' : 'left' },
+    margin: { top: 4, bottom: 0, left: isFromRight ? 4 : 0, right: isFromRight ? 0 : 4 },
+  } as const
+}
+
 const nameOf = (series: readonly ChartSeries[], key: unknown) => series.find((item) => item.key === key)?.name ?? ''
 
 /** Bars, the series of one point on each other in a constant order. */
 export function StackedBars({ summary, points, series, format }: ChartProps) {
+  const { time, values, margin } = useAxes()
   return (
     <ResponsiveContainer width="100%" height={HEIGHT}>
-      <BarChart
-        data={[...points]}
-        title={summary}
-        margin={{ top: 4, right: 4, bottom: 0, left: 0 }}
-        barCategoryGap="15%"
-      >
+      <BarChart data={[...points]} title={summary} margin={margin} barCategoryGap="15%">
         <CartesianGrid vertical={false} stroke="var(--line)" />
-        <XAxis dataKey="label" tick={TICK} tickLine={false} axisLine={false} minTickGap={24} />
+        <XAxis {...time} dataKey="label" tick={TICK} tickLine={false} axisLine={false} minTickGap={24} />
         <YAxis
+          {...values}
           tick={TICK}
           tickLine={false}
           axisLine={false}
@@ -70,12 +78,14 @@ export function StackedBars({ summary, points, series, format }: ChartProps) {
 
 /** Lines; a point without a value interrupts them. */
 export function Lines({ summary, points, series, format }: ChartProps) {
+  const { time, values, margin } = useAxes()
   return (
     <ResponsiveContainer width="100%" height={HEIGHT}>
-      <LineChart data={[...points]} title={summary} margin={{ top: 4, right: 4, bottom: 0, left: 0 }}>
+      <LineChart data={[...points]} title={summary} margin={margin}>
         <CartesianGrid vertical={false} stroke="var(--line)" />
-        <XAxis dataKey="label" tick={TICK} tickLine={false} axisLine={false} minTickGap={24} />
+        <XAxis {...time} dataKey="label" tick={TICK} tickLine={false} axisLine={false} minTickGap={24} />
         <YAxis
+          {...values}
           tick={TICK}
           tickLine={false}
           axisLine={false}

@@ -2,7 +2,7 @@ import { Tooltip } from '@mantine/core'
 
 const HEIGHT = 24
 
-/** A bar of a small chart: its place from the left, what is good, and what is bad on top of it. */
+/** A bar of a small chart: its place from where a line begins, what is good, and what is bad on top of it. */
 export interface MiniBar {
   place: number
   good: number
@@ -24,7 +24,7 @@ export function MiniBars({
   const highest = Math.max(1, ...bars.map(({ good, bad }) => good + bad))
   return (
     <Tooltip label={summary}>
-      <svg width={places * step} height={HEIGHT} role="img" aria-label={summary} style={{ display: 'block' }}>
+      <svg className="mini-bars" width={places * step} height={HEIGHT} role="img" aria-label={summary}>
         <line x1={0} x2={places * step} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} stroke="var(--line)" />
         {bars.map(({ place, good, bad }) => {
           const [low, high] = [(good / highest) * HEIGHT, (bad / highest) * HEIGHT]

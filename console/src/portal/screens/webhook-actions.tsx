@@ -19,6 +19,7 @@ const listTouched = (id: string) => [['webhook', id], ['webhooks'], ['deliveries
 
 /** Actions on a webhook. */
 export function WebhookActions({ webhook }: { webhook: Schemas['Webhook'] }) {
+  const { t } = useTranslation('console')
   const { may } = useAccess()
   const [asked, setAsked] = useState<Question | undefined>()
   const { document_id: id, is_actived } = webhook
@@ -31,10 +32,17 @@ export function WebhookActions({ webhook }: { webhook: Schemas['Webhook'] }) {
       goTo('deliveries', data.dispatch_id)
     },
   })
+  const set = async (isActive: boolean) => {
+    await api.webhook.webhookActive({ path: { id }, body: { is_actived: isActive } })
+    tell({ type: 'happened', name: 'webhook-changed', id })
+  }
   const setActive = useChange({
-    make: () => api.webhook.webhookActive({ path: { id }, body: { is_actived: !is_actived } }),
+    make: () => set(!is_actived),
     touches,
-    onDone: () => tell({ type: 'happened', name: 'webhook-changed', id }),
+    notice: () =>
+      is_actived
+        ? { text: t('webhooks.deactivated', { name: nameOf(webhook) }), undo: () => set(true) }
+        : { text: t('webhooks.activated', { name: nameOf(webhook) }) },
   })
   const isQuiet = !may('webhook:rotate-secret') && !may('webhook:delete')
   return (

@@ -70,12 +70,12 @@ export function useFigureColumns(shown: readonly Account[]): Column<Account>[] {
 /** The deliveries that ended, and how many of them did not arrive. */
 function Deliveries({ figures }: { figures: Figures | undefined }) {
   const { t, i18n } = useTranslation()
-  if (figures === undefined) return '–'
   const number = numberFormat(i18n.language)
-  const lost = figures.exhausted + figures.failed
+  const lost = figures ? figures.exhausted + figures.failed : 0
+  // A second line has its place before the figures come: the rows do not move then.
   return (
-    <Stack gap={0} align="flex-end">
-      <span>{number.format(figures.success + lost)}</span>
+    <Stack gap={0} align="flex-end" justify="center" mih="2.6rem">
+      <span>{figures ? number.format(figures.success + lost) : '–'}</span>
       {lost > 0 && (
         <Text size="xs" c="dimmed" className="nowrap">
           {t('accounts.lost', { lost: number.format(lost) })}

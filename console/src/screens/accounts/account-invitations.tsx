@@ -3,11 +3,10 @@ import type { Schemas } from '@signalbox/client'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { useChange } from '../../frame/use-change.ts'
+import { AskingButton } from '../../parts/asking-button.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { UserLink, useUsers } from '../../parts/names.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
 import { Time } from '../../parts/time.tsx'
@@ -25,10 +24,6 @@ export function AccountInvitations({ account }: { account: string }) {
     load: (page, signal) => api.identity.accountInvitationFindAll({ path: { id: account }, query: page, signal }),
   })
   const users = useUsers(rows.shown.map(({ invited_by }) => invited_by))
-  const revoke = useChange({
-    make: (invitation: string) => api.identity.accountInvitationDelete({ path: { id: account, invitation } }),
-    touches: [key],
-  })
   const columns: Column<Invitation>[] = [
     { label: t('users.email'), cell: ({ email }) => email },
     { label: t('users.state'), cell: ({ status }) => <Status name={status} /> },
@@ -37,16 +32,16 @@ export function AccountInvitations({ account }: { account: string }) {
     { label: t('sessions.expires'), cell: ({ expires_at }) => <Time at={expires_at} /> },
     {
       label: t('list.actions'),
-      cell: ({ document_id, status }) =>
+      cell: ({ document_id, email, status }) =>
         status === 'open' && (
-          <Button
+          <AskingButton
+            label={t('keys.revoke')}
+            title={t('invitations.revoke-title', { email })}
+            text={t('invitations.revoke-text')}
+            make={() => api.identity.accountInvitationDelete({ path: { id: account, invitation: document_id } })}
+            touches={[key]}
             size="compact-xs"
-            variant="default"
-            loading={revoke.isPending && revoke.variables === document_id}
-            onClick={() => revoke.mutate(document_id)}
-          >
-            {t('keys.revoke')}
-          </Button>
+          />
         ),
     },
   ]
@@ -57,7 +52,6 @@ export function AccountInvitations({ account }: { account: string }) {
           {t('invitations.new')}
         </Button>
       </Group>
-      {revoke.isError && <ProblemCard error={revoke.error} />}
       <List
         caption={t('accounts.invitations')}
         columns={columns}

@@ -44,7 +44,7 @@ function Log() {
     {
       label: t('audit.action'),
       cell: (entry) => (
-        <Button variant="subtle" size="compact-sm" onClick={() => setOpened(entry)}>
+        <Button variant="transparent" size="compact-sm" px={0} onClick={() => setOpened(entry)}>
           {entry.action}
         </Button>
       ),

@@ -7,6 +7,7 @@ import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
+import { withTag } from '../../parts/row-edit.ts'
 import { Instant } from '../../parts/time.tsx'
 import type { EventType } from './filter-types.ts'
 
@@ -40,15 +41,22 @@ export function Deprecation({ type }: { type: EventType }) {
   const { t } = useTranslation()
   const { may } = useAccess()
   const [remedy, setRemedy] = useState(type.deprecation_remedy ?? '')
+  const path = { id: type.document_id }
   const change = useChange({
     make: (ends: boolean | undefined) => {
       const since = type.deprecated_at ?? new Date().toISOString()
       const body = ends
         ? { deprecated_at: null, deprecation_remedy: null }
         : { deprecated_at: since, deprecation_remedy: remedy.trim() }
-      return api.webhook.eventUpdate({ path: { id: type.document_id }, body })
+      return withTag(api.webhook.eventUpdate({ path, body }))
     },
     touches: [['event-types']],
+    notice: (ends, { etag }) => {
+      if (!ends) return undefined
+      const { deprecated_at, deprecation_remedy } = type
+      const undo = () => api.webhook.eventUpdate({ path, body: { deprecated_at, deprecation_remedy }, ifMatch: etag })
+      return { text: t('catalogue.deprecation-ended', { event: type.internal }), undo }
+    },
   })
   if (type.source !== 'external' || !may('event:update')) return null
   return (

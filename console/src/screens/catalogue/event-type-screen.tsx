@@ -105,9 +105,12 @@ function Marks({ type, isStale }: { type: EventType; isStale: boolean }) {
     make: (is_tenant_visible: boolean) => api.webhook.eventTenantVisible({ path, body: { is_tenant_visible } }),
     touches,
   })
+  const set = (is_actived: boolean) => api.webhook.eventActive({ path, body: { is_actived } })
   const activate = useChange({
-    make: (is_actived: boolean) => api.webhook.eventActive({ path, body: { is_actived } }),
+    make: set,
     touches,
+    notice: (isActive) =>
+      isActive ? undefined : { text: t('catalogue.deactivated', { event: type.internal }), undo: () => set(true) },
   })
   const mayRest = isStale || type.source === 'external' || !type.is_actived
   const error = show.error ?? activate.error

@@ -163,10 +163,12 @@ function Deactivate({ row }: { row: Report['stale'][number] }) {
   const { t } = useTranslation()
   const { may } = useAccess()
   const [isOpen, { open, close }] = useDisclosure(false)
+  const set = (is_actived: boolean) => api.webhook.eventActive({ path: { id: row.document_id }, body: { is_actived } })
   const change = useChange({
-    make: () => api.webhook.eventActive({ path: { id: row.document_id }, body: { is_actived: false } }),
+    make: () => set(false),
     touches: [['catalogue-status'], ['event-types'], ['dashboard']],
     onDone: close,
+    notice: () => ({ text: t('catalogue.deactivated', { event: row.internal }), undo: () => set(true) }),
   })
   if (!row.is_actived || !may('event:active')) return null
   return (

@@ -163,6 +163,8 @@ const CALLS = {
 /** How far a job is, how fast it moves, and what stops it. */
 function RunningJob({ id }: { id: string }) {
   const { t, i18n } = useTranslation()
+  // A dialog in this dialog would close with it.
+  const [isAsked, setIsAsked] = useState(false)
   const job = useQuery({
     queryKey: ['replay-job', id],
     queryFn: ({ signal }) => api.webhook.replayJobFindOne({ path: { id }, signal }),
@@ -193,13 +195,32 @@ function RunningJob({ id }: { id: string }) {
         </Text>
       ))}
       {move.isError && <ProblemCard error={move.error} />}
-      <Group gap="xs">
-        {moves.map((name) => (
-          <Button key={name} variant="default" loading={move.isPending} onClick={() => move.mutate(name)}>
-            {t(`bulk.${name}`)}
-          </Button>
-        ))}
-      </Group>
+      {isAsked && moves.includes('cancel') ? (
+        <Stack gap="xs" role="group" aria-label={t('bulk.cancel')}>
+          <Text size="sm">{t('bulk.cancel-text')}</Text>
+          <Group gap="xs">
+            <Button variant="default" onClick={() => setIsAsked(false)}>
+              {t('bulk.keep')}
+            </Button>
+            <Button loading={move.isPending} onClick={() => move.mutate('cancel')}>
+              {t('bulk.cancel')}
+            </Button>
+          </Group>
+        </Stack>
+      ) : (
+        <Group gap="xs">
+          {moves.map((name) => (
+            <Button
+              key={name}
+              variant="default"
+              loading={move.isPending}
+              onClick={() => (name === 'cancel' ? setIsAsked(true) : move.mutate(name))}
+            >
+              {t(`bulk.${name}`)}
+            </Button>
+          ))}
+        </Group>
+      )}
     </Stack>
   )
 }

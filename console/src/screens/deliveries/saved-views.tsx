@@ -2,6 +2,7 @@ import { Button, Group, Menu, Stack, TextInput } from '@mantine/core'
 import { useDisclosure, useLocalStorage } from '@mantine/hooks'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { showNotice } from '../../frame/notice/notice.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Form } from '../../parts/form.tsx'
 import { type DeliveryFilters, readDeliveryFilters } from './filters.ts'
@@ -28,6 +29,12 @@ export function SavedViews({
     setName('')
     close()
   }
+  const forget = (gone: View) => {
+    const { name } = gone
+    setViews(views.filter((view) => view.name !== name))
+    const undo = async () => setViews((now) => [...now.filter((view) => view.name !== name), gone])
+    showNotice({ text: t('view.forgotten', { name }), undo })
+  }
   return (
     <>
       <Menu position="bottom-end">
@@ -47,11 +54,7 @@ export function SavedViews({
             {t('view.save')}
           </Menu.Item>
           {views.map((view) => (
-            <Menu.Item
-              key={view.name}
-              color="red"
-              onClick={() => setViews(views.filter((item) => item.name !== view.name))}
-            >
+            <Menu.Item key={view.name} color="red" onClick={() => forget(view)}>
               {t('view.forget', { name: view.name })}
             </Menu.Item>
           ))}

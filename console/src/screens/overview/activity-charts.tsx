@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
+import { CHART_CARD_HEIGHT } from '../../parts/chart/chart-card.tsx'
 import type { Range } from '../../parts/chart/format.ts'
 import { useBucketNames } from '../../parts/chart/use-bucket-names.ts'
 import { Loaded } from '../../parts/loaded.tsx'
@@ -53,7 +54,7 @@ function SignIns({ range }: { range: Range }) {
   )
   const number = numberFormat(i18n.language)
   return (
-    <Loaded query={series} height={280}>
+    <Loaded query={series} height={CHART_CARD_HEIGHT}>
       {({ data }) => {
         const ways = data.ways.map(({ way, sign_ins: count }) => `${t(`sign-in.way.${way}`)} ${number.format(count)}`)
         const counts = { succeeded: number.format(data.succeeded), refused: number.format(data.refused) }
@@ -83,7 +84,7 @@ function Messages({ range }: { range: Range }) {
   )
   const number = numberFormat(i18n.language)
   return (
-    <Loaded query={series} height={280}>
+    <Loaded query={series} height={CHART_CARD_HEIGHT}>
       {({ data }) => {
         const lost = data.rejected + data.exhausted
         return (

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { lazy } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
-import { ChartCard } from '../../parts/chart/chart-card.tsx'
+import { CHART_CARD_HEIGHT, ChartCard } from '../../parts/chart/chart-card.tsx'
 import type { Range } from '../../parts/chart/format.ts'
 import { useBucketNames } from '../../parts/chart/use-bucket-names.ts'
 import { Loaded } from '../../parts/loaded.tsx'
@@ -31,7 +31,7 @@ export function Connections({ range }: { range: Range }) {
     { key: 'average', name: t('chart.average'), color: 'var(--chart-line-2)' },
   ]
   return (
-    <Loaded query={series} height={280}>
+    <Loaded query={series} height={CHART_CARD_HEIGHT}>
       {({ data: { average, peak, buckets } }) => {
         const points = buckets.map((bucket) => ({
           label: nameOf(bucket.at),

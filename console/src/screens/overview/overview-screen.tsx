@@ -9,6 +9,7 @@ import { summaryQuery } from '../../frame/first-reads.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { describeAge } from '../../parts/age.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { CHART_CARD_HEIGHT } from '../../parts/chart/chart-card.tsx'
 import { RANGES, type Range } from '../../parts/chart/format.ts'
 import { RangeControl } from '../../parts/chart/range-control.tsx'
 import { Freshness, readOf } from '../../parts/freshness.tsx'
@@ -84,11 +85,11 @@ function Charts() {
         </Title>
         <RangeControl label={t('chart.range')} range={range} onChoose={choose} />
       </Group>
-      <Loaded query={series} height={280}>
+      <Loaded query={series} height={CHART_CARD_HEIGHT}>
         {({ data }) => <SeriesCharts series={data} />}
       </Loaded>
       <SimpleGrid cols={{ base: 1, md: 3 }}>
-        {series.data && <Causes series={series.data.data} />}
+        {series.data ? <Causes series={series.data.data} /> : <Skeleton height="100%" mih={180} />}
         <Attention />
       </SimpleGrid>
       <ActivityCharts range={range} />

@@ -7,6 +7,7 @@ import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
 import { useChange } from '../../frame/use-change.ts'
 import { ApiCall } from '../../parts/api-call.tsx'
+import { AskingButton } from '../../parts/asking-button.tsx'
 import { guardScreen } from '../../parts/guarded.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -136,26 +137,35 @@ function Moves({ job }: { job: Job }) {
   const { may } = useAccess()
   const path = { id: job.document_id }
   const { provisioningJobPause: pause, provisioningJobResume: resume, provisioningJobCancel: cancel } = api.provisioning
-  const calls = { pause, resume, cancel }
-  const move = useChange({
-    make: (name: keyof typeof calls) => calls[name]({ path }),
-    touches: [['provisioning-jobs']],
-  })
+  const calls = { pause, resume }
+  const touches = [['provisioning-jobs']]
+  const move = useChange({ make: (name: keyof typeof calls) => calls[name]({ path }), touches })
   const allowed = MOVES[job.status].filter((name) => may(`provisioning-job:${name}`))
   return (
     <Stack gap={4}>
       <Group gap={4} wrap="nowrap">
-        {allowed.map((name) => (
-          <Button
-            key={name}
-            variant="default"
-            size="compact-xs"
-            loading={move.isPending && move.variables === name}
-            onClick={() => move.mutate(name)}
-          >
-            {t(`provisioning.${name}`)}
-          </Button>
-        ))}
+        {allowed.map((name) =>
+          name === 'cancel' ? (
+            <AskingButton
+              key={name}
+              label={t('bulk.cancel')}
+              text={t('provisioning.cancel-text')}
+              make={() => cancel({ path })}
+              touches={touches}
+              size="compact-xs"
+            />
+          ) : (
+            <Button
+              key={name}
+              variant="default"
+              size="compact-xs"
+              loading={move.isPending && move.variables === name}
+              onClick={() => move.mutate(name)}
+            >
+              {t(`provisioning.${name}`)}
+            </Button>
+          ),
+        )}
       </Group>
       {move.isError && <ProblemCard error={move.error} />}
     </Stack>

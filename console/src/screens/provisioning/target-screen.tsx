@@ -183,10 +183,7 @@ function Actions({ target }: { target: Target }) {
   )
 }
 
-interface AskProps {
-  target: Target
-  onClose: () => void
-}
+type AskProps = { target: Target; onClose: () => void }
 
 /** A question about a target, with the call behind it. */
 function Ask({
@@ -238,10 +235,15 @@ function StartJob({ target, kind, onClose }: AskProps & { kind: 'sync' | 'reconc
 function Activate({ target, onClose }: AskProps) {
   const { t } = useTranslation()
   const path = { id: target.document_id }
+  const set = (isActive: boolean) => api.provisioning.provisioningTargetActive({ path, body: { is_actived: isActive } })
   const change = useChange({
-    make: () => api.provisioning.provisioningTargetActive({ path, body: { is_actived: !target.is_actived } }),
+    make: () => set(!target.is_actived),
     touches: [['target', path.id], ['targets']],
     onDone: onClose,
+    notice: () =>
+      target.is_actived
+        ? { text: t('provisioning.deactivated', { name: nameOf(target) }), undo: () => set(true) }
+        : undefined,
   })
   return (
     <Ask

@@ -1,12 +1,11 @@
-import { Button, Stack, Text } from '@mantine/core'
+import { Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useAccess } from '../../frame/session.tsx'
-import { useChange } from '../../frame/use-change.ts'
+import { AskingButton } from '../../parts/asking-button.tsx'
 import { List, useRows } from '../../parts/list.tsx'
 import { UserLink, useUsers } from '../../parts/names.tsx'
-import { ProblemCard } from '../../parts/problem.tsx'
 import type { Column } from '../../parts/row-table.tsx'
 import { Time } from '../../parts/time.tsx'
 import { valueName } from '../../parts/words/value-name.ts'
@@ -25,10 +24,6 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
   })
   const users = useUsers(user === undefined ? rows.shown.map((row) => row.user) : [])
   const { may, session } = useAccess()
-  const end = useChange({
-    make: (id: string) => api.identity.sessionDelete({ path: { id } }),
-    touches: [['sessions']],
-  })
   const mayEnd = (row: Session) => !row.is_current && (may('session:delete') || row.user === session.user.document_id)
   const columns: Column<Session>[] = [
     ...(user === undefined
@@ -47,29 +42,26 @@ export function SessionList({ user, filters = [] }: { user?: string; filters?: r
       label: t('list.actions'),
       cell: (row) =>
         mayEnd(row) && (
-          <Button
+          <AskingButton
+            label={t('sessions.end')}
+            title={t('sessions.end-title', { device: row.device ?? t('sessions.unknown') })}
+            text={t('sessions.end-text')}
+            make={() => api.identity.sessionDelete({ path: { id: row.document_id } })}
+            touches={[['sessions']]}
             size="compact-xs"
-            variant="default"
-            loading={end.isPending && end.variables === row.document_id}
-            onClick={() => end.mutate(row.document_id)}
-          >
-            {t('sessions.end')}
-          </Button>
+          />
         ),
     },
   ]
   return (
-    <Stack gap="sm">
-      {end.isError && <ProblemCard error={end.error} />}
-      <List
-        name="sessions"
-        caption={t('sessions.title')}
-        columns={columns}
-        rows={rows}
-        isFiltered={filters.length > 0}
-        empty={<Text>{t('sessions.none')}</Text>}
-      />
-    </Stack>
+    <List
+      name="sessions"
+      caption={t('sessions.title')}
+      columns={columns}
+      rows={rows}
+      isFiltered={filters.length > 0}
+      empty={<Text>{t('sessions.none')}</Text>}
+    />
   )
 }
 

@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { Icon } from '../../frame/icons.tsx'
 import { useChange } from '../../frame/use-change.ts'
+import { AskingButton } from '../../parts/asking-button.tsx'
 import { ProblemCard } from '../../parts/problem.tsx'
 
 /** What the API takes (docs/contract/identity.md#own-picture). */
@@ -26,10 +27,8 @@ export function OwnPicture({ url, touches }: { url: string | null; touches: read
     make: async (file: File) => api.auth.userSetPicture({ body: { image: await readBase64(file) } }),
     touches: keys,
   })
-  const remove = useChange({ make: () => api.auth.userRemovePicture(), touches: keys })
   const isOwn =
     url !== null && URL.canParse(url, location.origin) && new URL(url, location.origin).origin === location.origin
-  const failed = choose.isError ? choose.error : remove.isError ? remove.error : undefined
   return (
     <Stack gap="xs">
       <Group gap="md">
@@ -52,15 +51,19 @@ export function OwnPicture({ url, touches }: { url: string | null; touches: read
           )}
         </FileButton>
         {isOwn && (
-          <Button variant="subtle" loading={remove.isPending} onClick={() => remove.mutate(undefined)}>
-            {t('profile.remove-picture')}
-          </Button>
+          <AskingButton
+            label={t('profile.remove-picture')}
+            text={t('profile.remove-picture-text')}
+            make={() => api.auth.userRemovePicture()}
+            touches={keys}
+            variant="subtle"
+          />
         )}
       </Group>
       <Text size="xs" c="dimmed">
         {t('profile.picture-hint')}
       </Text>
-      {failed !== undefined && <ProblemCard error={failed} />}
+      {choose.isError && <ProblemCard error={choose.error} />}
     </Stack>
   )
 }

@@ -1,10 +1,11 @@
-import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
+import { Anchor, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../../frame/api.ts'
 import { useChange } from '../../frame/use-change.ts'
+import { AskingButton } from '../../parts/asking-button.tsx'
 import { TextInput } from '../../parts/fields.tsx'
 import { ChangeForm } from '../../parts/form.tsx'
 import { Loaded } from '../../parts/loaded.tsx'
@@ -77,7 +78,6 @@ function EmailForm() {
 
 function Pending({ change }: { change: Schemas['EmailChange'] }) {
   const { t } = useTranslation()
-  const withdraw = useChange({ make: () => api.auth.userCancelEmailChange(), touches: [OWN] })
   const waits = change.is_new_confirmed ? 'present' : change.is_present_confirmed ? 'new' : 'both'
   return (
     <Stack gap="xs">
@@ -86,9 +86,12 @@ function Pending({ change }: { change: Schemas['EmailChange'] }) {
         {t(`profile.waits.${waits}`)} <Instant at={change.expires_at} />
       </Text>
       <Group>
-        <Button variant="default" loading={withdraw.isPending} onClick={() => withdraw.mutate(undefined)}>
-          {t('profile.withdraw')}
-        </Button>
+        <AskingButton
+          label={t('profile.withdraw')}
+          text={t('profile.withdraw-text')}
+          make={() => api.auth.userCancelEmailChange()}
+          touches={[OWN]}
+        />
       </Group>
     </Stack>
   )

@@ -62,11 +62,18 @@ export function useTest({ document_id: id }: Webhook) {
   })
 }
 
-/** Deactivates an active webhook, and activates an inactive one. */
-export function useActivation({ document_id: id, is_actived }: Webhook) {
+/** Deactivates an active webhook, which can be taken back, and activates an inactive one. */
+export function useActivation(webhook: Webhook) {
+  const { t } = useTranslation()
+  const { document_id: id, is_actived } = webhook
+  const set = (isActive: boolean) => api.webhook.webhookActive({ path: { id }, body: { is_actived: isActive } })
   return useChange({
-    make: () => api.webhook.webhookActive({ path: { id }, body: { is_actived: !is_actived } }),
+    make: () => set(!is_actived),
     touches: listTouched(id),
+    notice: () =>
+      is_actived
+        ? { text: t('webhooks.deactivated', { name: nameOf(webhook) }), undo: () => set(true) }
+        : { text: t('webhooks.activated', { name: nameOf(webhook) }) },
   })
 }
 
@@ -139,6 +146,7 @@ export function Removal({
         onClose={onClose}
         onConfirm={() => remove.mutate(undefined)}
         change={remove}
+        typed={nameOf(webhook)}
       >
         {t('webhooks.delete-text')}
       </ConfirmDialog>

@@ -11,6 +11,8 @@ import { ChangeList } from '../../../parts/change-list.tsx'
 import { Conflict } from '../../../parts/conflict.tsx'
 import { ConfirmDialog } from '../../../parts/dialogs.tsx'
 import { ProblemCard } from '../../../parts/problem.tsx'
+import { withTag } from '../../../parts/row-edit.ts'
+import { nameOf } from '../../../parts/words/webhook-name.ts'
 import { EventPicker } from '../event-picker.tsx'
 import { compareSets } from './compare.ts'
 
@@ -25,19 +27,24 @@ interface Edit {
   next: ReadonlySet<string>
 }
 
-/** The events of a webhook, and the answer of the API that holds them. */
+const namesOf = ({ data }: { data: Schemas['EventSet'] }) => new Set(data.events.map(({ internal }) => internal))
+
+/** The events of a webhook, with what reads and replaces them on the condition of their tag. */
 function useEventSet(webhook: string) {
   const queries = useQueryClient()
+  const path = { id: webhook }
   const options = {
     queryKey: ['event-set', webhook],
-    queryFn: async ({ signal }: { signal: AbortSignal }) => {
-      const { data } = await api.webhook.webhookEventFindSet({ path: { id: webhook }, signal })
-      return data.events.map(({ internal }) => internal)
-    },
+    queryFn: ({ signal }: { signal: AbortSignal }) => withTag(api.webhook.webhookEventFindSet({ path, signal })),
   }
   const set = useQuery({ ...options, refetchInterval: REFRESH_MS })
-  const readNow = async () => new Set(await queries.fetchQuery({ ...options, staleTime: 0 }))
-  return { ...set, current: new Set(set.data), readNow }
+  return {
+    ...set,
+    current: set.data ? namesOf(set.data) : new Set<string>(),
+    readNow: () => queries.fetchQuery({ ...options, staleTime: 0 }),
+    put: (events: ReadonlySet<string>, ifMatch: string | undefined) =>
+      withTag(api.webhook.webhookEventSet({ path, body: { events: [...events] }, ifMatch })),
+  }
 }
 
 /** The events of a webhook. The API replaces the whole set, so the screen says what that adds and removes. */
@@ -46,20 +53,26 @@ export function WebhookEventSet({ webhook }: { webhook: Webhook }) {
   const { may } = useAccess()
   const [isOpen, { open, close }] = useDisclosure(false)
   const [edit, setEdit] = useState<Edit>()
-  const { current, readNow, ...set } = useEventSet(webhook.document_id)
+  const { current, readNow, put, ...set } = useEventSet(webhook.document_id)
   const base = edit?.base ?? current
   const chosen = edit?.next ?? current
   const mine = compareSets(base, chosen)
   const theirs = compareSets(base, current)
   const replace = useChange({
     make: async () => {
-      if (compareSets(base, await readNow()).isSame) {
-        await api.webhook.webhookEventSet({ path: { id: webhook.document_id }, body: { events: [...chosen] } })
-        setEdit(undefined)
-      }
+      const now = await readNow()
+      if (!compareSets(base, namesOf(now)).isSame) return undefined
+      const { etag } = await put(chosen, now.etag)
+      setEdit(undefined)
+      return { before: base, etag }
     },
     touches: [['event-set', webhook.document_id]],
     onDone: close,
+    notice: (_, made) =>
+      made && {
+        text: t('events.replaced', { name: nameOf(webhook) }),
+        undo: () => put(made.before, made.etag),
+      },
   })
   if (set.isPending) return <Skeleton height={240} />
   if (set.isError) return <ProblemCard error={set.error} onRetry={() => void set.refetch()} />

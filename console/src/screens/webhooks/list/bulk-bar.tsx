@@ -6,16 +6,33 @@ import { useChange } from '../../../frame/use-change.ts'
 import { download } from '../../../parts/download.ts'
 import { ProblemCard } from '../../../parts/problem.tsx'
 
-/** Actions on the selected webhooks, one request each. */
-export function BulkBar({ chosen, onDone }: { chosen: ReadonlySet<string>; onDone: () => void }) {
+async function setActive(webhooks: Iterable<string>, is_actived: boolean): Promise<void> {
+  for (const id of webhooks) await api.webhook.webhookActive({ path: { id }, body: { is_actived } })
+}
+
+interface BulkBarProps {
+  chosen: ReadonlySet<string>
+  /** The webhooks of the list that are active. */
+  active: readonly string[]
+  onDone: () => void
+}
+
+/** Actions on the selected webhooks, one request each. A deactivation can be taken back for those that it deactivated. */
+export function BulkBar({ chosen, active, onDone }: BulkBarProps) {
   const { t } = useTranslation()
   const { may } = useAccess()
   const change = useChange({
-    make: async (is_actived: boolean) => {
-      for (const id of chosen) await api.webhook.webhookActive({ path: { id }, body: { is_actived } })
+    make: async (isActive: boolean) => {
+      const ended = isActive ? [] : active.filter((id) => chosen.has(id))
+      await setActive(chosen, isActive)
+      return ended
     },
     touches: [['webhooks'], ['dashboard']],
     onDone,
+    notice: (_, ended) =>
+      ended.length > 0
+        ? { text: t('webhooks.deactivated-many', { count: ended.length }), undo: () => setActive(ended, true) }
+        : undefined,
   })
   return (
     <Paper withBorder p="xs">

@@ -94,7 +94,13 @@ function Webhooks() {
       }
     >
       <FilterBar key={JSON.stringify(filters)} filters={filters} onChoose={filter} />
-      {chosen.size > 0 && <BulkBar chosen={chosen} onDone={() => setChosen(new Set())} />}
+      {chosen.size > 0 && (
+        <BulkBar
+          chosen={chosen}
+          active={rows.shown.filter(({ is_actived }) => is_actived).map(({ document_id }) => document_id)}
+          onDone={() => setChosen(new Set())}
+        />
+      )}
       <List
         name="webhooks"
         caption={t('webhooks.title')}
