@@ -21,9 +21,9 @@ const now = new Date('2026-11-21T10:00:00Z')
 
 const database = await openForFile(createTestDatabase())
 await database.pool.query(
-    `insert into event (document_id, internal, source, account_scope, created_at, updated_at)
+  `insert into event (document_id, internal, source, account_scope, created_at, updated_at)
      values (gen_random_uuid(), 'order.create', 'external', 'none', $1, $1)`,
-    [now],
+  [now],
 )
 
 /** One request that publishes one event about `resourceId`. */

@@ -26,7 +26,7 @@ let hook: WebhookId
 let beside: WebhookId
 let links: SubscriptionId[]
 let tests = 0
-const { db } = await openForFile(createTestDatabase())
+const { db, pool } = await openForFile(createTestDatabase())
 beforeEach(async () => {
   tests += 1
   account = await buildIdentityRows(db).account()
@@ -160,7 +160,7 @@ describe('a link that is removed', () => {
         await removeSubscription(tx, links[0]!, { kept: 'none', now: MADE_AT })
         // No other webhook waits.
         const free = 'select document_id from webhook where document_id <> $1 for update nowait'
-        expect((await database.pool.query(free, [hook])).rows.length).toBeGreaterThan(0)
+        expect((await pool.query(free, [hook])).rows.length).toBeGreaterThan(0)
       },
       () => remove(links[1]!),
     )

@@ -82,14 +82,14 @@ export const exportRoutes: Routes<object> = [
       },
     },
     async (_deps: object, { db, merged, ...request }) =>
-        buildFile(
-          { ...request, merged },
-          {
-            name: 'webhooks',
-            fields: WEBHOOK_FIELDS,
-            stream: (input) => streamWebhooks(db, input),
-          },
-        ),
+      buildFile(
+        { ...request, merged },
+        {
+          name: 'webhooks',
+          fields: WEBHOOK_FIELDS,
+          stream: (input) => streamWebhooks(db, input),
+        },
+      ),
   ),
   defineRoute(
     {
@@ -113,13 +113,13 @@ export const exportRoutes: Routes<object> = [
       },
     },
     async (_deps: object, { db, merged, ...request }) =>
-        buildFile(
-          { ...request, merged },
-          {
-            name: 'deliveries',
-            fields: DISPATCH_FIELDS,
-            stream: (input) => streamDispatches(db, input),
-          },
-        ),
+      buildFile(
+        { ...request, merged },
+        {
+          name: 'deliveries',
+          fields: DISPATCH_FIELDS,
+          stream: (input) => streamDispatches(db, input),
+        },
+      ),
   ),
 ]
