@@ -350,6 +350,27 @@ test('the commands of examples/provisioning-target run as they stand, and the ta
   await waitFor('the users of the target', async () => (await shell.run(here(look))).includes('@'))
 }, 120_000)
 
+test('the key of portal.md is enough for its program, and a company whose first try failed is served by the next', async () => {
+  const [create] = (await readBlocks('portal.md')).filter(({ text }) => text.includes('"permissions":'))
+  await PREPARE['portal.md']?.()
+  const [, key = ''] = /"key":"(sbx_[^"]+)"/.exec(await shell.run(usePorts(create?.text ?? ''))) ?? []
+  // The network fails once, as at a restart of the service.
+  await writeFile(
+    join(shell.checkout, 'open-portal.ts'),
+    `import { openPortalFor } from './examples/portal/portal-link.ts'
+    const { fetch } = globalThis
+    globalThis.fetch = async () => { throw new TypeError('fetch failed') }
+    const open = () => openPortalFor({ company: 'Initech', email: 'ada@initech.example' })
+    console.log(await open().then(() => 'opened', () => 'failed'))
+    globalThis.fetch = fetch
+    console.log(await open())`,
+  )
+  const printed = await shell.run(
+    `SIGNALBOX_URL=http://localhost:${port} SIGNALBOX_KEY=${key} node open-portal.ts`,
+  )
+  expect(printed).toMatch(/^failed\nhttp:[^\n]+\/portal#token=sbl_/m)
+}, 120_000)
+
 test('the first API key of a production is made as deployment.md says', async () => {
   const page = await readFile(join(PROJECT_ROOT, 'docs/deployment.md'), 'utf8')
   const [block = '', ...others] = listBlocks(page)
