@@ -70,7 +70,9 @@ describe('the tarball of the service', () => {
     const missing: string[] = []
     for (const page of pages) {
       const text = await readFile(join(installed.root, page), 'utf8')
-      for (const [, path = ''] of text.matchAll(/(?:^|[\s`'"]|signalbox\/)((?:deploy|bin|migrations)\/[\w./-]*\w)/gim)) {
+      for (const [, path = ''] of text.matchAll(
+        /(?:^|[\s`'"]|signalbox\/)((?:deploy|bin|migrations)\/[\w./-]*\w)/gim,
+      )) {
         const isThere = packed.tarball.files.some((file) => file === path || file.startsWith(`${path}/`))
         if (!isThere && !IN_THE_REPOSITORY.test(path)) missing.push(`${page}: ${path}`)
       }
