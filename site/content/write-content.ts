@@ -6,6 +6,9 @@ import { buildSite, markdownOf, renderLlms, renderMarkdown } from './site.ts'
 const SITE = join(import.meta.dirname, '..')
 const ROOT = join(SITE, '..')
 
+/** The icon of the service's own pages. */
+const ICON = 'src/identity/pages/frame/icon.svg'
+
 /** What the pages are made of, beside generated files. */
 const DOCUMENTS = ['docs/**/*.md', '[A-Z]*.md', '{packages,examples,sdk}/*/README.md']
 
@@ -45,6 +48,8 @@ export async function writeContent(base: string): Promise<number> {
     await copyFile(join(ROOT, picture), target)
   }
   await copyFile(join(SITE, 'try-it.js'), join(copied, 'try-it.js'))
+  // The pages of Starlight name it so.
+  await copyFile(join(ROOT, ICON), join(copied, 'favicon.svg'))
   await write(join(copied, 'llms.txt'), renderLlms(pages, { base, tagline: `${tagline}.` }))
   return pages.length
 }

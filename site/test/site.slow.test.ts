@@ -73,7 +73,9 @@ test('every link of every page leads to a page and to a heading that is there', 
   for (const file of files) {
     const text = (await read(file)).toString()
     const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => id))
-    const links = [...text.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'))
+    // Icons, styles, scripts and pictures too.
+    const named = text.matchAll(/<(?:a|link|script|img) [^>]*(?:href|src)="([^"]+)"/g)
+    const links = [...named].map(([, href = '']) => href.replaceAll('&amp;', '&'))
     pages.set(`${SITE_PATH}/${file.replace(/index\.html$/, '')}`, { ids, links })
   }
   expect(pages.size).toBeGreaterThan(400)

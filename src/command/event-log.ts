@@ -56,9 +56,14 @@ async function showStatus(db: Database, { eventLog }: Config): Promise<void> {
   const now = new Date(systemClock.now())
   const { remedy, ...facts } = decideEventLogFacts(known, now)
   const confirmed = { incarnation: known.incarnation, sequence: known.sequence, at: known.appendedAt }
-  const log = eventLog && (await withLog(eventLog, (open) => open.readState()).catch(describeFailure))
+  const log = eventLog && (await withLog(eventLog, readLogState).catch(describeFailure))
   printJson({ ...facts, confirmed, log: log ?? 'EVENT_LOG_URL is not set here', remedy })
   if (remedy !== null || (log && 'error' in log)) process.exitCode = 1
+}
+
+async function readLogState(open: EventLog) {
+  const { firstSequence, ...state } = await open.readState()
+  return { ...state, first_sequence: firstSequence }
 }
 
 const describeFailure = (error: Error & { code?: string }) => ({

@@ -72,6 +72,7 @@ test('log status and log read show what the log holds, and change nothing', asyn
   const status = await readStatus()
   expect(status).toMatchObject({ code: 0, waiting: 0, has_relay: true, loss: null, remedy: null })
   expect(status.log).toMatchObject({ incarnation: status.confirmed.incarnation, sequence: status.confirmed.sequence })
+  expect(JSON.stringify(status).match(/"\w*[A-Z]\w*":/g)).toBeNull()
   const typed = ['--account', fixture.account, '--type', 'contract.create']
   const { stdout } = await run(['log', 'read', '--since', since, ...typed, '--limit', '2'])
   const envelopes = stdout

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { userInfo } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { computeTotp, findStep } from '../../src/identity/sign-in/second-factor/totp.ts'
@@ -220,11 +221,21 @@ describe('people of Supabase Auth', () => {
     const file = await fixture.writeLines([
       client,
       supabaseClient(secret, { client_type: 'public', client_secret_hash: null }),
+      // Another form is no form of the source.
+      supabaseClient(secret, { client_secret_hash: createHash('sha256').update(secret).digest('hex') }),
     ])
     const { results } = await fixture.readRun('supabase-auth', '--from', file, '--apply')
     expect(results.map(({ id, outcome, notes }) => [id === client.id, outcome, notes])).toEqual([
       [true, 'created', []],
       [false, 'created', []],
+      [
+        false,
+        'created',
+        [
+          'secret left out: its hash is not the base64url of a SHA-256, 43 characters',
+          'it has no secret here: make one with signalbox client rotate',
+        ],
+      ],
     ])
     const read = await fixture.admin('GET', `/api/v3/oauth/client/${client.id}`)
     expect(read.body.data).toMatchObject({
@@ -245,6 +256,6 @@ describe('people of Supabase Auth', () => {
     const refused = await fixture.readRun('supabase-auth', '--from', stranger)
     expect(refused.results).toMatchObject([{ outcome: 'skipped', reason: 'not_imported', id: null }])
     const again = await fixture.readRun('supabase-auth', '--from', file, '--apply')
-    expect(again.summary.clients).toEqual({ already: 2 })
+    expect(again.summary.clients).toEqual({ already: 3 })
   })
 })

@@ -197,7 +197,7 @@ test('what has no counterpart is skipped with its reason and remedy, and a map m
 
 test('an endpoint that is left out on purpose, by its id or by its types, is no failure of the run, nor of the next one', async () => {
   const unwanted = makeEndpoint({ channels: ['project_1'] })
-  const app = makeApp([unwanted, makeEndpoint({ filterTypes: ['invoice.voided'] }), makeEndpoint()])
+  const app = makeApp([unwanted, makeEndpoint({ filterTypes: ['invoice.voided'], disabled: true }), makeEndpoint()])
   await using source = await startSvix([app])
   const map = await writeMap({ 'invoice.voided': null })
   const options = ['--events', map, '--leave-out', unwanted.endpoint.id, '--apply']
@@ -205,6 +205,9 @@ test('an endpoint that is left out on purpose, by its id or by its types, is no 
   expect([ended.code, ended.stderr]).toEqual([0, ''])
   expect(ended.stdout).toMatch(/webhook {2}created .* 1 event type$/m)
   expect(ended.stdout).toMatch(/; webhooks: 2 left out, 1 created$/m)
+  expect(ended.stdout).toMatch(/^webhook {2}left out .*\/\S* {2}named by --leave-out$/m)
+  // It is disabled at the source too, which is not the reason.
+  expect(ended.stdout).toMatch(/^webhook {2}left out .*\/\S* {2}each of its event types is null in --events$/m)
   const { code, report } = await readReport(source, options)
   expect([code, report.counts]).toEqual([0, { already: 2, left_out: 2 }])
   // Another run takes it, and says again why it cannot.

@@ -17,6 +17,9 @@ import { waitFor } from '../harness/run/wait.ts'
 const program = await findNatsServer('the steps to a cell and back are not run')
 const FAR = { limitMs: 120_000 }
 
+/** What `trigger contract.create` needs, by docs/guides/cli.md. */
+const TRIGGERS = ['event-occurrence:*', 'webhook-dispatch:find-all', 'contract:*', 'account:find-all', 'account:create']
+
 /** The superuser of the servers of tests is called signalbox: the user of the page is another one here, and none. */
 const USER = 'tenant'
 
@@ -42,16 +45,18 @@ test('the steps to a cell and back work as they are written, for users who are n
   const databaseUrl = urlOf(servers.home, 'own', USER)
   await migrate(databaseUrl)
   await using fixture = await openDeliveryFixture(servers.open(databaseUrl))
-  const receiver = await fixture.receive()
+  const [receiver, globalReceiver] = [await fixture.receive(), await fixture.receive()]
   const env = buildLogEnvironment(nats.url)
   const service = await fixture.startLocal({ env })
-  const made = await service.call('POST', '/api/v3/webhook/webhook', {
-    ...{ url: `${receiver.origin}/`, account: fixture.account, name: 'Own' },
-  })
-  const webhook = made.body.data.document_id
   const found = await service.call('GET', '/api/v3/webhook/event?filters=internal%7Ceq%7Ccontract.create')
   const events = found.body.data.map((event: { document_id: string }) => event.document_id)
-  expect((await service.call('PUT', `/api/v3/webhook/webhook/${webhook}/events`, { events })).status).toBe(200)
+  const subscribe = async (body: object) => {
+    const made = await service.call('POST', '/api/v3/webhook/webhook', body)
+    const webhook: string = made.body.data.document_id
+    expect((await service.call('PUT', `/api/v3/webhook/webhook/${webhook}/events`, { events })).status).toBe(200)
+    return webhook
+  }
+  await subscribe({ url: `${receiver.origin}/`, account: fixture.account, name: 'Own' })
   const deliver = async (count: number) => {
     await fixture.change(service)
     await waitFor(`delivery ${count}`, () => receiver.requests.length === count, FAR)
@@ -76,12 +81,18 @@ test('the steps to a cell and back work as they are written, for users who are n
   expect(printed).toContain('"remedies": []')
   expect(await run(move?.text)).toContain('Moved, with')
   await deliver(2)
+  // A global webhook is in home, which takes the event in from the cell.
+  const global = await subscribe({ url: `${globalReceiver.origin}/`, is_global: true })
+  const key = await service.call('POST', '/api/v3/identity/api-key', { name: 'Trigger', permissions: TRIGGERS })
+  const caller = `SIGNALBOX_URL=${service.url} SIGNALBOX_TOKEN=${key.body.data.key}`
+  const triggered = await run(`(export ${caller}; signalbox trigger contract.create --account ${fixture.account})`)
+  expect(triggered).toMatch(new RegExp(`^dispatch .* success .* webhook ${global}$`, 'm'))
   const { rows } = await servers
     .open(urlOf(servers.cell, 'password-of-the-cell', 'c1'))
     .pool.query('select event from event_occurrence where origin is not null')
-  expect(rows).toEqual([{ event: 'contract.create' }])
+  expect(rows).toEqual([{ event: 'contract.create' }, { event: 'contract.create' }])
   expect(await run(back?.text)).toContain('The cell c1 is removed.')
-  await deliver(3)
+  await deliver(4)
   const { rows: slots } = await home.pool.query('select slot_name from pg_replication_slots')
   expect(slots).toEqual([])
 }, 400_000)

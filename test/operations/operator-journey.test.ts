@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { buildKeyring } from '../../src/base/keyring.ts'
@@ -7,6 +8,7 @@ import { TEST_METRICS_TOKEN } from '../harness/app/test-secrets.ts'
 import { createTestDatabase } from '../harness/database/database.ts'
 import { startReceiver } from '../harness/fakes/receiver.ts'
 import { runCommand } from '../harness/process/command-line.ts'
+import { listBlocks } from '../harness/process/guide-shell.ts'
 import { startHere } from '../harness/process/local-start.ts'
 import { PROJECT_ROOT, startProcess } from '../harness/process/process.ts'
 import { buildServiceEnvironment, callService, isReady } from '../harness/process/service-process.ts'
@@ -101,4 +103,35 @@ test('a started service says where it listens, shows what it is, and posts an al
   // The webhook is active, so the check of the service ends the incident.
   await waitFor('both alerts', () => posted().length === 2)
   expect(posted()).toEqual(['firing', 'resolved'])
+})
+
+test('an alert is seen by the command of the first checks, and ends under the key of the installation', {
+  timeout: 240_000,
+}, async () => {
+  const page = await readFile(join(PROJECT_ROOT, 'docs/operations.md'), 'utf8')
+  const commands = listBlocks(page).map(({ text }) => text)
+  const command = commands.filter((text) => /^SECRET_KEY=.*serve/.test(text))
+  expect(command).toHaveLength(1)
+  await using fixture = await startFixture()
+  await using alerts = await startReceiver()
+  const env = { ...fixture.environment(OLD), ALERT_WEBHOOK_URL: `${alerts.origin}/alerts` }
+  const posted = () => alerts.requests.map(({ body }) => JSON.parse(body.toString()))
+  {
+    const script = (command[0] ?? '').replace('npx signalbox', `exec '${process.execPath}' '${MAIN}'`)
+    await using trial = startProcess({ command: '/bin/sh', args: ['-c', script], env })
+    const [, port] = await trial.waitForOutput(/Signalbox listens on http:\/\/127\.0\.0\.1:(\d+), as /)
+    await waitFor('the alert', () => posted().length === 1, { limitMs: 60_000 })
+    expect(posted()).toMatchObject([{ incident: 'secret-unreadable', status: 'firing' }])
+    const path = '/api/v3/health/component/stored-secrets'
+    const { body } = await callService({ url: `http://127.0.0.1:${port}` }, { method: 'GET', path })
+    expect(body.data.status).toBe('degraded')
+    trial.signal('SIGTERM')
+    expect(await trial.ended).toMatchObject({ code: 0 })
+  }
+  // Five minutes later.
+  await fixture.database.pool.query(`update alert_incident set since = since - interval '5 minutes'`)
+  await using own = startHere(env)
+  await own.waitForOutput(/Signalbox listens on /)
+  await waitFor('the end of the incident', () => posted().length === 2, { limitMs: 60_000 })
+  expect(posted()[1]).toMatchObject({ incident: 'secret-unreadable', status: 'resolved' })
 })

@@ -9,12 +9,15 @@ import {
   type PackedRelease,
   packRelease,
 } from '../harness/release/installed-release.ts'
-import { describeDifferences, listForeignImports } from './release-files.ts'
+import { describeDifferences, listForeignImports, listNamedDocuments } from './release-files.ts'
 
 /** The service as a stranger has it: packed, and installed where no checkout is. */
 
 /** Bytes of the tarball, and of what it unpacks to. */
 const LIMIT = { packed: 3_500_000, unpacked: 12_000_000 }
+
+/** What deployment.md says a release lacks. */
+const IN_THE_REPOSITORY = /^deploy\/docker\b/
 
 let packed: PackedRelease
 let installed: InstalledRelease
@@ -39,24 +42,42 @@ describe('the tarball of the service', () => {
       ...['.env.example', 'CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'catalogue.json', 'console', 'deploy', 'docs'],
       ...['migrations', 'npm-shrinkwrap.json', 'openapi.json', 'package.json', 'packages', 'src'],
     ])
-    expect(packed.tarball.files.filter((path) => /\.test\.|\.ts$|\.map$|bootstrap|\/test\//.test(path))).toEqual([])
+    // The rules of alerts have tests that an operator who changes one runs.
+    expect(packed.tarball.files.filter((path) => /\.test\.|\.ts$|\.map$|bootstrap|\/test\//.test(path))).toEqual([
+      'deploy/prometheus/alerts.test.yml',
+    ])
     expect(packed.tarball.files).toEqual(expect.arrayContaining(['console/dist/manifest.json', 'docs/errors.md']))
     // What deployment.md takes from `deploy`, and no more.
     const deploy = packed.tarball.files.filter((path) => /^deploy\/(?!helm\/)/.test(path))
     expect(deploy.sort()).toEqual([
-      ...['deploy/grafana/signalbox.json', 'deploy/prometheus/alerts.yml', 'deploy/systemd/signalbox.service'],
+      ...['deploy/grafana/signalbox.json', 'deploy/prometheus/alerts.test.yml', 'deploy/prometheus/alerts.yml'],
+      'deploy/systemd/signalbox.service',
     ])
     expect(packed.tarball.files).toContain('deploy/helm/signalbox/templates/_pod.tpl')
   })
 
-  test('has every document that its errors and log lines refer to', async () => {
+  test('has every document that its errors, log lines and commands refer to', async () => {
     const named = new Set<string>()
-    for await (const path of glob('src/**/*.js', { cwd: installed.root })) {
-      const text = await readFile(join(installed.root, path), 'utf8')
-      for (const [, document = ''] of text.matchAll(/\bsee (docs\/[\w/-]+\.md)/g)) named.add(document)
-    }
-    expect(named.size).toBeGreaterThan(2)
+    for await (const path of glob('{bin,src,packages}/**/*.{js,mjs}', { cwd: installed.root }))
+      for (const document of listNamedDocuments(path, await readFile(join(installed.root, path), 'utf8')))
+        named.add(document)
+    expect([...named]).toEqual(expect.arrayContaining(['docs/guides/doctor.md', 'docs/operations.md']))
     expect([...named].filter((document) => !packed.tarball.files.includes(document))).toEqual([])
+  })
+
+  test('has every file that its pages for operators name', async () => {
+    const pages = packed.tarball.files.filter((path) => /^docs\/.*\.md$/.test(path))
+    const missing: string[] = []
+    for (const page of pages) {
+      const text = await readFile(join(installed.root, page), 'utf8')
+      for (const [, path = ''] of text.matchAll(
+        /(?:^|[\s`'"]|signalbox\/)((?:deploy|bin|migrations)\/[\w./-]*\w)/gim,
+      )) {
+        const isThere = packed.tarball.files.some((file) => file === path || file.startsWith(`${path}/`))
+        if (!isThere && !IN_THE_REPOSITORY.test(path)) missing.push(`${page}: ${path}`)
+      }
+    }
+    expect(missing).toEqual([])
   })
 
   test('imports its own files and the packages that its manifest names, and nothing else', async () => {

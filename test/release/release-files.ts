@@ -36,6 +36,14 @@ function listImports(path: string, source: string): string[] {
   ]
 }
 
+/** The documents that the texts of a program name, its comments left out. */
+export function listNamedDocuments(path: string, source: string): string[] {
+  const { comments, errors } = parseSync(path, source)
+  if (errors[0]) throw new Error(`${path}: ${errors[0].message}`)
+  const program = comments.reduceRight((text, { start, end }) => text.slice(0, start) + text.slice(end), source)
+  return [...program.matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([document]) => document)
+}
+
 /** Packages that a release locks otherwise than the checkout's lock file does, or that it needs and does not lock. */
 export async function describeDifferences(root: string): Promise<string[]> {
   const read = async (path: string) => JSON.parse(await readFile(path, 'utf8'))

@@ -21,23 +21,19 @@ const LAUNCHER = ['find-node.mjs', 'node-arguments.json', 'run-to-end.mjs', 'sig
   (name) => `bin/${name}`,
 )
 
-/** Documents that errors and log lines refer to. The service's pages of errors are made of the first. */
+/**
+ * Documents that errors, log lines and commands refer to, and what an operator reads beside them: `/docs/site` has all, of a
+ * service that runs. The service's pages of errors are made of the first.
+ */
 const DOCUMENTS = [
-  'errors',
-  'operations',
-  'operations/account-move',
-  'operations/cells',
-  'operations/event-log',
-  'operations/ledger',
-  'configuration',
-  'guides/social-login',
-  'guides/tracing',
-].map((name) => `docs/${name}.md`)
+  ...['errors', 'events', 'configuration', 'deployment', 'operations'].map((name) => `docs/${name}.md`),
+  'docs/operations',
+  ...['doctor', 'move-from-svix', 'social-login', 'tracing', 'webhooks'].map((name) => `docs/guides/${name}.md`),
+  'docs/contract/event-log.md',
+]
 
 /** Files around a release for operators (docs/deployment.md#packages). Image and compose file are built in a checkout. */
-const OPERATED = [
-  ...['deploy/grafana', 'deploy/helm', 'deploy/prometheus/alerts.yml', 'deploy/systemd', '.env.example'],
-]
+const OPERATED = [...['deploy/grafana', 'deploy/helm', 'deploy/prometheus', 'deploy/systemd', '.env.example']]
 
 /** What the release has as it lies in the checkout. */
 const COPIED = [

@@ -93,9 +93,18 @@ test('an endpoint is left out by its id before its hindrances are judged, and by
     ['*', []],
   ])
   const method = { code: 'method', detail: 'PUT' } as const
-  expect(plan({ hindrances: [method] }, { leftOut: new Set(['ep_1']) })).toEqual({ kind: 'leave_out' })
-  expect(plan({ eventTypes: ['a.b'] }, { map })).toEqual({ kind: 'leave_out' })
-  expect(plan({ eventTypes: 'all' }, { map })).toEqual({ kind: 'leave_out' })
+  expect(plan({ hindrances: [method] }, { leftOut: new Set(['ep_1']) })).toEqual({
+    kind: 'leave_out',
+    why: 'named by --leave-out',
+  })
+  expect(plan({ eventTypes: ['a.b'] }, { map })).toEqual({
+    kind: 'leave_out',
+    why: 'each of its event types is null in --events',
+  })
+  expect(plan({ eventTypes: 'all' }, { map })).toEqual({
+    kind: 'leave_out',
+    why: 'each of its event types is null in --events',
+  })
   expect(plan({ eventTypes: ['a.b', 'c.d'] }, { map })).toMatchObject({ draft: { events: ['contract.update'] } })
   expect(plan({ eventTypes: ['a.b', 'e.f'] }, { map })).toMatchObject({ reason: 'unknown_event_types' })
   expect(plan({ eventTypes: [] }, { map })).toMatchObject({ reason: 'no_event_types' })

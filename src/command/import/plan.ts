@@ -26,7 +26,7 @@ export interface Skip {
 /** The decision about an endpoint. */
 export type Plan =
   | { kind: 'create'; draft: WebhookDraft; isDisabled: boolean; notes: string[] }
-  | { kind: 'leave_out' }
+  | { kind: 'leave_out'; why: string }
   | ({ kind: 'skip' } & Skip)
 
 /** Choices of the operator and facts of this service. */
@@ -56,7 +56,9 @@ const REMEDIES: Readonly<Record<Hindrance['code'], string>> = {
 
 /** Decides about an endpoint that is not imported yet. No text of the answer has its secret or the value of a header. Pure. */
 export function planEndpoint(endpoint: Endpoint, rules: PlanRules): Plan {
-  if (rules.leftOut.has(endpoint.id) || isLeftOut(endpoint.eventTypes, rules.map)) return { kind: 'leave_out' }
+  if (rules.leftOut.has(endpoint.id)) return { kind: 'leave_out', why: 'named by --leave-out' }
+  if (isLeftOut(endpoint.eventTypes, rules.map))
+    return { kind: 'leave_out', why: 'each of its event types is null in --events' }
   const hindrance = endpoint.hindrances.find(({ code }) => code !== 'narrower_filter' || !rules.ignoreFilters)
   if (hindrance)
     return { kind: 'skip', reason: hindrance.code, detail: hindrance.detail, remedy: REMEDIES[hindrance.code] }

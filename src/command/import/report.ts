@@ -57,9 +57,11 @@ export function describeAccount({ name, outcome, account, detail }: AccountResul
 /** The lines of an endpoint: its outcome, then the reason and the remedy, then its notes. Pure. */
 export function describeWebhook(result: WebhookResult): string[] {
   const { outcome, webhook, endpoint, url, is_disabled: isDisabled, events, notes, reason, detail, remedy } = result
-  const state = isDisabled ? ['disabled'] : []
+  // Of one that is left out it would be read as the reason.
+  const state = isDisabled && (outcome !== 'left_out' || webhook !== null) ? ['disabled'] : []
+  const leftOut = outcome === 'left_out' && detail !== undefined ? [detail] : []
   const count = events.length > 0 ? [`${events.length} event type${events.length === 1 ? '' : 's'}`] : []
-  const facts = ['webhook', WORDS[outcome].padEnd(13), webhook ?? '-', endpoint, url, ...count, ...state]
+  const facts = ['webhook', WORDS[outcome].padEnd(13), webhook ?? '-', endpoint, url, ...count, ...state, ...leftOut]
   const why = reason === undefined ? [] : [`  ${reason}: ${[detail, remedy].filter(Boolean).join('. ')}`]
   return [facts.join('  '), ...why, ...notes.map((note) => `  note: ${note}`)]
 }

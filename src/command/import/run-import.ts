@@ -92,7 +92,7 @@ async function importEndpoint(run: ImportRun, { tenant, account, row }: ListedEn
   }
   if (isDone) return { ...about, outcome: 'already' }
   const plan = planEndpoint(endpoint, run.rules)
-  if (plan.kind === 'leave_out' && !made) return { ...about, outcome: 'left_out' }
+  if (plan.kind === 'leave_out' && !made) return { ...about, outcome: 'left_out', detail: plan.why }
   if (plan.kind === 'skip' && !made) {
     const { kind: _kind, ...skip } = plan
     return { ...about, outcome: 'skipped', ...skip }
@@ -128,7 +128,7 @@ async function makeWebhook(
   }
   if (webhook === undefined) throw new Error('an endpoint without a plan was to be made')
   if (openSteps.includes('off')) await switchOff(run, ids, webhook)
-  if (plan.kind === 'leave_out') return { outcome: 'left_out', webhook, is_disabled: true }
+  if (plan.kind === 'leave_out') return { outcome: 'left_out', webhook, is_disabled: true, detail: plan.why }
   // The map of this run may lack what that of the earlier one had.
   if (plan.kind === 'skip')
     return { outcome: 'skipped', webhook, reason: plan.reason, detail: plan.detail, remedy: plan.remedy }

@@ -26,29 +26,40 @@ interface WaitDeps {
 }
 
 /**
- * Waits until an event is routed and each of its dispatches has had an attempt, at most `limitMs`. `isRouted` is false when
- * it was not routed by then. Returns at most 200 dispatches; `hasMore` is true when there are others.
+ * Waits until an event is routed, `othersMs` have passed since, in which other databases take it in, and each of its
+ * dispatches has had an attempt; at most `limitMs`. `isRouted` is false when it was not routed by then. Returns at most 200
+ * dispatches; `hasMore` is true when there are others.
  */
 export async function followEvent(
   deps: WaitDeps,
   eventId: string,
-  limitMs: number,
+  { limitMs, othersMs }: { limitMs: number; othersMs: number },
 ): Promise<{ isRouted: boolean; dispatches: DispatchRow[]; hasMore: boolean }> {
   const { client, clock } = deps
   const deadline = clock.now() + limitMs
+  let routedSeenAt: number | undefined
   for (;;) {
     const { data: event } = await client.call<EventRow>('GET', `${EVENTS_PATH}/${eventId}`)
     const isRouted = event.routed_at !== null
+    if (isRouted) routedSeenAt ??= clock.now()
+    const isEverywhere = routedSeenAt !== undefined && clock.now() - routedSeenAt >= othersMs
     const { data, pagination } = await client.listPage<DispatchRow>(DISPATCH_PATH, {
-      filters: [`event_id|eq|${eventId}`],
+      // `eq` asks the database of the event alone (docs/operations/cells.md#api).
+      filters: [`event_id|in|${eventId}`],
       sort: 'created_at',
       pageSize: 200,
     })
-    const isDone = isRouted && data.every((row) => row.status !== 'pending')
+    const isDone = isEverywhere && data.every((row) => row.status !== 'pending')
     if (isDone || clock.now() >= deadline)
       return { isRouted, dispatches: data, hasMore: typeof pagination?.next_cursor === 'string' }
     await clock.sleep(LOOK_MS)
   }
+}
+
+/** Whether the service has other databases, which take in an event after its own has routed it. */
+export async function hasCells(client: ApiClient): Promise<boolean> {
+  const { data } = await client.call<{ components: readonly { component: string }[] }>('GET', '/api/v3/health')
+  return data.components.some(({ component }) => component === 'cells')
 }
 
 /** Waits until a row has ended, at most `limitMs`; returns its last state. */

@@ -18,6 +18,8 @@ export interface TestServer extends AsyncDisposable {
 /** A PostgreSQL that this machine can run. */
 export interface PresentServer {
   name: string
+  /** The folder of its programs, `pg_dump` among them; undefined for the embedded one, which has none. */
+  binDir?: string
   start(): Promise<TestServer>
 }
 
@@ -34,7 +36,8 @@ export async function listPresentServers(): Promise<PresentServer[]> {
       () => true,
       () => false,
     )
-    if (isThere) installed.push({ name: `PostgreSQL ${version} of the system`, start: () => startInstalled(binDir) })
+    const name = `PostgreSQL ${version} of the system`
+    if (isThere) installed.push({ name, binDir, start: () => startInstalled(binDir) })
   }
   return [{ name: 'the embedded PostgreSQL', start: startEmbedded }, ...installed]
 }

@@ -127,24 +127,30 @@ function readPasskey(factor: Foreign): ForeignPasskey | undefined {
   }
 }
 
-/** Its secret is stored as the unpadded base64url of its SHA-256. */
+/** Its secret is stored as the unpadded base64url of its SHA-256 (`internal/crypto` of supabase/auth); another text is told. */
 function readApp(row: Foreign): ForeignApp {
   const id = readId(row, 'client_id' in row && !('id' in row) ? 'client_id' : 'id')
-  const hash = findBytes(row.client_secret_hash)
+  const isPublic = row.client_type === 'public'
+  const stored = findText(row, 'client_secret_hash')
+  const hash = findBytes(stored)
+  const isUsable = hash?.length === 32
   return {
     kind: 'app',
     id,
     clientId: id,
     name: findText(row, 'client_name') ?? id,
-    type: row.client_type === 'public' ? 'public' : 'confidential',
+    type: isPublic ? 'public' : 'confidential',
     grantTypes: readList(row.grant_types),
     redirectUris: readList(row.redirect_uris),
     postLogoutRedirectUris: [],
     backchannelLogoutUri: undefined,
-    secrets: hash?.length === 32 ? [{ hash, expiresAt: null }] : [],
+    secrets: isUsable ? [{ hash, expiresAt: null }] : [],
     // Here it would count as registered by an administrator.
     hindrance: row.registration_type === 'dynamic' ? 'it has registered itself, and does so here again' : undefined,
-    notes: [],
+    notes:
+      isPublic || stored === undefined || isUsable
+        ? []
+        : ['secret left out: its hash is not the base64url of a SHA-256, 43 characters'],
   }
 }
 
