@@ -164,6 +164,40 @@ test('webhooks show their last day, and several are changed and exported at once
   expect(complaints).toEqual([])
 })
 
+test('a click on a row opens it, save on what answers itself, at the end of a selection, and in a row without a screen', async () => {
+  await using opened = await c.open('/console/deliveries')
+  const { page, complaints } = opened
+  const row = page.getByRole('row').filter({ has: page.getByRole('checkbox') })
+  const answer = (n: number) => row.nth(n).getByRole('cell', { name: /^(200|301|404|500|503)$/ })
+  await answer(0).click()
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.press('Escape')
+  await expect.poll(() => new URL(page.url()).pathname).toBe('/console/deliveries')
+  await row.nth(1).getByRole('checkbox').click()
+  await page.getByText('1 selected').waitFor()
+  await answer(1).evaluate((cell) => getSelection()?.selectAllChildren(cell))
+  await answer(1).dispatchEvent('click')
+  expect(new URL(page.url()).pathname).toBe('/console/deliveries')
+  await page.evaluate(() => getSelection()?.removeAllRanges())
+  const [other] = await Promise.all([page.context().waitForEvent('page'), answer(1).click({ modifiers: ['Control'] })])
+  expect(new URL(other.url()).pathname).toMatch(/^\/console\/deliveries\/[0-9a-f-]{36}$/)
+  await other.close()
+
+  await page.goto(`${new URL(page.url()).origin}/console/webhooks`)
+  const named = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Billing' }) })
+  await named.getByRole('button', { name: 'Actions of Billing' }).click()
+  await page.getByRole('menuitem', { name: 'Activate' }).or(page.getByRole('menuitem', { name: 'Deactivate' })).waitFor()
+  await page.keyboard.press('Escape')
+  expect(new URL(page.url()).pathname).toBe('/console/webhooks')
+  await named.getByText('Active', { exact: true }).click()
+  await waitForHeading(page, 'Billing')
+
+  await page.goto(`${new URL(page.url()).origin}/console/audit`)
+  await page.getByRole('row').nth(1).getByText('Success').click()
+  await page.getByRole('dialog').waitFor()
+  expect(complaints).toEqual([])
+})
+
 describe('the ledger', () => {
   test('keeps its filters in the URL and as a view, follows, and leads from one delivery to the next', async () => {
     await using opened = await c.open('/console/deliveries')

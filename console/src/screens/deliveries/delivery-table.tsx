@@ -18,6 +18,7 @@ export function useDeliveryColumns(): Column<Delivery>[] {
     { id: 'status', label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
       label: t('deliveries.event'),
+      opens: true,
       cell: ({ document_id, event, is_test }) => (
         <TextLink to="/deliveries/$id" params={{ id: document_id }} search state={BESIDE} size="sm" className="nowrap">
           {event}
