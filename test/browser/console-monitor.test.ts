@@ -86,6 +86,9 @@ test('the overview draws a range, says it as a table, and lists what needs someb
   // The chart has the same words as its title, once it is drawn.
   await page.getByRole('paragraph').filter({ hasText: '9 delivered, 12 to be repeated, 4 not delivered' }).waitFor()
   await page.getByText('2 fewer exhausted than the day before').waitFor()
+  await page.getByText('12 that are still retried count when they end').waitFor()
+  const failures = page.getByRole('table', { name: 'Deliveries' }).getByRole('row')
+  await failures.nth(1).getByRole('link', { name: 'Warehouse' }).waitFor()
   await page.locator('.recharts-bar-rectangle').first().waitFor()
   await takePicture(page, 'overview')
   await page.getByText('7 days').click()
@@ -186,7 +189,10 @@ test('a click on a row opens it, save on what answers itself, at the end of a se
   await page.goto(`${new URL(page.url()).origin}/console/webhooks`)
   const named = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Billing' }) })
   await named.getByRole('button', { name: 'Actions of Billing' }).click()
-  await page.getByRole('menuitem', { name: 'Activate' }).or(page.getByRole('menuitem', { name: 'Deactivate' })).waitFor()
+  await page
+    .getByRole('menuitem', { name: 'Activate' })
+    .or(page.getByRole('menuitem', { name: 'Deactivate' }))
+    .waitFor()
   await page.keyboard.press('Escape')
   expect(new URL(page.url()).pathname).toBe('/console/webhooks')
   await named.getByText('Active', { exact: true }).click()

@@ -15,5 +15,7 @@ export function openRow(event: MouseEvent): void {
   if (button !== 0 || event.defaultPrevented || target.closest(OWN_CLICK)) return
   if (getSelection()?.type === 'Range') return
   const opener = target.closest('tr')?.querySelector('[data-opens] a[href], [data-opens] button')
-  opener?.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey, altKey }))
+  opener?.dispatchEvent(
+    new MouseEvent('click', { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey, altKey }),
+  )
 }

@@ -157,7 +157,17 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
         <Figure
           label={t('overview.rate')}
           value={rate}
-          note={t('overview.webhooks', { count: webhooks.active })}
+          note={
+            <>
+              {t('overview.webhooks', { count: webhooks.active })}
+              {counts.retrying > 0 && (
+                <>
+                  <br />
+                  {t('overview.rate-retrying', { count: counts.retrying })}
+                </>
+              )}
+            </>
+          }
           to="/webhooks?state=active"
         />
       </SimpleGrid>
@@ -179,7 +189,7 @@ function Further({ failures }: { failures: Schemas['DashboardSummary']['recent_f
         {failures.length === 0 ? (
           <Text c="dimmed">{t('overview.no-failures')}</Text>
         ) : (
-          <DeliveryTable rows={failures} />
+          <DeliveryTable rows={failures} hasWebhook />
         )}
       </Stack>
     </>
