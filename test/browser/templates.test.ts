@@ -168,7 +168,9 @@ test('portal makes a key of its own, and two customers of the platform see their
   await start(project, 'start', {}).waitForOutput(/The platform is at/)
   const origin = `http://127.0.0.1:${port}`
   expect((await fetch(`${origin}/portal-link`, { method: 'POST' })).status).toBe(401)
-  const long = await fetch(`${origin}/sign-in`, { method: 'POST', body: `email=${'a'.repeat(1 << 20)}` }).catch(() => null)
+  const long = await fetch(`${origin}/sign-in`, { method: 'POST', body: `email=${'a'.repeat(1 << 20)}` }).catch(
+    () => null,
+  )
   expect(long?.status ?? 401).toBe(401)
   const open = async (email: string, password: string) => {
     const page = await browser.newPage()
