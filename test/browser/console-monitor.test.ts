@@ -201,6 +201,13 @@ test('a click on a row opens it, save on what answers itself, at the end of a se
   await page.goto(`${new URL(page.url()).origin}/console/audit`)
   await page.getByRole('row').nth(1).getByText('Success').click()
   await page.getByRole('dialog').waitFor()
+
+  // A session has no screen of its own: its row is not lit under the pointer, and leads nowhere.
+  await page.goto(`${new URL(page.url()).origin}/console/sessions`)
+  const session = page.getByRole('row').nth(1)
+  await session.getByRole('cell').nth(2).click()
+  expect(new URL(page.url()).pathname).toBe('/console/sessions')
+  expect(await session.evaluate((row) => getComputedStyle(row).cursor)).not.toBe('pointer')
   expect(complaints).toEqual([])
 })
 

@@ -59,7 +59,7 @@ function start(project: TemplateProject, script: string, env: Record<string, str
 }
 
 test('there is a test of every template', () => {
-  expect(Object.keys(TEMPLATES)).toEqual([...RECEIVERS, 'sign-in', 'realtime', 'portal'])
+  expect(Object.keys(TEMPLATES)).toEqual([...RECEIVERS, 'sign-in', 'realtime', 'sso', 'portal'])
 })
 
 /** A server for the route of the template for Next.js, whose package this repository does not install. */
@@ -154,6 +154,26 @@ test('realtime shows an event of the demonstration as it happens, also beside ne
   await page.context().close()
   await project.run('build')
   expect((await stat(join(project.root, 'dist', 'index.html'))).size).toBeGreaterThan(100)
+})
+
+test('sso signs a user in at one app, on another domain by a handshake, and out at both', async () => {
+  const project = await ground.make('sso')
+  await project.checkTypes()
+  const [a, b] = [await findFreePort(), await findFreePort()]
+  const env = { SIGNALBOX_URL: url, APP_A_PORT: String(a), APP_B_PORT: String(b) }
+  await start(project, 'start', env).waitForOutput(/App B, on another domain/)
+  const page = await browser.newPage()
+  await page.goto(`http://b.localhost:${b}/orders`)
+  expect(new URL(page.url()).host).toBe(`a.localhost:${a}`)
+  await page.getByLabel('E-mail').fill(administrator.email)
+  await page.getByLabel('Password').fill(administrator.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(`http://b.localhost:${b}/orders`)
+  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${administrator.email}.`)
+  await page.getByRole('button', { name: 'Sign out everywhere' }).click()
+  await page.goto(`http://a.localhost:${a}/`)
+  await page.getByRole('button', { name: 'Sign in' }).waitFor()
+  await page.context().close()
 })
 
 test('portal makes a key of its own, and two customers of the platform see their own webhooks', async () => {

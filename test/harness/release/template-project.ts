@@ -9,7 +9,7 @@ const MODULES = join(PROJECT_ROOT, 'node_modules')
 
 /** Packages of Signalbox that templates use, with the packages of the registry that these need. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  ...{ webhooks: [], client: ['openapi-fetch'], portal: [] },
+  ...{ webhooks: [], client: ['openapi-fetch'], portal: [], sso: [] },
   realtime: ['pusher-js', 'tweetnacl'],
 }
 
