@@ -1,6 +1,6 @@
-import express, { type Express, type Request, type Response } from 'express'
-import { readToken, signOut } from '@signalbox/sso/express'
 import { createSso } from '@signalbox/sso'
+import { readToken, signOut } from '@signalbox/sso/express'
+import express, { type Express, type Request, type Response } from 'express'
 import { buildPageHeaders, escapeHtml, renderPage, renderSession } from './page.ts'
 import type { Signalbox } from './signalbox.ts'
 

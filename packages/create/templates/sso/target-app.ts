@@ -1,6 +1,6 @@
-import fastify, { type FastifyInstance } from 'fastify'
-import { readToken, receiveHandshake, signOut } from '@signalbox/sso/fastify'
 import { createSso } from '@signalbox/sso'
+import { readToken, receiveHandshake, signOut } from '@signalbox/sso/fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import { buildPageHeaders, escapeHtml, renderPage, renderSession } from './page.ts'
 import type { Signalbox } from './signalbox.ts'
 
