@@ -183,7 +183,7 @@ test('a click on a row opens it, save on what answers itself, at the end of a se
   expect(new URL(page.url()).pathname).toBe('/console/deliveries')
   await page.evaluate(() => getSelection()?.removeAllRanges())
   const [other] = await Promise.all([page.context().waitForEvent('page'), answer(1).click({ modifiers: ['Control'] })])
-  expect(new URL(other.url()).pathname).toMatch(/^\/console\/deliveries\/[0-9a-f-]{36}$/)
+  await other.waitForURL(/\/console\/deliveries\/[0-9a-f-]{36}$/)
   await other.close()
 
   await page.goto(`${new URL(page.url()).origin}/console/webhooks`)

@@ -157,17 +157,7 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
         <Figure
           label={t('overview.rate')}
           value={rate}
-          note={
-            <>
-              {t('overview.webhooks', { count: webhooks.active })}
-              {counts.retrying > 0 && (
-                <>
-                  <br />
-                  {t('overview.rate-retrying', { count: counts.retrying })}
-                </>
-              )}
-            </>
-          }
+          note={<Counted active={webhooks.active} retrying={counts.retrying} />}
           to="/webhooks?state=active"
         />
       </SimpleGrid>
@@ -219,6 +209,22 @@ function Warnings({ webhooks, catalogue }: Pick<Schemas['DashboardSummary'], 'we
             {t('overview.catalogue-text', { generated: catalogue.generated_count, synced: catalogue.synced_count })}
           </Text>
         </Alert>
+      )}
+    </>
+  )
+}
+
+/** The webhooks of the rate, and what it leaves out. */
+function Counted({ active, retrying }: { active: number; retrying: number }) {
+  const { t } = useTranslation()
+  return (
+    <>
+      {t('overview.webhooks', { count: active })}
+      {retrying > 0 && (
+        <>
+          <br />
+          {t('overview.rate-retrying', { count: retrying })}
+        </>
       )}
     </>
   )
