@@ -82,9 +82,18 @@ describe('a callback URL', () => {
 
   test('of the own receiver keeps all of them where that is allowed, and another one of its host does not', () => {
     const sink = 'http://localhost:3000/api/v3/webhook/sink'
-    expect(checkUrl(`${sink}?receiver=till&fails=true`, sink)).toEqual(all)
+    expect(checkUrl(`${sink}?receiver=till&fails=true`, { sink })).toEqual(all)
     for (const other of ['http://localhost:3000/', `${sink}/more`, sink.replace('3000', '3001')])
-      expect(checkUrl(other, sink)).toEqual({ ...all, https: false, host: false })
+      expect(checkUrl(other, { sink })).toEqual({ ...all, https: false, host: false })
+  })
+
+  test('of a private host is not judged where the service may allow it, and every other one is', () => {
+    const check = (url: string) => checkUrl(url, { allowsPrivate: true })
+    expect(check('http://127.0.0.1:4711/hooks')).toEqual({ ...all, https: undefined, host: undefined })
+    expect(check('https://10.1.2.3')).toEqual({ ...all, host: undefined })
+    expect(check('ftp://10.1.2.3')).toEqual({ ...all, https: false, host: undefined })
+    expect(check('http://example.com')).toEqual({ ...all, https: false })
+    expect(check('hooks')).toEqual({ https: false, host: false, length: true, user: false })
   })
 })
 

@@ -205,7 +205,8 @@ async function mountApi(
   const { appEnv: environment } = config
   const findSocket = () => describeSocket(realtime.findApp())
   const served = { limit: limiter.limitVisit, readBuild: buildConsoleReader(consoleFolder), random }
-  mountConsole(server, { ...features.pages, ...served, environment, findSocket })
+  const allowsPrivateTargets = config.webhookAllowedPrivateTargets.length > 0
+  mountConsole(server, { ...features.pages, ...served, environment, findSocket, allowsPrivateTargets })
   const portal = { ancestors: config.portalFrameAncestors, isBuilding: environment === 'development' }
   mountPortal(server, { brand, ...served, ...portal })
   const development = describeDevelopment(config, { baseUrl, findRealtime: realtime.findApp })

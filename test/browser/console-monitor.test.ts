@@ -86,6 +86,9 @@ test('the overview draws a range, says it as a table, and lists what needs someb
   // The chart has the same words as its title, once it is drawn.
   await page.getByRole('paragraph').filter({ hasText: '9 delivered, 12 to be repeated, 4 not delivered' }).waitFor()
   await page.getByText('2 fewer exhausted than the day before').waitFor()
+  await page.getByText('12 that are still retried count when they end').waitFor()
+  const failures = page.getByRole('table', { name: 'Deliveries' }).getByRole('row')
+  await failures.nth(1).getByRole('link', { name: 'Warehouse' }).waitFor()
   await page.locator('.recharts-bar-rectangle').first().waitFor()
   await takePicture(page, 'overview')
   await page.getByText('7 days').click()
@@ -169,6 +172,60 @@ test('webhooks show their last day, and several are changed and exported at once
   await page.getByRole('button', { name: 'Actions of Billing' }).click()
   await page.getByRole('menuitem', { name: 'Activate' }).click()
   await expect.poll(async () => (await d.readWebhook(billing)).is_actived).toBe(true)
+  expect(complaints).toEqual([])
+})
+
+test('a click on a row opens it, save on what answers itself, at the end of a selection, and in a row without a screen', async () => {
+  await using opened = await c.open('/console/deliveries')
+  const { page, complaints } = opened
+  const row = page.getByRole('row').filter({ has: page.getByRole('checkbox') })
+  const answer = (n: number) => row.nth(n).getByRole('cell', { name: /^(200|301|404|500|503)$/ })
+  await answer(0).click()
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.press('Escape')
+  await expect.poll(() => new URL(page.url()).pathname).toBe('/console/deliveries')
+  await row.nth(1).getByRole('checkbox').click()
+  await page.getByText('1 selected').waitFor()
+  await answer(1).evaluate((cell) => getSelection()?.selectAllChildren(cell))
+  await answer(1).dispatchEvent('click')
+  expect(new URL(page.url()).pathname).toBe('/console/deliveries')
+  await page.evaluate(() => getSelection()?.removeAllRanges())
+  // With Ctrl the link gets the key, so that the browser opens a tab.
+  await page.evaluate(() => {
+    const keep = (event: MouseEvent) => {
+      if (event.isTrusted || !(event.target instanceof HTMLAnchorElement)) return
+      event.preventDefault()
+      document.body.dataset.passed = `${event.ctrlKey} ${event.target.pathname}`
+    }
+    document.addEventListener('click', keep, { capture: true })
+  })
+  await answer(1).click({ modifiers: ['Control'] })
+  const passed = () => page.evaluate(() => document.body.dataset.passed)
+  await expect.poll(passed).toMatch(/^true \/console\/deliveries\/[0-9a-f-]{36}$/)
+  expect(new URL(page.url()).pathname).toBe('/console/deliveries')
+
+  await page.goto(`${new URL(page.url()).origin}/console/webhooks`)
+  const named = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Billing' }) })
+  await named.getByRole('button', { name: 'Actions of Billing' }).click()
+  await page
+    .getByRole('menuitem', { name: 'Activate' })
+    .or(page.getByRole('menuitem', { name: 'Deactivate' }))
+    .waitFor()
+  await page.keyboard.press('Escape')
+  expect(new URL(page.url()).pathname).toBe('/console/webhooks')
+  await named.getByText('Active', { exact: true }).click()
+  await waitForHeading(page, 'Billing')
+
+  await page.goto(`${new URL(page.url()).origin}/console/audit`)
+  await page.getByRole('row').nth(1).getByText('Success').click()
+  await page.getByRole('dialog').waitFor()
+
+  // A session has no screen of its own: its row is not lit under the pointer, and leads nowhere.
+  await page.goto(`${new URL(page.url()).origin}/console/sessions`)
+  const session = page.getByRole('row').nth(1)
+  await session.getByRole('cell').nth(2).click()
+  expect(new URL(page.url()).pathname).toBe('/console/sessions')
+  expect(await session.evaluate((row) => getComputedStyle(row).cursor)).not.toBe('pointer')
   expect(complaints).toEqual([])
 })
 

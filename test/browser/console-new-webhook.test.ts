@@ -51,8 +51,13 @@ test('a webhook without a URL is made, shows what waits to be pulled, and the de
 test('a webhook is made step by step, and its test arrives', async () => {
   await using opened = await c.open('/console/webhooks/new')
   const { page, complaints } = opened
+  const rule = page.getByRole('listitem').filter({ hasText: 'public host' })
+  await page.getByLabel('Callback URL').fill('https://example.com/made')
+  await rule.waitFor()
+  // Of a private host only the service knows: it may be one that it allows.
   await page.getByLabel('Callback URL').fill(`${d.receiver.origin}/made`)
-  await page.getByRole('listitem').filter({ hasText: 'public host' }).waitFor()
+  await rule.waitFor({ state: 'detached' })
+  await page.getByText('or a private target that WEBHOOK_ALLOWED_PRIVATE_TARGETS names').waitFor()
   await takePicture(page, 'wizard-endpoint')
   await page.getByRole('button', { name: 'Add a header' }).click()
   await page.getByLabel('Name of header 1').fill('Authorization')
@@ -72,6 +77,7 @@ test('a webhook is made step by step, and its test arrives', async () => {
   expect(new URL(page.url()).search).toBe('?step=events')
   await page.getByLabel('contract.update').check()
   await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByText('One account: Acme', { exact: true }).waitFor()
   await takePicture(page, 'wizard-review')
   await page.goBack()
   expect(await page.getByLabel('contract.update').isChecked()).toBe(true)
@@ -83,7 +89,11 @@ test('a webhook is made step by step, and its test arrives', async () => {
   expect(await call.innerText()).not.toContain('of-the-receiver')
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Create the webhook' }).click()
+  const first = page.getByText('Show, copy or download the secret first.')
+  await first.waitFor()
+  expect(await page.getByLabel('I have stored it').isDisabled()).toBe(true)
   await page.getByRole('button', { name: 'Show', exact: true }).click()
+  await first.waitFor({ state: 'detached' })
   await page.getByLabel('I have stored it').check()
   await page.getByRole('button', { name: 'Done' }).click()
   await page.getByRole('button', { name: 'Send the test' }).click()
@@ -95,6 +105,17 @@ test('a webhook is made step by step, and its test arrives', async () => {
   const made = (await d.call('GET', '/api/v3/webhook/webhook?sort=-created_at')).body.data[0]
   const chosen = { resource_ids: ['S-1042', 'S-1043'], header_names: ['authorization'], max_per_second: 50 }
   expect(made).toMatchObject(chosen)
+  // Every header by which a receiver verifies, as the one that came has them.
+  const request = await page.getByText('x-service-event: webhook.test').innerText()
+  for (const name of Object.keys(d.receiver.requests.at(-1)?.headers ?? {}).filter((each) =>
+    /^(x-service|webhook)-/.test(each),
+  ))
+    expect(request).toContain(`\n${name}: `)
+  await page.goto(`${new URL(page.url()).pathname}?tab=settings`)
+  await page
+    .getByRole('row', { name: /^Scope/ })
+    .getByRole('link', { name: 'Acme' })
+    .waitFor()
   expect(complaints).toEqual([])
 })
 

@@ -2,6 +2,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { TEMPLATES } from '../../packages/create/src/templates.ts'
+import { buildConsole } from '../../src/operations/console/build-console.ts'
 import { startHere } from '../harness/process/local-start.ts'
 import { findFreePort } from '../harness/process/port.ts'
 import { startProcess, type TestProcess } from '../harness/process/process.ts'
@@ -15,6 +16,8 @@ const RECEIVERS = Object.keys(TEMPLATES).filter((name) => name.startsWith('recei
 
 const stack = new AsyncDisposableStack()
 const ports = new Map<string, number>()
+/** The port of the platform of the portal, whose origin the service allows to frame it. */
+let platformPort: number
 let ground: TemplateGround
 let browser: SharedBrowser
 let url: string
@@ -29,7 +32,13 @@ beforeAll(async () => {
   const dataDir = join(ground.folder, 'data')
   await seedDataDir(dataDir)
   const targets = [...ports.values()].map((port) => `127.0.0.1:${port}`).join(',')
-  const env = { PORT: '0', SIGNALBOX_DATA_DIR: dataDir, WEBHOOK_ALLOWED_PRIVATE_TARGETS: targets }
+  platformPort = await findFreePort()
+  const env = {
+    PORT: '0',
+    SIGNALBOX_DATA_DIR: dataDir,
+    WEBHOOK_ALLOWED_PRIVATE_TARGETS: targets,
+    PORTAL_FRAME_ANCESTORS: `http://127.0.0.1:${platformPort}`,
+  }
   const service = stack.use(startHere(env, { demo: true }))
   await service.waitForOutput(/Stop with Ctrl-C\./)
   url = /listens on (\S+)/.exec(service.stdout())?.[1] ?? ''
@@ -50,7 +59,7 @@ function start(project: TemplateProject, script: string, env: Record<string, str
 }
 
 test('there is a test of every template', () => {
-  expect(Object.keys(TEMPLATES)).toEqual([...RECEIVERS, 'sign-in', 'realtime'])
+  expect(Object.keys(TEMPLATES)).toEqual([...RECEIVERS, 'sign-in', 'realtime', 'sso', 'portal'])
 })
 
 /** A server for the route of the template for Next.js, whose package this repository does not install. */
@@ -100,6 +109,7 @@ test('sign-in registers itself, and a user signs in and out', async () => {
   const page = await browser.newPage()
   await page.goto(`http://127.0.0.1:${port}/`)
   await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.getByText('to continue to My app').waitFor()
   await page.getByLabel('E-mail').fill(administrator.email)
   await page.getByLabel('Password', { exact: true }).fill(administrator.password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
@@ -144,4 +154,60 @@ test('realtime shows an event of the demonstration as it happens, also beside ne
   await page.context().close()
   await project.run('build')
   expect((await stat(join(project.root, 'dist', 'index.html'))).size).toBeGreaterThan(100)
+})
+
+test('sso signs a user in at one app, on another domain by a handshake, and out at both', async () => {
+  const project = await ground.make('sso')
+  await project.checkTypes()
+  const [a, b] = [await findFreePort(), await findFreePort()]
+  const env = { SIGNALBOX_URL: url, APP_A_PORT: String(a), APP_B_PORT: String(b) }
+  await start(project, 'start', env).waitForOutput(/App B, on another domain/)
+  const page = await browser.newPage()
+  await page.goto(`http://b.localhost:${b}/orders`)
+  expect(new URL(page.url()).host).toBe(`a.localhost:${a}`)
+  await page.getByLabel('E-mail').fill(administrator.email)
+  await page.getByLabel('Password').fill(administrator.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(`http://b.localhost:${b}/orders`)
+  expect(await page.locator('#who').textContent()).toBe(`Signed in as ${administrator.email}.`)
+  await page.getByRole('button', { name: 'Sign out everywhere' }).click()
+  await page.goto(`http://a.localhost:${a}/`)
+  await page.getByRole('button', { name: 'Sign in' }).waitFor()
+  await page.context().close()
+})
+
+test('portal makes a key of its own, and two customers of the platform see their own webhooks', async () => {
+  // The service would build it after its start too; once is enough.
+  await buildConsole()
+  const project = await ground.make('portal')
+  await project.checkTypes()
+  const port = String(platformPort)
+  const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PORT: port }
+  expect(await project.run('connect', env)).toMatch(/The key of the platform is in \.env/)
+  expect((await stat(join(project.root, '.env'))).mode & 0o777).toBe(0o600)
+  await start(project, 'start', {}).waitForOutput(/The platform is at/)
+  const origin = `http://127.0.0.1:${port}`
+  expect((await fetch(`${origin}/portal-link`, { method: 'POST' })).status).toBe(401)
+  const long = await fetch(`${origin}/sign-in`, { method: 'POST', body: `email=${'a'.repeat(1 << 20)}` }).catch(
+    () => null,
+  )
+  expect(long?.status ?? 401).toBe(401)
+  const open = async (email: string, password: string) => {
+    const page = await browser.newPage()
+    await page.goto(origin)
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    return { page, portal: page.frameLocator('iframe') }
+  }
+  const ada = await open('ada@acme.example', 'acme')
+  await ada.portal.getByRole('link', { name: 'Add a webhook' }).click()
+  await ada.portal.getByLabel('Callback URL').fill(`http://127.0.0.1:${[...ports.values()][0]}/of-acme`)
+  await ada.portal.getByLabel('contract.update').check()
+  await ada.portal.getByRole('button', { name: 'Create the webhook' }).click()
+  await expect.poll(() => ada.page.getByRole('status').textContent(), { timeout: 30_000 }).toMatch(/webhook/)
+  const bob = await open('bob@globex.example', 'globex')
+  await bob.portal.getByRole('link', { name: 'Add a webhook' }).waitFor()
+  expect(await bob.portal.getByText('of-acme').count()).toBe(0)
+  for (const { page } of [ada, bob]) await page.context().close()
 })

@@ -154,6 +154,8 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'start.md': {
     'npm install': 'tools/release/try.ts installs a release by npm',
     'npm start': 'the command of the README; pasted below',
+    'admin password': 'it changes the password of the other guides; test/command/beside-service.test.ts',
+    SIGNALBOX_PID: 'a second service; test/command/launcher.test.ts',
   },
   'tracing.md': { OTEL_: 'a start with a collector; src/tracing/tracing.slow.test.ts' },
 }

@@ -10,6 +10,12 @@ export type SnippetLanguage = {
   readonly name: string
   /** The snippet, from the guide's folder. */
   readonly file: string
+  /** A whole receiver with the snippet, and the command that starts it with `WEBHOOK_SECRET` and `PORT` in its environment. */
+  readonly receiver?: {
+    readonly file: string
+    readonly start: (folder: string, out: string) => Command
+    readonly build?: (folder: string, out: string) => Command
+  }
   /** Succeeds when this machine can build and run the snippet without the network. */
   readonly probe: Command
   /** The first number the probe must print, at least. */
@@ -75,13 +81,26 @@ export const SNIPPET_LANGUAGES: readonly SnippetLanguage[] = [
     probe: ['python3', '-c', 'import hashlib, hmac'],
     run: (source) => ['python3', source],
     runAll: (source) => ['python3', '-c', PYTHON_CALLER, source],
+    receiver: { file: 'python/receiver.py', start: (folder) => ['python3', '-B', `${folder}python/receiver.py`] },
   },
   {
     name: 'go',
     file: 'go/verify.go',
     probe: ['go', 'version'],
-    build: (source, out) => ['go', 'build', '-o', `${out}/verify`, source],
+    build: (source, out) => ['go', 'build', '-o', `${out}/verify`, source, source.replace('verify.go', 'command.go')],
     run: (_source, out) => [`${out}/verify`],
+    receiver: {
+      file: 'go/receiver.go',
+      build: (folder, out) => [
+        'go',
+        'build',
+        '-o',
+        `${out}/receiver`,
+        `${folder}go/receiver.go`,
+        `${folder}go/verify.go`,
+      ],
+      start: (_folder, out) => [`${out}/receiver`],
+    },
   },
   { name: 'ruby', file: 'ruby/verify.rb', probe: ['ruby', '-ropenssl', '-e', ''], run: (source) => ['ruby', source] },
   { name: 'php', file: 'php/verify.php', probe: ['php', '--version'], run: (source) => ['php', source] },

@@ -137,7 +137,8 @@ describe('the page', () => {
 
   test('embeds every snippet exactly as its file stands; run test/snippets/embed-snippets.ts to renew it', () => {
     const page = readGuideFile('README.md')
-    expect(findEmbedded(page)).toEqual(SNIPPET_LANGUAGES.map((language) => language.file))
+    const files = SNIPPET_LANGUAGES.flatMap(({ file, receiver }) => [file, ...(receiver ? [receiver.file] : [])])
+    expect(findEmbedded(page)).toEqual(files)
     expect(page).toBe(embedSnippets(page, readGuideFile))
   })
 })

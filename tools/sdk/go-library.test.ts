@@ -13,5 +13,5 @@ test.each(['verify.go', 'asymmetric.go'])('%s becomes a package with the same fu
 })
 
 test('another text is refused', () => {
-  expect(() => toGoLibrary('package main\n\nfunc main() {\n}\n', 'webhooks')).toThrow('not a Go program')
+  expect(() => toGoLibrary('package main\n\nfunc main() {\n}\n', 'webhooks')).toThrow('not a Go file')
 })

@@ -8,6 +8,8 @@ export interface ConsoleSettings {
   service: string
   environment: string
   version: string
+  /** Whether callbacks may go to the private targets that a setting of the service names. */
+  allowsPrivateTargets: boolean
   language: string
 }
 

@@ -103,6 +103,7 @@ export function SecretDialog({
         <TakeSecret name={name} secret={secret} onTaken={() => setIsTaken(true)} />
         <Checkbox
           label={t('secret.stored')}
+          description={isTaken ? undefined : t('secret.take-first')}
           disabled={!isTaken}
           checked={isStored}
           onChange={(event) => setIsStored(event.currentTarget.checked)}

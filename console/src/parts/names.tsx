@@ -1,6 +1,7 @@
 import { Group } from '@mantine/core'
 import type { Schemas } from '@signalbox/client'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
 import { api } from '../frame/api.ts'
 import { useAccess } from '../frame/session.tsx'
 import { CopyText } from './copy-text.tsx'
@@ -126,4 +127,10 @@ export function Account({ id }: { id: string }) {
       <CopyText text={id} isShort />
     </Group>
   )
+}
+
+/** One account by its name where that is known, without a link: for a form that is not sent yet. */
+export function AccountName({ id }: { id: string }) {
+  const { t } = useTranslation()
+  return <>{t('webhooks.of-account-named', { name: useAccountNames([id]).get(id) ?? id })}</>
 }

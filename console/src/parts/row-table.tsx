@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { openRow } from './row-opening.ts'
 
 /** One column of a list. */
 export interface Column<Row> {
@@ -7,6 +8,8 @@ export interface Column<Row> {
   id?: string
   cell: (row: Row) => ReactNode
   isNumber?: boolean
+  /** Whether the first link or button of its cells opens the row, so that a click anywhere on the row does. */
+  opens?: boolean
 }
 
 /** A row of a list. */
@@ -34,7 +37,13 @@ export function RowTable<One extends Row>({
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard (axe scrollable-region-focusable)
     <section className="scroll" tabIndex={0} aria-label={caption}>
-      <table className="table named" aria-busy={isBusy} data-old={isOld}>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the link of each row has the focus */}
+      <table
+        className={columns.some(({ opens }) => opens) ? 'table named opens' : 'table named'}
+        aria-busy={isBusy}
+        data-old={isOld}
+        onClick={openRow}
+      >
         <caption className="visually-hidden">{caption}</caption>
         <thead>
           <tr>
@@ -48,8 +57,8 @@ export function RowTable<One extends Row>({
         <tbody>
           {rows.map((row) => (
             <tr key={row.document_id}>
-              {columns.map(({ label, cell, isNumber }) => (
-                <td key={label} className={isNumber ? 'end' : undefined}>
+              {columns.map(({ label, cell, isNumber, opens }) => (
+                <td key={label} className={isNumber ? 'end' : undefined} data-opens={opens}>
                   {cell(row)}
                 </td>
               ))}

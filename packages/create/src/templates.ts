@@ -14,6 +14,8 @@ export const TEMPLATES: Readonly<Record<string, Template>> = {
   'receiver-next': { text: 'a receiver of webhooks in an app of Next.js', layers: ['receiver', 'receiver-next'] },
   'sign-in': { text: 'an app whose users sign in with Signalbox', layers: ['sign-in'] },
   realtime: { text: 'a page that shows events as they happen', layers: ['realtime'] },
+  sso: { text: 'two apps on two domains with one sign-in', layers: ['sso'] },
+  portal: { text: 'a platform that shows the portal to its customers', layers: ['portal'] },
 }
 
 /** The template of a name, or undefined: also for names that every object has. */

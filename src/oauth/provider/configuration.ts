@@ -102,7 +102,8 @@ export function buildConfiguration(deps: ConfigurationDeps): Configuration {
         resume: 'signalbox_oauth_resume',
       },
       long: { ...cookie, path: '/' },
-      short: cookie,
+      // The sign-in page names the app of the authorization by it, beside the pages of the authorization itself.
+      short: { ...cookie, path: '/auth' },
     },
     pkce: { required: (_ctx, client) => !deps.isPkceOptional || client.tokenEndpointAuthMethod === 'none' },
     allowOmittingSingleRegisteredRedirectUri: false,

@@ -14,6 +14,8 @@ export interface ConsoleSettings {
   service: string
   environment: string
   version: string
+  /** Whether WEBHOOK_ALLOWED_PRIVATE_TARGETS names any. */
+  allowsPrivateTargets: boolean
   language: string
 }
 

@@ -12,6 +12,8 @@ export interface ConsoleDeps extends BrowserDeps {
   brand: Brand
   /** `APP_ENV`, which the console shows. */
   environment: string
+  /** Whether WEBHOOK_ALLOWED_PRIVATE_TARGETS names any. */
+  allowsPrivateTargets: boolean
   readBuild: ConsoleReader
   /** Origin of the realtime server, such as `wss://ws-eu.pusher.com`; undefined in log-only mode. */
   findSocket: () => string | undefined
@@ -45,6 +47,7 @@ export function mountConsole(server: FastifyInstance, deps: ConsoleDeps): void {
       service: deps.brand.name,
       environment: deps.environment,
       version: VERSION,
+      allowsPrivateTargets: deps.allowsPrivateTargets,
       language: visitor.texts.lang,
     }
     const unbuilt = { service: deps.brand.name, isBuilding: deps.environment === 'development' }

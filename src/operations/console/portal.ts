@@ -43,6 +43,7 @@ export function mountPortal(server: FastifyInstance, deps: PortalDeps): void {
       service: brand.name,
       environment: '',
       version: VERSION,
+      allowsPrivateTargets: false,
       language: texts.lang,
     }
     const portal = {

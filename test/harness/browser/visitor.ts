@@ -9,7 +9,10 @@ export interface Visited {
   body: string
 }
 
-/** A client with a cookie jar for each host, which names `*.localhost` resolve for on loopback. It follows no redirect by itself. */
+/**
+ * A client with a cookie jar for each host, which names `*.localhost` resolve for on loopback. It sends a cookie to the paths that
+ * it was set for (RFC 6265 section 5.1.4), and follows no redirect by itself.
+ */
 export interface Visitor {
   visit(
     url: string,
@@ -24,6 +27,8 @@ export interface Visitor {
 /** Builds a visitor without any cookie. */
 export function buildVisitor(): Visitor {
   const jars = new Map<string, Map<string, string>>()
+  /** The paths of cookies, by host and name. */
+  const paths = new Map<string, string>()
   const jarOf = (url: URL) => {
     const jar = jars.get(url.hostname) ?? new Map<string, string>()
     jars.set(url.hostname, jar)
@@ -33,6 +38,7 @@ export function buildVisitor(): Visitor {
   const visit: Visitor['visit'] = async (text, { method = 'GET', form, headers = {} } = {}) => {
     const url = new URL(text)
     const jar = jarOf(url)
+    const cookies = [...jar].filter(([name]) => isWithin(url.pathname, paths.get(`${url.hostname} ${name}`) ?? '/'))
     const sent = request({
       host: '127.0.0.1',
       port: url.port,
@@ -41,7 +47,7 @@ export function buildVisitor(): Visitor {
       agent: false,
       headers: {
         host: url.host,
-        ...(jar.size > 0 && { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') }),
+        ...(cookies.length > 0 && { cookie: cookies.map(([name, value]) => `${name}=${value}`).join('; ') }),
         ...(method === 'POST' && { origin: url.origin, 'content-type': 'application/x-www-form-urlencoded' }),
         ...headers,
       },
@@ -49,7 +55,10 @@ export function buildVisitor(): Visitor {
     sent.end(form && new URLSearchParams(form).toString())
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
     const body = Buffer.concat(await response.toArray()).toString()
-    for (const cookie of response.headers['set-cookie'] ?? []) keepCookie(jar, cookie)
+    for (const cookie of response.headers['set-cookie'] ?? []) {
+      const { name, path } = keepCookie(jar, cookie)
+      paths.set(`${url.hostname} ${name}`, path)
+    }
     return { url, status: response.statusCode ?? 0, headers: response.headers, body }
   }
 
@@ -68,9 +77,15 @@ export function buildVisitor(): Visitor {
   }
 }
 
-function keepCookie(jar: Map<string, string>, cookie: string): void {
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
+}
+
+function keepCookie(jar: Map<string, string>, cookie: string): { name: string; path: string } {
   const [pair = '', ...attributes] = cookie.split('; ')
   const at = pair.indexOf('=')
-  if (attributes.includes('Max-Age=0')) jar.delete(pair.slice(0, at))
-  else jar.set(pair.slice(0, at), pair.slice(at + 1))
+  const name = pair.slice(0, at)
+  if (attributes.includes('Max-Age=0')) jar.delete(name)
+  else jar.set(name, pair.slice(at + 1))
+  return { name, path: attributes.find((attribute) => /^path=/i.test(attribute))?.slice('path='.length) ?? '/' }
 }

@@ -8,7 +8,10 @@ import { PROJECT_ROOT, runToEnd, startProcess, type TestProcess } from '../proce
 const MODULES = join(PROJECT_ROOT, 'node_modules')
 
 /** Packages of Signalbox that templates use, with the packages of the registry that these need. */
-const PACKAGES: Readonly<Record<string, readonly string[]>> = { webhooks: [], realtime: ['pusher-js', 'tweetnacl'] }
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  ...{ webhooks: [], client: ['openapi-fetch'], portal: [], sso: [] },
+  realtime: ['pusher-js', 'tweetnacl'],
+}
 
 /** What templates name and this repository does not install (docs/operations/releasing.md#templates). */
 const NOT_INSTALLED = ['next']

@@ -27,6 +27,7 @@ export function DeliveryList({ filters, onClear }: { filters: readonly string[];
     { label: shared('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
       label: shared('deliveries.event'),
+      opens: true,
       cell: ({ document_id, event }) => (
         <Anchor href={hrefOf('deliveries', document_id)} size="sm" className="nowrap">
           {event}

@@ -23,6 +23,7 @@ export function Webhooks() {
   const columns: Column<Schemas['Webhook']>[] = [
     {
       label: shared('webhooks.name'),
+      opens: true,
       cell: (row) => (
         <Stack gap={0} miw={160}>
           <Anchor href={hrefOf('webhooks', row.document_id)} size="sm" fw={600}>

@@ -21,6 +21,7 @@ export function AccountWebhooks({ account }: { account: string }) {
   const columns: Column<Schemas['Webhook']>[] = [
     {
       label: t('webhooks.name'),
+      opens: true,
       cell: (row) => (
         <TextLink to="/webhooks/$id" params={{ id: row.document_id }} size="sm" fw={600}>
           {nameOf(row)}
@@ -56,6 +57,7 @@ export function AccountEvents({ account }: { account: string }) {
     { label: t('audit.time'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
       label: t('deliveries.event'),
+      opens: true,
       cell: ({ document_id, event }) => (
         <TextLink to="/events/$id" params={{ id: document_id }} size="sm" fw={600}>
           {event}

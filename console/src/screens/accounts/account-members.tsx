@@ -88,6 +88,7 @@ function useColumns(account: string, ask: (action: 'remove' | 'roles', member: M
   return [
     {
       label: t('users.user'),
+      opens: true,
       cell: (member) => (
         <Stack gap={0}>
           <TextLink to="/users/$id" params={{ id: member.user }} size="sm" fw={600}>

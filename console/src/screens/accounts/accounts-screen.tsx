@@ -38,6 +38,7 @@ function Accounts() {
   const columns: Column<Schemas['Account']>[] = [
     {
       label: t('accounts.name'),
+      opens: true,
       cell: ({ document_id, name }) => (
         <TextLink to="/accounts/$id" params={{ id: document_id }} size="sm" fw={600}>
           {name}

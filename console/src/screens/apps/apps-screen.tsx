@@ -86,6 +86,7 @@ function useColumns(shown: readonly Schemas['OauthClient'][]): Column<Schemas['O
   return [
     {
       label: t('apps.name'),
+      opens: true,
       cell: ({ document_id, name, publisher }) => (
         <Stack gap={0}>
           <TextLink to="/apps/$id" params={{ id: document_id }} size="sm" fw={600}>

@@ -43,6 +43,7 @@ function Log() {
     { label: t('audit.time'), cell: ({ created_at }) => <Time at={created_at} /> },
     {
       label: t('audit.action'),
+      opens: true,
       cell: (entry) => (
         <Button variant="transparent" size="compact-sm" px={0} onClick={() => setOpened(entry)}>
           {entry.action}

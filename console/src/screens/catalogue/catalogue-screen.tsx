@@ -131,6 +131,7 @@ function useColumns(stale: ReadonlySet<string>): Column<EventType>[] {
   return [
     {
       label: t('deliveries.event'),
+      opens: true,
       cell: (type) => <Name type={type} />,
     },
     { label: t('catalogue.scope'), cell: (type) => <ScopeBadge scope={type.account_scope} /> },

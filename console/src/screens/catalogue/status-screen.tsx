@@ -133,6 +133,7 @@ function Stale({ rows }: { rows: Report['stale'] }) {
   const columns: Column<Report['stale'][number]>[] = [
     {
       label: t('deliveries.event'),
+      opens: true,
       cell: ({ document_id, internal }) => (
         <TextLink to="/catalogue/$id" params={{ id: document_id }} size="sm">
           {internal}

@@ -41,6 +41,7 @@ export function Subscribers({ type }: { type: EventType }) {
   const columns: Column<Schemas['Subscription']>[] = [
     {
       label: t('deliveries.webhook'),
+      opens: true,
       cell: ({ webhook }) => (
         <TextLink to="/webhooks/$id" params={{ id: webhook }} size="sm">
           {names.get(webhook) ?? webhook}

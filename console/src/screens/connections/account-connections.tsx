@@ -52,6 +52,7 @@ function useColumns(account: string): Column<Connection>[] {
   return [
     {
       label: t('connections.name'),
+      opens: true,
       cell: ({ document_id, name }) => (
         <TextLink
           to="/accounts/$id/sign-in/$connection"

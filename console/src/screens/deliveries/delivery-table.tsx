@@ -1,5 +1,6 @@
 import type { Schemas } from '@signalbox/client'
 import type { TFunction } from 'i18next'
+import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { type Column, RowTable } from '../../parts/row-table.tsx'
 import { Status } from '../../parts/status.tsx'
@@ -8,6 +9,7 @@ import { Time } from '../../parts/time.tsx'
 import { faultName } from '../../parts/words/fault-name.ts'
 import { BESIDE } from './beside.ts'
 import { NextAttempt } from './next-attempt.tsx'
+import { useWebhookNames } from './use-webhook-names.ts'
 
 type Delivery = Schemas['Dispatch']
 
@@ -18,6 +20,7 @@ export function useDeliveryColumns(): Column<Delivery>[] {
     { id: 'status', label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
       label: t('deliveries.event'),
+      opens: true,
       cell: ({ document_id, event, is_test }) => (
         <TextLink to="/deliveries/$id" params={{ id: document_id }} search state={BESIDE} size="sm" className="nowrap">
           {event}
@@ -51,8 +54,21 @@ export function LastAnswer({ row }: { row: Delivery }) {
   return <span className="nowrap small">{nameAnswer(row, t)}</span>
 }
 
-/** Some deliveries, without paging. */
-export function DeliveryTable({ rows }: { rows: readonly Delivery[] }) {
+/** Some deliveries, without paging. `hasWebhook`: whether they are of several webhooks, which a column names. */
+export function DeliveryTable({ rows, hasWebhook = false }: { rows: readonly Delivery[]; hasWebhook?: boolean }) {
   const { t } = useTranslation()
-  return <RowTable caption={t('deliveries.title')} columns={useDeliveryColumns()} rows={rows} />
+  const names = useWebhookNames(
+    useMemo(() => (hasWebhook ? rows.map(({ webhook }) => webhook) : []), [hasWebhook, rows]),
+  )
+  const [status, event, ...others] = useDeliveryColumns() as [Column<Delivery>, Column<Delivery>]
+  const webhook: Column<Delivery> = {
+    label: t('deliveries.webhook'),
+    cell: ({ webhook: id }) => (
+      <TextLink to="/webhooks/$id" params={{ id }} size="sm" className="truncate webhook">
+        {names.get(id) ?? id.slice(0, 8)}
+      </TextLink>
+    ),
+  }
+  const columns = [status, event, ...(hasWebhook ? [webhook] : []), ...others]
+  return <RowTable caption={t('deliveries.title')} columns={columns} rows={rows} />
 }

@@ -37,6 +37,7 @@ export function useLedgerColumns(names: ReadonlyMap<string, string>): readonly C
       },
       {
         label: t('deliveries.event'),
+        opens: true,
         cell: ({ document_id, event, is_test }) => (
           <a className="link" data-beside href={`/console/deliveries/${document_id}${search}`}>
             {event}

@@ -4,6 +4,7 @@ import { type CSSProperties, memo, type RefObject, useEffect, useLayoutEffect, u
 import { useTranslation } from 'react-i18next'
 import { usePreferences } from '../../frame/preferences.ts'
 import { useFollowedLinks } from '../../frame/use-followed-links.ts'
+import { openRow } from '../../parts/row-opening.ts'
 import type { Column } from '../../parts/row-table.tsx'
 import { useDateFormat } from '../../parts/time.tsx'
 import { BESIDE } from './beside.ts'
@@ -36,6 +37,7 @@ interface LedgerTableProps {
 /** The ledger as a table that draws the lines in sight alone. */
 export function LedgerTable({ rows, columns, chosen, onChoose, onEnd, isBusy }: LedgerTableProps) {
   const { t } = useTranslation()
+  const follow = useFollowedLinks(stateOf)
   const linePx = LINE_PX[usePreferences().density]
   const top = useRef<HTMLTableSectionElement>(null)
   const dayOf = useDateFormat({ dateStyle: 'full' })
@@ -62,11 +64,14 @@ export function LedgerTable({ rows, columns, chosen, onChoose, onEnd, isBusy }: 
     <section className="scroll" tabIndex={0} aria-label={t('deliveries.title')}>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the links in it have the focus, and their keys click */}
       <table
-        className="table ledger"
+        className="table ledger opens"
         style={{ '--line-height': `${linePx}px` } as CSSProperties}
         aria-busy={isBusy}
         aria-rowcount={-1}
-        onClick={useFollowedLinks(stateOf)}
+        onClick={(event) => {
+          follow(event)
+          openRow(event)
+        }}
       >
         <caption className="visually-hidden">{t('deliveries.title')}</caption>
         <Head columns={columns} />
@@ -159,7 +164,7 @@ const Line = memo(function Line({ index, row, columns, isChosen, onChoose }: Lin
         />
       </td>
       {columns.map((column) => (
-        <td key={column.label} className={classOf(column)}>
+        <td key={column.label} className={classOf(column)} data-opens={column.opens}>
           {column.cell(row)}
         </td>
       ))}

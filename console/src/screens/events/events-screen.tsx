@@ -39,6 +39,7 @@ function Events() {
   const columns: Column<Schemas['EventOccurrence']>[] = [
     {
       label: t('deliveries.event'),
+      opens: true,
       cell: ({ document_id, event }) => (
         <TextLink to="/events/$id" params={{ id: document_id }} size="sm">
           {event}

@@ -158,7 +158,7 @@ function Figures({ summary }: { summary: Schemas['DashboardSummary'] }) {
         <Figure
           label={t('overview.rate')}
           value={rate}
-          note={t('overview.webhooks', { count: webhooks.active })}
+          note={<Counted active={webhooks.active} retrying={counts.retrying} />}
           to="/webhooks?state=active"
         />
       </SimpleGrid>
@@ -180,7 +180,7 @@ function Further({ failures }: { failures: Schemas['DashboardSummary']['recent_f
         {failures.length === 0 ? (
           <Text c="dimmed">{t('overview.no-failures')}</Text>
         ) : (
-          <DeliveryTable rows={failures} />
+          <DeliveryTable rows={failures} hasWebhook />
         )}
       </Stack>
     </>
@@ -210,6 +210,22 @@ function Warnings({ webhooks, catalogue }: Pick<Schemas['DashboardSummary'], 'we
             {t('overview.catalogue-text', { generated: catalogue.generated_count, synced: catalogue.synced_count })}
           </Text>
         </Alert>
+      )}
+    </>
+  )
+}
+
+/** The webhooks of the rate, and what it leaves out. */
+function Counted({ active, retrying }: { active: number; retrying: number }) {
+  const { t } = useTranslation()
+  return (
+    <>
+      {t('overview.webhooks', { count: active })}
+      {retrying > 0 && (
+        <>
+          <br />
+          {t('overview.rate-retrying', { count: retrying })}
+        </>
       )}
     </>
   )

@@ -13,6 +13,7 @@ import { ChangeForm } from '../../parts/form.tsx'
 import { NameFields } from '../../parts/name-fields.tsx'
 import { Page } from '../../parts/page.tsx'
 import { NoPermission } from '../../parts/problem.tsx'
+import { URL_HINT } from '../../parts/words/url-hint.ts'
 
 interface Draft {
   protocol: 'webhook' | 'scim'
@@ -122,7 +123,7 @@ function TargetFields({ draft, onChange }: { draft: Draft; onChange: (change: Pa
       <TextInput
         field="url"
         label={t('provisioning.url')}
-        description={draft.protocol === 'scim' ? t('provisioning.url-scim') : t('create.url-hint')}
+        description={draft.protocol === 'scim' ? t('provisioning.url-scim') : t(URL_HINT)}
         placeholder={draft.protocol === 'scim' ? 'https://example.com/scim/v2' : 'https://example.com/users'}
         type="url"
         required

@@ -6,6 +6,7 @@ import { Dialog } from '../../parts/dialog.tsx'
 import { EditForm } from '../../parts/edit-form.tsx'
 import { PasswordInput, Textarea, TextInput } from '../../parts/fields.tsx'
 import { useRowEdit } from '../../parts/row-edit.ts'
+import { URL_HINT } from '../../parts/words/url-hint.ts'
 import type { Target } from './targets.ts'
 
 const fieldsOf = ({ url, name, description }: Target) => ({
@@ -55,7 +56,7 @@ export function EditTarget({ target, onClose }: { target: Target; onClose: () =>
         <TextInput
           field="url"
           label={t('provisioning.url')}
-          description={protocol === 'scim' ? t('provisioning.url-scim') : t('create.url-hint')}
+          description={protocol === 'scim' ? t('provisioning.url-scim') : t(URL_HINT)}
           type="url"
           required
           maxLength={2048}

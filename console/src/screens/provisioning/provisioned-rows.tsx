@@ -31,6 +31,7 @@ export function useProvisionedColumns(shown: readonly Provisioned[]): Column<Pro
     { id: 'status', label: t('deliveries.status'), cell: ({ status }) => <Status name={status} /> },
     {
       label: t('provisioning.change'),
+      opens: true,
       cell: ({ document_id, type }) => (
         <TextLink to="/provisioning/deliveries/$id" params={{ id: document_id }} search size="sm" className="nowrap">
           {type}

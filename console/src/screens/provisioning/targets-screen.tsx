@@ -28,6 +28,7 @@ function Targets() {
   const columns: Column<Target>[] = [
     {
       label: t('webhooks.name'),
+      opens: true,
       cell: (row) => (
         <Stack gap={0} miw={180}>
           <TextLink to="/provisioning/$id" params={{ id: row.document_id }} size="sm" fw={600}>

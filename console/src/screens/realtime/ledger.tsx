@@ -37,6 +37,7 @@ export function Messages() {
     { label: t('deliveries.status'), cell: (row) => <Status name={row.status} /> },
     {
       label: t('deliveries.event'),
+      opens: true,
       cell: ({ document_id, event }) => (
         <TextLink to="/events/$id" params={{ id: document_id }} size="sm" className="nowrap">
           {event}

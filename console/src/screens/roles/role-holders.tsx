@@ -46,6 +46,7 @@ function Holders({ role }: { role: string }) {
   const columns: Column<Holder>[] = [
     {
       label: t('users.user'),
+      opens: true,
       cell: ({ user, name, email }) => (
         <TextLink to="/users/$id" params={{ id: user }} size="sm">
           {name ?? email}

@@ -70,6 +70,7 @@ function useColumns(): Column<User>[] {
   return [
     {
       label: t('users.user'),
+      opens: true,
       cell: ({ document_id, name, email, avatar_url }) => (
         <Group gap="sm" wrap="nowrap">
           <Avatar

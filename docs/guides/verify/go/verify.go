@@ -1,17 +1,13 @@
-// go run verify.go <secret> <header> [unix seconds] < body    prints "ok" or the reason (Go 1.18 or newer)
+// The function alone; receiver.go below calls it (Go 1.18 or newer)
 package main
 
 import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 )
 
 const toleranceSeconds = 300
@@ -66,17 +62,4 @@ func Verify(secret, header string, rawBody []byte, now int64) string {
 		}
 	}
 	return "signature_mismatch"
-}
-
-func main() {
-	now := time.Now().Unix()
-	if len(os.Args) > 3 {
-		now, _ = strconv.ParseInt(os.Args[3], 10, 64)
-	}
-	rawBody, _ := io.ReadAll(os.Stdin)
-	result := Verify(os.Args[1], os.Args[2], rawBody, now)
-	fmt.Println(result)
-	if result != "ok" {
-		os.Exit(1)
-	}
 }

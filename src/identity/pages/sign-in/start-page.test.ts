@@ -3,14 +3,20 @@ import { createTestApp } from '../../../../test/harness/app/app.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-test('a browser gets the start page at /, and any other caller the JSON 404 of before', async () => {
+test('a browser gets the start page at /, curl its text, and a caller that wants neither the 404 in JSON', async () => {
   await using app = await createTestApp({ env: { APP_ENV: 'production' } })
   const page = await app.anonymous('GET', '/', undefined, BROWSER)
   expect(page).toMatchObject({ status: 200, headers: { vary: 'accept, accept-language', 'cache-control': 'no-store' } })
   expect(page.headers['content-security-policy']).toContain("default-src 'none'")
   expect(page.body).toContain('href="/auth/"')
   expect(page.body).toContain('href="/docs"')
-  for (const accept of ['application/json', '*/*']) {
+  for (const accept of ['*/*', 'application/json, text/plain, */*', 'text/*']) {
+    const text = await app.anonymous('GET', '/', undefined, { accept })
+    expect(text).toMatchObject({ status: 200, headers: { vary: 'accept, accept-language' } })
+    expect(text.headers['content-type']).toBe('text/plain; charset=utf-8')
+    expect(text.body).toBe('Signalbox\nConsole: /console\nYour account: /auth/\nAPI reference: /docs\n')
+  }
+  for (const accept of ['application/json', 'image/*, application/*']) {
     const answer = await app.anonymous('GET', '/', undefined, { accept })
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
     expect(answer.headers['content-type']).toContain('application/problem+json')
@@ -25,6 +31,10 @@ test('development adds mails and first steps, to this machine alone', async () =
     (await app.anonymous('GET', '/', undefined, { ...BROWSER, ...headers })).body
   const page = await ask({})
   for (const word of ['/auth/mail', 'First steps', 'ada@example.test', 'signalbox listen']) expect(page).toContain(word)
+  const text = await ask({ accept: '*/*' })
+  expect(text).toMatch(/^Mails: http:\S+\/auth\/mail$/m)
+  expect(text).toContain('First steps: open this address in a browser.')
+  expect(await ask({ accept: '*/*', host: 'evil.example' })).not.toContain('/auth/mail')
   // The usual port needs no word.
   await using usual = await createTestApp({ env: { APP_ENV: 'development', BASE_URL: 'http://localhost:3000' } })
   const commands = (await usual.anonymous('GET', '/', undefined, BROWSER)).body

@@ -35,21 +35,24 @@ export interface StartPageDeps {
 }
 
 /**
- * Serves the start page at `/` to browsers (docs/contract/pages.md#start-page). Any other caller gets the 404 of a path that
- * does not exist.
+ * Serves the start page at `/` to browsers, and its ways on as text to a caller that takes any type, such as curl
+ * (docs/contract/pages.md#start-page). Any other caller gets the 404 of a path that does not exist.
  */
 export function mountStartPage(server: FastifyInstance, deps: StartPageDeps): void {
   server.get('/', { schema: { hide: true } }, (request, reply) => {
     deps.limit(request, reply)
     reply.header('vary', 'accept, accept-language')
-    if (request.headers.accept?.includes('text/html') !== true) throw buildPathProblem()
+    // Without the header any type is accepted (RFC 9110 section 12.5.1).
+    const { accept = '*/*' } = request.headers
+    const isPage = accept.includes('text/html')
+    if (!isPage && !/(?:\*|text)\/\*|text\/plain/.test(accept)) throw buildPathProblem()
     const isLocal = findForeignSign(readOrigin(request.raw)) === undefined
     const texts = chooseTexts({ acceptLanguage: request.headers['accept-language'] })
-    const page = buildStartPage(deps.brand, texts, isLocal ? deps.development : undefined)
-    return reply
-      .headers(page.headers ?? {})
-      .type('text/html; charset=utf-8')
-      .send(page.html)
+    const development = isLocal ? deps.development : undefined
+    const page = buildStartPage(deps.brand, texts, development)
+    reply.headers(page.headers ?? {})
+    if (isPage) return reply.type('text/html; charset=utf-8').send(page.html)
+    return reply.type('text/plain; charset=utf-8').send(buildStartText(deps.brand, texts, development))
   })
 }
 
@@ -70,6 +73,18 @@ ${development?.hasMails === true && renderWay(texts, { title: 'start.mails', tex
 ${development && renderFirstSteps(texts, development)}
 ${renderRealtime(texts, development?.findRealtime())}`
   return buildPage({ brand, texts, title: texts.say('start.title'), layout: 'wide', content })
+}
+
+/** The same ways as text. Pure. */
+function buildStartText(brand: Brand, texts: Texts, development: StartPageDeps['development']): string {
+  const ways = [
+    [texts.say('start.console'), '/console'],
+    [texts.say('start.account'), '/auth/'],
+    [texts.say('start.reference'), '/docs'],
+    ...(development?.hasMails === true ? [[texts.say('start.mails'), '/auth/mail']] : []),
+  ]
+  const lines = ways.map(([title, path]) => `${title}: ${development?.baseUrl() ?? ''}${path}`)
+  return `${[brand.name, ...lines, ...(development ? [texts.say('start.in-browser')] : [])].join('\n')}\n`
 }
 
 function renderWay(

@@ -8,6 +8,7 @@ import { useChange } from '../../../frame/use-change.ts'
 import { ApiCall } from '../../../parts/api-call.tsx'
 import { SecretDialog } from '../../../parts/dialogs.tsx'
 import { Facts } from '../../../parts/facts.tsx'
+import { AccountName } from '../../../parts/names.tsx'
 import { Page } from '../../../parts/page.tsx'
 import { NoPermission } from '../../../parts/problem.tsx'
 import { StepForm } from '../../../parts/step-form.tsx'
@@ -142,7 +143,10 @@ function Review({ draft }: { draft: Draft }) {
             draft.mode === 'pull' ? [t('pull.mode'), t('pull.pull')] : [t('create.url'), draft.url.trim()],
             draft.name.trim() === '' ? undefined : [t('webhooks.name'), draft.name.trim()],
             draft.description.trim() === '' ? undefined : [t('create.description'), draft.description.trim()],
-            [t('webhooks.scope'), draft.isGlobal ? t('webhooks.global') : t('webhooks.of-account')],
+            [
+              t('webhooks.scope'),
+              draft.isGlobal ? t('webhooks.global') : <AccountName key="scope" id={draft.account} />,
+            ],
             ids.length === 0 ? undefined : [t('webhooks.resources'), ids.join(', ')],
             names.length === 0 ? undefined : [t('headers.title'), names.join(', ')],
             draft.isAsymmetric ? [t('asymmetric.title'), t('asymmetric.yes')] : undefined,

@@ -6,6 +6,7 @@ import { settings } from '../../../frame/settings.ts'
 import { AccountSelect } from '../../../parts/account-select.tsx'
 import { PasswordInput } from '../../../parts/fields.tsx'
 import { NameFields } from '../../../parts/name-fields.tsx'
+import { URL_HINT } from '../../../parts/words/url-hint.ts'
 import { MaxPerSecondInput } from '../max-per-second.tsx'
 import { ModeSelect } from '../mode.tsx'
 import { HeaderFields } from '../own-headers.tsx'
@@ -20,11 +21,11 @@ const SINK = settings.environment === 'development' ? `${location.origin}/api/v3
 /** Says of each rule of a URL whether it is kept. */
 function UrlChecks({ url }: { url: string }) {
   const { t } = useTranslation()
-  const checks = checkUrl(url, SINK)
+  const checks = checkUrl(url, { sink: SINK, allowsPrivate: settings.allowsPrivateTargets })
   if (!checks) return null
   return (
     <ul className="checks" aria-live="polite">
-      {URL_RULES.map((rule) => (
+      {URL_RULES.filter((rule) => checks[rule] !== undefined).map((rule) => (
         <li key={rule} data-kept={checks[rule]}>
           <Icon name={checks[rule] ? 'good' : 'warn'} size={14} />
           {t(`create.rule.${rule}`)}
@@ -47,7 +48,7 @@ export function EndpointFields({ draft, onChange }: { draft: Draft; onChange: On
       <ModeSelect value={draft.mode} onChange={(mode) => onChange({ mode })} />
       {draft.mode === 'push' && (
         <>
-          <UrlInput value={draft.url} onChange={(url) => onChange({ url })} />
+          <UrlInput value={draft.url} onChange={(url) => onChange({ url })} hint={t(URL_HINT)} />
           <UrlChecks url={draft.url} />
         </>
       )}

@@ -8,6 +8,7 @@ import { CopyText } from '../../../parts/copy-text.tsx'
 import { EditForm } from '../../../parts/edit-form.tsx'
 import { Facts } from '../../../parts/facts.tsx'
 import { TextInput } from '../../../parts/fields.tsx'
+import { Account } from '../../../parts/names.tsx'
 import { useRowEdit } from '../../../parts/row-edit.ts'
 import { Instant } from '../../../parts/time.tsx'
 import { AsymmetricKey } from '../asymmetric-key.tsx'
@@ -39,7 +40,7 @@ export function WebhookSettings({ webhook }: { webhook: Webhook }) {
           [t('webhooks.id'), <CopyText key="id" text={webhook.document_id} />],
           [
             t('webhooks.scope'),
-            webhook.is_global ? t('webhooks.global') : <CopyText key="a" text={webhook.account ?? ''} />,
+            webhook.is_global ? t('webhooks.global') : <Account key="a" id={webhook.account ?? ''} />,
           ],
           [t('deliveries.created'), <Instant key="c" at={webhook.created_at} />],
           [t('webhooks.updated'), <Instant key="u" at={webhook.updated_at} />],

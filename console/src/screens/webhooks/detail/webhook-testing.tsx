@@ -92,6 +92,9 @@ function Request({ webhook }: { webhook: Schemas['Webhook'] }) {
     'x-service-delivery: <delivery id>',
     'x-service-attempt: 1',
     'x-service-signature: t=<seconds>,v1=<hex>',
+    'webhook-id: <event id>',
+    'webhook-timestamp: <seconds>',
+    `webhook-signature: v1,<base64>${webhook.public_key === null ? '' : ' v1a,<base64>'}`,
     '',
     JSON.stringify(body, null, 2),
   ]

@@ -27,6 +27,7 @@ export function useWebhookColumns({ activity, accounts, chosen, onChoose }: Colu
   return [
     {
       label: t('webhooks.name'),
+      opens: true,
       cell: (row) => (
         <Group gap="sm" wrap="nowrap" miw={200} maw={300}>
           <Checkbox
