@@ -71,6 +71,7 @@ describe('a callback URL', () => {
     ['https://10.1.2.3', { ...all, host: false }],
     ['https://172.16.0.1', { ...all, host: false }],
     ['https://172.32.0.1', all],
+    ['https://10.example.com', all],
     ['https://[::1]/', { ...all, host: false }],
     ['https://user:secret@example.com', { ...all, user: false }],
     [`https://example.com/${'a'.repeat(2_028)}`, all],

@@ -374,8 +374,8 @@ test('the key of portal.md is enough for its program, and a company whose first 
 test('the administrator and the first API key of a production are made as deployment.md says', async () => {
   const page = await readFile(join(PROJECT_ROOT, 'docs/deployment.md'), 'utf8')
   const findOnly = (part: string) => {
-  const [block = '', ...others] = listBlocks(page)
-    .map(({ text }) => text)
+    const [block = '', ...others] = listBlocks(page)
+      .map(({ text }) => text)
       .filter((text) => text.includes(part))
     expect([block.includes(part), others]).toEqual([true, []])
     return block

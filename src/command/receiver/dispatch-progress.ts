@@ -44,8 +44,7 @@ export async function followEvent(
     if (isRouted) routedSeenAt ??= clock.now()
     const isEverywhere = routedSeenAt !== undefined && clock.now() - routedSeenAt >= othersMs
     const { data, pagination } = await client.listPage<DispatchRow>(DISPATCH_PATH, {
-      // `eq` asks the database of the event alone (docs/operations/cells.md#api).
-      filters: [`event_id|in|${eventId}`],
+      filters: [`event_id|eq|${eventId}`],
       sort: 'created_at',
       pageSize: 200,
     })

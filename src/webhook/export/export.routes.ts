@@ -98,7 +98,7 @@ export const exportRoutes: Routes<object> = [
       resource: 'webhook-dispatch',
       action: 'export',
       accountScope: 'none',
-      cell: { ...BY_FILTERS, several: 'merge' },
+      cell: BY_FILTERS,
       ownAccounts: true,
       isExpensive: true,
       readsReplica: true,

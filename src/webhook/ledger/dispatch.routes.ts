@@ -90,7 +90,7 @@ export const dispatchRoutes: Routes<DispatchRouteDeps> = [
       ...OF_WEBHOOK_DISPATCH,
       path: '/api/v3/webhook/dispatch',
       accountScope: 'none',
-      cell: { ...BY_FILTERS, several: 'merge' },
+      cell: BY_FILTERS,
       summary: 'List ledger rows',
       list: DISPATCH_FIELDS,
       readsReplica: true,

@@ -12,5 +12,12 @@ export const BY_SUBSCRIPTION = { by: 'row', findOwner: findSubscriptionOwner } a
 export const BY_DISPATCH = { by: 'row', findOwner: findDispatchOwner } as const
 export const BY_JOB = { by: 'row', findOwner: findJobOwner, staysBehind: true } as const
 
-/** The database of a list of what belongs to webhooks, or of their deliveries. */
-export const BY_FILTERS = { by: 'scope', filters: { webhook: findWebhookOwner, event_id: findEventOwner } } as const
+/** The databases of a list of what belongs to webhooks, or of their deliveries. Those of one event may be in two. */
+export const BY_FILTERS = { by: 'scope', filters: { webhook: findWebhookOwner }, several: 'merge' } as const
+
+/** The database of a bulk replay: of one event, that of the event. */
+export const BY_REPLAY_FILTERS = {
+  ...BY_FILTERS,
+  filters: { ...BY_FILTERS.filters, event_id: findEventOwner },
+  several: 'refuse',
+} as const

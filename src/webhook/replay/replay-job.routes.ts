@@ -7,7 +7,7 @@ import { IdParams } from '../../http/route/schema.ts'
 import { DISPATCH_FIELDS } from '../ledger/dispatch.routes.ts'
 import { isJobOf, keepOwnJobs } from '../reach/account-reach.store.ts'
 import { checkWithin, loadWithin } from '../reach/account-reach.ts'
-import { BY_FILTERS, BY_JOB } from '../reach/row-owner.ts'
+import { BY_JOB, BY_REPLAY_FILTERS } from '../reach/row-owner.ts'
 import { BulkReplayBody, ReplayJobRow, ReplayPreviewRow, toReplayPreviewRow } from './replay-job.schema.ts'
 import { selectReplayJobs, toReplayJobRow } from './replay-job.store.ts'
 import { createReplayJob, loadReplayJob, moveReplayJob, previewReplay, type ReplayJobDeps } from './replay-job.ts'
@@ -55,7 +55,7 @@ export const replayJobRoutes: Routes<ReplayJobDeps> = [
       resource: 'webhook-dispatch',
       action: 'replay-all',
       permission: 'webhook-dispatch:replay',
-      cell: { ...BY_FILTERS, several: 'refuse' },
+      cell: BY_REPLAY_FILTERS,
       accountScope: 'none',
       ownAccounts: true,
       isExpensive: true,

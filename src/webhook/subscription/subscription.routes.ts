@@ -141,7 +141,7 @@ export const subscriptionRoutes: Routes<WebhookDeps> = [
       ...OF_WEBHOOK_EVENT,
       path: '/api/v3/webhook/webhook-event',
       accountScope: 'none',
-      cell: { ...BY_FILTERS, several: 'merge' },
+      cell: BY_FILTERS,
       summary: 'List subscriptions',
       data: SubscriptionRow,
       list: SUBSCRIPTION_FIELDS,

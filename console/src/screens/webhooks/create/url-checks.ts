@@ -7,7 +7,7 @@ const MAX_LENGTH = 2_048
 
 /** Hosts that are never public: names of this machine, and addresses of private networks. */
 const PRIVATE =
-  /^(?:localhost|.*\.localhost|.*\.local|.*\.internal|0\.|10\.|127\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|\[(?:::1?|f[cd]|fe80))/i
+  /^(?:localhost|.*\.localhost|.*\.local|.*\.internal|(?:0|10|127)(?:\.\d+){3}$|(?:169\.254|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d+){2}$|\[(?:::1?|f[cd]|fe80))/i
 
 /**
  * Which rules a URL keeps, undefined for one of which only the API knows; undefined while nothing is typed. The API decides,
