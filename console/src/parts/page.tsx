@@ -38,7 +38,11 @@ export function Page({ title, parent, lead, actions, children }: PageProps) {
             </Text>
           )}
         </Stack>
-        {actions && <Group gap="xs">{actions}</Group>}
+        {actions && (
+          <Group gap="xs" className="page-actions">
+            {actions}
+          </Group>
+        )}
       </Group>
       <MissingCells />
       {children}
