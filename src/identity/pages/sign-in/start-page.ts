@@ -56,6 +56,26 @@ export function mountStartPage(server: FastifyInstance, deps: StartPageDeps): vo
   })
 }
 
+/** A place of the service that the start page leads to. */
+interface Way {
+  title: TextKey
+  text: TextKey
+  href: string
+  /** Label of its button. */
+  label: TextKey
+}
+
+const WAYS: readonly Way[] = [
+  { title: 'start.console', text: 'start.console-text', href: '/console', label: 'start.console-open' },
+  { title: 'start.account', text: 'start.account-text', href: '/auth/', label: 'start.account-open' },
+  { title: 'start.reference', text: 'start.reference-text', href: '/docs', label: 'start.reference-open' },
+]
+const MAILS: Way = { title: 'start.mails', text: 'start.mails-text', href: '/auth/mail', label: 'start.mails-open' }
+
+function listWays(development: StartPageDeps['development']): readonly Way[] {
+  return development?.hasMails === true ? [...WAYS, MAILS] : WAYS
+}
+
 /** Builds the page: the ways on, and in development the first steps. Pure. */
 function buildStartPage(brand: Brand, texts: Texts, development: StartPageDeps['development']) {
   const content = html`<div class="lead">
@@ -64,11 +84,7 @@ function buildStartPage(brand: Brand, texts: Texts, development: StartPageDeps['
 </div>
 <section class="panel" aria-label="${texts.say('start.ways')}">
 <ul class="rows">
-${renderWay(texts, { title: 'start.console', text: 'start.console-text', href: '/console', label: 'start.console-open' })}
-${renderWay(texts, { title: 'start.account', text: 'start.account-text', href: '/auth/', label: 'start.account-open' })}
-${renderWay(texts, { title: 'start.reference', text: 'start.reference-text', href: '/docs', label: 'start.reference-open' })}
-${development?.hasMails === true && renderWay(texts, { title: 'start.mails', text: 'start.mails-text', href: '/auth/mail', label: 'start.mails-open' })}
-</ul>
+${listWays(development).map((way) => renderWay(texts, way))}</ul>
 </section>
 ${development && renderFirstSteps(texts, development)}
 ${renderRealtime(texts, development?.findRealtime())}`
@@ -77,20 +93,13 @@ ${renderRealtime(texts, development?.findRealtime())}`
 
 /** The same ways as text. Pure. */
 function buildStartText(brand: Brand, texts: Texts, development: StartPageDeps['development']): string {
-  const ways = [
-    [texts.say('start.console'), '/console'],
-    [texts.say('start.account'), '/auth/'],
-    [texts.say('start.reference'), '/docs'],
-    ...(development?.hasMails === true ? [[texts.say('start.mails'), '/auth/mail']] : []),
-  ]
-  const lines = ways.map(([title, path]) => `${title}: ${development?.baseUrl() ?? ''}${path}`)
+  const lines = listWays(development).map(
+    ({ title, href }) => `${texts.say(title)}: ${development?.baseUrl() ?? ''}${href}`,
+  )
   return `${[brand.name, ...lines, ...(development ? [texts.say('start.in-browser')] : [])].join('\n')}\n`
 }
 
-function renderWay(
-  texts: Texts,
-  { title, text, href, label }: { title: TextKey; text: TextKey; href: string; label: TextKey },
-): Html {
+function renderWay(texts: Texts, { title, text, href, label }: Way): Html {
   return html`<li><div class="what"><p><strong>${texts.say(title)}</strong></p><p class="quiet small">${texts.say(text)}</p></div><a class="button plain" href="${href}">${texts.say(label)}</a></li>
 `
 }
