@@ -33,7 +33,7 @@ const DOCUMENTS = [
 ]
 
 /** Files around a release for operators (docs/deployment.md#packages). Image and compose file are built in a checkout. */
-const OPERATED = [...['deploy/grafana', 'deploy/helm', 'deploy/prometheus', 'deploy/systemd', '.env.example']]
+const OPERATED = ['deploy/grafana', 'deploy/helm', 'deploy/prometheus', 'deploy/systemd', '.env.example']
 
 /** What the release has as it lies in the checkout. */
 const COPIED = [

@@ -19,7 +19,9 @@ function useFootHeight() {
 }
 
 /**
- * Banners of every screen, at the lower edge of the window, so that one that comes or goes moves nothing: the browser is offline, the session lacks an account, nothing is published, a component is not well. */
+ * Banners of every screen: the browser is offline, the session lacks an account, nothing is published, a component is not
+ * well. They stand at the lower edge of the window, so that one that comes or goes moves nothing.
+ */
 export function Banners() {
   const { t, i18n } = useTranslation()
   const list = new Intl.ListFormat(i18n.language, { type: 'conjunction' })

@@ -85,9 +85,9 @@ async function prepareAndCommit<Deps>(served: Served<Deps>, key: IdempotencyKey 
 
 /** Commits the change of a request that is prepared, with the answer of its idempotency key. */
 export async function commitPrepared<Deps>(served: Served<Deps>, key: IdempotencyKey | undefined): Promise<Answer> {
-  const { pipeline, route } = served
+  const { pipeline, route, context } = served
   const commit = () => inTransaction(pipeline.db, (tx) => commitChange(served, tx, key))
-  const { result, invalidations } = await (route.isExpensive ? runExpensive(served, commit) : commit())
+  const { result, invalidations } = await (route.isExpensive ? readExpensive(pipeline, context, commit) : commit())
   pipeline.afterCommit(invalidations)
   if (result instanceof Problem) throw result
   return result
@@ -151,7 +151,7 @@ async function handleBounded<Deps>(served: Served<Deps>): Promise<Outcome<unknow
   const { pipeline, route, context } = served
   try {
     if (route.isExpensive || isExpensive(context.listing))
-      return await runExpensive(served, () => read(served, pipeline.readDb))
+      return await readExpensive(pipeline, context, () => read(served, pipeline.readDb))
     return await read(served, pipeline.readDb).catch(refuseLongRead)
   } finally {
     context.db = pipeline.db
@@ -175,10 +175,6 @@ async function read<Deps>(served: Served<Deps>, primary: Database): Promise<Outc
     context.db = primary
     return route.handle(deps, context)
   }
-}
-
-function runExpensive<Deps, Result>({ pipeline, context }: Served<Deps>, work: () => Promise<Result>): Promise<Result> {
-  return readExpensive(pipeline, context, work)
 }
 
 /** Runs expensive work under the semaphore of its caller. */

@@ -4,9 +4,9 @@ import pg from 'pg'
 export interface RestorableDatabase {
   connectionString: string
   /**
-   * Puts back the rows and the numbers of sequences that the database had. False when that would not make it as it was: its tables, functions,
-   * triggers, settings or statistics differ, or somebody but the server processes `known` is still connected. It is then
-   * of no further use.
+   * Puts back the rows and the numbers of sequences that the database had. False when that would not make it as it was:
+   * its tables, functions, triggers, settings or statistics differ, or somebody but the server processes `known` is still
+   * connected. It is then of no further use.
    */
   restore(known: readonly number[]): Promise<boolean>
   /** Ends the connection that this object keeps. */
@@ -21,9 +21,9 @@ const ENDING_PAUSE_MS = 10
 const LATEST = `age('3'::xid) - min(age(xmin))`
 
 /**
- * Keeps a copy of the rows, and a function that puts them and the numbers of sequences back without any trigger or check of references. It passes over
- * tables whose files are empty, and over those with as many rows as they had that nobody has written since: a hundred
- * statements less in most tests.
+ * Keeps a copy of the rows, and a function that puts them and the numbers of sequences back, without any trigger or check of
+ * references. It passes over tables whose files are empty, and over those with as many rows as they had that nobody has
+ * written since: a hundred statements less in most tests.
  */
 const KEEP_ROWS = `
 create schema kept_rows;

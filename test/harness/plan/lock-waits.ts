@@ -33,8 +33,8 @@ export async function whileHeld<Result>(
 }
 
 /**
- * Runs `work`, which locks two rows, while another transaction holds the first and then takes the last: whoever locks them in
- * this order never deadlocks with `work`. Returns what `work` returned.
+ * Runs `work`, which locks two rows, while another transaction holds the first one and then locks the last. It deadlocks
+ * unless `work` locks them in the same order. Returns the result of `work`.
  */
 export async function whileLockedInOrder<Result>(
   db: Database,

@@ -127,7 +127,10 @@ function readPasskey(factor: Foreign): ForeignPasskey | undefined {
   }
 }
 
-/** Its secret is stored as the unpadded base64url of its SHA-256 (`internal/crypto` of supabase/auth); another text is told. */
+/**
+ * A client of its OAuth server. A secret is stored there as the unpadded base64url of its SHA-256 (`internal/crypto` of
+ * supabase/auth); a hash in any other form is left out, with a note.
+ */
 function readApp(row: Foreign): ForeignApp {
   const id = readId(row, 'client_id' in row && !('id' in row) ? 'client_id' : 'id')
   const isPublic = row.client_type === 'public'
