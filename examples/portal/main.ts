@@ -30,9 +30,16 @@ function findCustomer(form: URLSearchParams): Customer | undefined {
 const readSession = ({ headers }: IncomingMessage) =>
   sessions.get(/(?:^|; )platform=([\w-]+)/.exec(headers.cookie ?? '')?.[1] ?? '')
 
+/** Characters of a form at most. */
+const FORM_LIMIT = 4_096
+
+/** The fields of a form; none of a longer one. */
 async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
   let text = ''
-  for await (const chunk of request) text += chunk
+  for await (const chunk of request) {
+    text += chunk
+    if (text.length > FORM_LIMIT) return new URLSearchParams()
+  }
   return new URLSearchParams(text)
 }
 
@@ -50,6 +57,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       const found = findCustomer(await readForm(request))
       if (!found) return void show(401, html, renderSignIn('The e-mail address or the password is wrong.'))
       const value = randomBytes(32).toString('base64url')
+      if (sessions.size >= 1_000) sessions.delete(sessions.keys().next().value ?? '')
       sessions.set(value, found)
       response.setHeader('set-cookie', `platform=${value}; HttpOnly; SameSite=Strict; Path=/`)
       return void response.writeHead(303, { location: '/' }).end()
