@@ -63,8 +63,8 @@ export interface EventLog {
    */
   append(messages: readonly LogMessage[], after: LogPosition): Promise<LogPosition>
   /**
-   * The entries after a position, oldest first; fewer than `limit` at the end of the log. Throws a `LogError`:
-   * `replaced`, `ahead` or `expired` for a position that the log cannot continue from, or that has another message than
+   * The entries after a position, oldest first, at most `limit`; none at the end of the log alone, since a server that is
+   * behind the others may answer with the first ones only. Throws a `LogError`: `replaced`, `ahead` or `expired` for a position that the log cannot continue from, or that has another message than
    * the one of `fingerprint`.
    */
   read(query: LogQuery): Promise<LogEntry[]>

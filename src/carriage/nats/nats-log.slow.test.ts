@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildTestMessage, describeLog } from '../../../test/harness/carriage/log-conformance.ts'
 import { findNatsServer } from '../../../test/harness/nats/nats-program.ts'
 import { type NatsServers, startNatsServers } from '../../../test/harness/nats/nats-servers.ts'
+import { waitFor } from '../../../test/harness/run/wait.ts'
+import { fingerprintOf, type LogEntry, type LogQuery } from '../log/log.ts'
 import { connectNats } from './nats-connection.ts'
 import { type NatsLogSettings, openNatsLog } from './nats-log.ts'
 import { parseNatsUrl } from './nats-url.ts'
@@ -95,4 +97,42 @@ test('a batch with one message that the server refuses stores none of them', asy
   await expect(log.append(messages, start)).rejects.toMatchObject({ name: 'LogError' })
   expect(await log.readState()).toMatchObject({ sequence: 0 })
   await under[Symbol.asyncDispose]()
+})
+
+test('a copy that is behind the others ends no read before the log', async () => {
+  if (!program) return
+  await using under = await openEmpty()
+  const { log } = under
+  const start = await log.readState()
+  await log.append([buildTestMessage(1, 'ev.none.first'), buildTestMessage(2), buildTestMessage(3)], start)
+  // A mirror answers reads of its source in turns with it; this one has the first message alone.
+  await manage(async ({ streams: all }) => {
+    const mirror = { name: `EVENTS_${streams}`, filter_subject: 'ev.none.>' }
+    await all.add({ name: 'BEHIND', mirror, mirror_direct: true, storage: 'memory' })
+    await waitFor('the mirror', async () => (await all.info('BEHIND')).state.messages === 1)
+  })
+  const at = async (sequence: number) => fingerprintOf((await log.readAt(sequence)) as LogEntry)
+  const queries: LogQuery[] = []
+  for (const sequence of [1, 2]) {
+    const from = { ...start, sequence }
+    queries.push({ from, limit: 9 }, { from, subject: 'ev.*.contract.*', limit: 9 })
+    queries.push({ from, fingerprint: await at(sequence), limit: 9 })
+  }
+  queries.push({ from: new Date(0), subject: 'ev.*.contract.*', limit: 9 })
+  const lengths = new Set<number>()
+  for (let round = 1; round <= 20; round += 1)
+    for (const query of queries) {
+      const entries = await log.read(query)
+      expect(entries[0]?.sequence, JSON.stringify(query)).toBe(query.from instanceof Date ? 2 : query.from.sequence + 1)
+      if (query === queries[0]) lengths.add(entries.length)
+    }
+  // Both answered: the stream with two messages behind the first, and for its copy the leader with the next one.
+  expect([...lengths].toSorted()).toEqual([1, 2])
+  const other = fingerprintOf({ id: 'other', storedAt: new Date(0) })
+  for (let round = 1; round <= 20; round += 1)
+    for (const sequence of [1, 2]) {
+      const refused = log.read({ from: { ...start, sequence }, fingerprint: other, limit: 9 })
+      await expect(refused).rejects.toMatchObject({ code: 'replaced' })
+    }
+  await manage(({ streams: all }) => all.delete('BEHIND'))
 })

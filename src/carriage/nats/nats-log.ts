@@ -1,6 +1,15 @@
 import type { DirectBatchOptions, JetStreamManager, StoredMsg } from '@nats-io/jetstream'
 import type { Msg } from '@nats-io/transport-node'
-import { APPEND_LIMIT, checkOverlap, checkPosition, type EventLog, type LogEntry, type LogMessage } from '../log/log.ts'
+import {
+  APPEND_LIMIT,
+  checkFingerprint,
+  checkOverlap,
+  checkPosition,
+  type EventLog,
+  type LogEntry,
+  type LogMessage,
+  type LogState,
+} from '../log/log.ts'
 import { connectNats, type NatsLink, type NatsLinkOptions, type NatsSettings } from './nats-connection.ts'
 import { toLogError } from './nats-error.ts'
 import { ensureStream, STREAM_NOT_FOUND, type StreamSettings, stateOf } from './nats-stream.ts'
@@ -93,7 +102,7 @@ async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promi
     }
   }
 
-  /** Any server with a copy answers. */
+  /** Any server with a copy answers, also one that is behind the others: only entries say something. */
   async function readBatch(query: DirectBatchOptions): Promise<LogEntry[]> {
     const entries: LogEntry[] = []
     const found = await manager.direct.getBatch(stream, query)
@@ -106,14 +115,36 @@ async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promi
     return entries
   }
 
-  async function readAt(sequence: number): Promise<LogEntry | undefined> {
+  /** The first message that matches, as the leader has it. */
+  async function readFirst(query: DirectBatchOptions | { seq: number }): Promise<LogEntry | undefined> {
     try {
-      const message = await manager.streams.getMessage(stream, { seq: sequence })
+      // The server takes here what it takes for a batch; the types of the client name the number alone.
+      const message = await manager.streams.getMessage(stream, query as { seq: number })
       return message ? toEntry(message) : undefined
     } catch (error) {
       if ((error as { code?: number }).code === STREAM_NOT_FOUND) return undefined
       throw error
     }
+  }
+
+  /** At least the first one, which the leader is asked for when a copy has none. */
+  async function readSome(query: DirectBatchOptions, limit: number): Promise<LogEntry[]> {
+    const entries = await readBatch({ ...query, batch: limit })
+    if (entries.length > 0) return entries
+    const first = await readFirst(query)
+    return first ? [first] : []
+  }
+
+  const readAt = (sequence: number) => readFirst({ seq: sequence })
+
+  /** The entries behind a position whose message is compared. */
+  async function readBehind(from: { sequence: number; fingerprint: string }, state: LogState, limit: number) {
+    const { sequence } = from
+    const entries = await readBatch({ seq: sequence, next_by_subj: '>', batch: limit + 1 })
+    const behind = checkOverlap(entries, from, state).slice(0, limit)
+    if (behind.length > 0) return behind
+    checkFingerprint(await readAt(sequence), from, state)
+    return readSome({ seq: sequence + 1, next_by_subj: '>' }, limit)
   }
 
   const log: EventLog = {
@@ -128,12 +159,11 @@ async function buildNatsLog({ link, manager, settings, isReader }: Parts): Promi
       const state = await readState()
       if (!(from instanceof Date)) checkPosition(from, state)
       if (state.messages === 0) return []
-      if (from instanceof Date) return readBatch({ start_time: from, next_by_subj: subject, batch: limit })
+      if (from instanceof Date) return readSome({ start_time: from, next_by_subj: subject }, limit)
       const { sequence } = from
       if (sequence >= state.sequence) return []
-      if (fingerprint === undefined) return readBatch({ seq: sequence + 1, next_by_subj: subject, batch: limit })
-      const entries = await readBatch({ seq: sequence, next_by_subj: '>', batch: limit + 1 })
-      return checkOverlap(entries, { sequence, fingerprint }, state).slice(0, limit)
+      if (fingerprint !== undefined) return readBehind({ sequence, fingerprint }, state, limit)
+      return readSome({ seq: sequence + 1, next_by_subj: subject }, limit)
     },
     readAt,
     readLast: async () => {
