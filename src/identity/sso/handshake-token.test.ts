@@ -96,6 +96,22 @@ describe('verifying a handshake token', () => {
       expect(texts.map((text) => countMacs(text, accept))).toEqual(Array(texts.length).fill(6))
   })
 
+  test('takes the session JWT of another issuer only where the rules do, and a carrier in its own class alone', () => {
+    const [secret] = rules.secrets as [string]
+    const { jwt: carrier, ...claims } = JSON.parse(
+      Buffer.from(signHandshake(rules, handshake()).split('.')[1] ?? '', 'base64url').toString(),
+    ) as Record<string, unknown>
+    const read = (jwt: unknown, type: string, accept = true) => {
+      const token = signHs256({ ...claims, jwt }, { secret, type })
+      const result = verify(token, { rules: { ...rules, acceptSessionJwt: accept }, session })
+      return result.ok || result.reason
+    }
+    expect([read(sessionJwt, 'JWT'), read(sessionJwt, 'JWT', false)]).toEqual([true, 'type'])
+    expect([read(carrier, 'sso+jwt'), read(carrier, 'sso+jwt', false)]).toEqual([true, true])
+    expect([read(carrier, 'JWT'), read(sessionJwt, 'sso+jwt')]).toEqual(['inner_signature', 'inner_signature'])
+    expect([read(7, 'JWT'), read('', 'sso+jwt')]).toEqual(['inner_missing', 'inner_form'])
+  })
+
   test('accepts under every secret what each of them signed', () => {
     for (const secret of rules.secrets)
       expect(verify(signHandshake({ ...rules, secrets: [secret] }, handshake())).ok).toBe(true)
