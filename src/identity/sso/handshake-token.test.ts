@@ -112,6 +112,21 @@ describe('verifying a handshake token', () => {
     expect([read(7, 'JWT'), read('', 'sso+jwt')]).toEqual(['inner_missing', 'inner_form'])
   })
 
+  test('takes a path that stays at the target, and an exchange from the target alone', () => {
+    const read = (next: string | null, appOrigin: string | null = null) => {
+      const token = signHandshake(rules, handshake({ next }))
+      const result = verifyHandshake({ rules, session }, token, { appOrigin, now: NOW })
+      return result.ok ? result.handshake.next : result.reason
+    }
+    expect([read('/orders'), read(null), read('//evil.test'), read('orders')]).toEqual([
+      '/orders',
+      null,
+      'next',
+      'next',
+    ])
+    expect([read('/', ORIGIN), read('/', 'https://c.example.test')]).toEqual(['/', 'origin'])
+  })
+
   test('accepts under every secret what each of them signed', () => {
     for (const secret of rules.secrets)
       expect(verify(signHandshake({ ...rules, secrets: [secret] }, handshake())).ok).toBe(true)
