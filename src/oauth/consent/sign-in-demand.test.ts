@@ -45,6 +45,26 @@ describe('a request that asks for a sign-in', () => {
     expect(answer('aal1')).toStrictEqual({ login: { ...login, acr: 'aal1' } })
     expect(answer(null)).toStrictEqual({ login })
   })
+
+  test('keeps the answers before it, and says that the user was chosen where the request asks for that', () => {
+    const answer = (prompt: string) =>
+      Object.keys(
+        buildLoginAnswer(buildInteraction({ prompt, lastAnswers: { consent: {} } }), USER, buildSession(ASKED_AT)),
+      )
+    expect(answer('login')).toEqual(['consent', 'login'])
+    expect(answer('select_account')).toEqual(['consent', 'select_account', 'login'])
+  })
+
+  test('fails for another user, and for a class that it needs', () => {
+    const answer = (id_token: object, acr: string) => {
+      const interaction = buildInteraction({ params: { claims: JSON.stringify({ id_token }) } })
+      return buildLoginAnswer(interaction, USER, buildSession(ASKED_AT, acr))
+    }
+    expect(answer({ sub: { value: OTHER_USER } }, 'aal1')).toMatchObject({ error: 'login_required' })
+    const classes = { acr: { essential: true, values: ['aal2'] } }
+    expect(answer(classes, 'aal1')).toMatchObject({ error: 'unmet_authentication_requirements' })
+    expect(answer(classes, 'aal2')).toMatchObject({ login: { accountId: USER, acr: 'aal2' } })
+  })
 })
 
 /** An ID token with this subject; the provider has verified its signature. */

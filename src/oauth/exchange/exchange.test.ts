@@ -48,6 +48,15 @@ describe('an exchange', () => {
     expect(body.expires_in).toBe(910)
   })
 
+  test('tells when the user proved who it is, as the token does', async () => {
+    const { userId } = await fixture.signUp()
+    const proven = fixture.seconds() - 300
+    const timeOf = async (claims: object) =>
+      readPayload((await fixture.exchange(fixture.mint(userId, claims))).body.jwt).auth_time
+    expect(await timeOf({ auth_time: proven })).toBe(proven)
+    expect(await timeOf({ auth_time: undefined })).toBe(fixture.seconds())
+  })
+
   test('gives no refresh token', async () => {
     const { userId } = await fixture.signUp()
     const { body } = await fixture.exchange(fixture.mint(userId))

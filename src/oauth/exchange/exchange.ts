@@ -111,10 +111,11 @@ export async function exchangeToken(
   const { token } = presented
   if (!presented.ok) return { kind: 'refused', reason: presented.reason, token, userId: null }
   const { userId } = found
+  if (userId === null) return { kind: 'refused', reason: 'user_unknown', token, userId }
   const granted = limitScope(presented.token.scope, found.allowedScopes)
   const scope = input.scope ?? granted
   const reason = findRefusal(found, presented.token, { scope, granted, named })
-  if (userId === null || reason) return { kind: 'refused', reason: reason ?? 'user_unknown', token, userId }
+  if (reason) return { kind: 'refused', reason, token, userId }
   const issued = await openLockedSession(deps, tx, {
     userId,
     accounts: found.accounts,
@@ -131,13 +132,12 @@ export async function exchangeToken(
   return { kind: 'exchanged', issued, token: presented.token, userId, scope }
 }
 
-/** The reason for which a genuine token opens no session; undefined when it does. Pure. */
+/** The reason for which a genuine token of a known user opens no session; undefined when it does. Pure. */
 function findRefusal(
   found: ClaimedToken,
   token: AccessToken,
   { scope, granted, named }: { scope: string; granted: string; named: string | undefined },
 ): ExchangeRefusal | undefined {
-  if (found.userId === null) return 'user_unknown'
   if (!found.isUserActive) return 'user_inactive'
   if (found.fault !== null) return found.fault
   if (named !== undefined && named !== token.clientId) return 'client_mismatch'
