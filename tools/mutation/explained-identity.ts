@@ -22,6 +22,12 @@ export const EXPLAINED_OF_IDENTITY: readonly Explained[] = [
     reason: 'only for the types: the statement that spends a token writes both',
   })),
   {
+    path: 'src/identity/sso/handshake-token.ts',
+    lineText: "if (secret === undefined) throw new Error('handshake tokens need at least one secret')",
+    change: 'secret === undefined -> false',
+    reason: 'only for the types: the service does not start without a secret',
+  },
+  {
     path: `${FOLDER}/read-assertion.ts`,
     lineText: 'if (text === undefined || !INSTANT.test(text)) return undefined',
     change: 'text === undefined -> false',

@@ -71,6 +71,12 @@ export const EXPLAINED_OF_OAUTH: readonly Explained[] = [
   },
   {
     path: 'src/oauth/exchange/exchange.ts',
+    lineText: '...(presented.token.authTime && { authTime: presented.token.authTime }),',
+    change: 'presented.token.authTime -> true',
+    reason: 'only for the types: a time that is null counts as absent',
+  },
+  {
+    path: 'src/oauth/exchange/exchange.ts',
     lineText: 'subject: isOwn ? null : subject,',
     change: 'isOwn -> false',
     reason: 'claim_exchange reads the subject only where there is no user id',

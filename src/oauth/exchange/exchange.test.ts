@@ -152,6 +152,7 @@ describe('the form of RFC 8693', () => {
     const answer = await form(fixture.mint(userId, { scope: 'openid contract:read contract:write' }), {
       scope: 'contract:write',
       resource: 'https://id.example.test/api/v3',
+      client_id: 'client-of-a-test',
     })
     expect(answer.body.scope).toBe('contract:write')
     expect(await statusOf(answer.body.access_token)).toBe(403)
