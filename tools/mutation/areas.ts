@@ -65,7 +65,11 @@ export const NEAREST: readonly (readonly [prefix: string, tests: readonly string
   ['src/webhook/registry/', ['test/contract/webhook-headers.test.ts', 'test/contract/webhook.test.ts']],
   [
     'src/oauth/exchange/exchange.ts',
-    ['src/oauth/token-attacks.slow.test.ts', 'src/oauth/grant/engine-grant.slow.test.ts'],
+    [
+      'src/oauth/token-attacks.slow.test.ts',
+      'src/oauth/grant/engine-grant.slow.test.ts',
+      'src/oauth/provider/ended-access.slow.test.ts',
+    ],
   ],
   ['src/oauth/exchange/access-token.ts', ['src/oauth/token-attacks.slow.test.ts']],
   ['src/oauth/claims/', ['test/conformance/openid-claims.test.ts', 'src/oauth/hook/token-hook.test.ts']],

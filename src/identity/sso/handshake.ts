@@ -33,7 +33,7 @@ export async function startHandshake(
   const { rules } = deps
   const target = readTarget(input.targetUrl, rules)
   if (!target) throw buildTargetRefusal()
-  const next = input.next === undefined ? null : readNextPath(input.next)
+  const next = readNextPath(input.next)
   if (input.next !== undefined && next === null) throw buildNextRefusal()
   const session = await loadCallerSession(db, input.caller)
   if (session.parentId !== null || session.client !== null) throw buildRelayRefusal()

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { readPayload } from '../../../test/harness/app/sso-app.ts'
 import { openFlow, type Tokens } from '../../../test/harness/browser/oauth-flow.ts'
 import {
   type OauthUser,
@@ -92,11 +93,14 @@ describe('a refresh', () => {
   })
 })
 
+/** Exchanges an access token, which the provider dates by the clock of the machine. */
+const exchange = ({ access_token: token }: Tokens) => {
+  fixture.app.clock.set(Date.now())
+  return fixture.app.anonymous('POST', '/api/v3/oauth/exchange', { token })
+}
+const open = async (tokens: Tokens) => fixture.app.callAs((await exchange(tokens)).body.jwt)
+
 describe('an access token that is revoked', () => {
-  const open = async ({ access_token: token }: Tokens) => {
-    const { body } = await fixture.app.anonymous('POST', '/api/v3/oauth/exchange', { token })
-    return fixture.app.callAs(body.jwt)
-  }
 
   test('ends the session of the app, with the refresh token of the same authorization', async () => {
     fixture.app.clock.set(Date.now())
@@ -106,9 +110,7 @@ describe('an access token that is revoked', () => {
     await flow.revoke(tokens.access_token)
     expect((await call('GET', '/api/v3/contract/contract')).status).toBe(401)
     await expect(flow.refresh(tokens.refresh_token)).rejects.toMatchObject({ error: 'invalid_grant' })
-    expect((await fixture.app.anonymous('POST', '/api/v3/oauth/exchange', { token: tokens.access_token })).status).toBe(
-      401,
-    )
+    expect((await exchange(tokens)).status).toBe(401)
   })
 
   test('leaves the consent: the next authorization asks nothing', async () => {
@@ -121,6 +123,16 @@ describe('an access token that is revoked', () => {
   })
 })
 
+test('an access token opens no more than its grant still has', async () => {
+  fixture.app.clock.set(Date.now())
+  const { user, tokens } = await connect()
+  const readScope = async () => readPayload((await exchange(tokens)).body.jwt).scope
+  expect(await readScope()).toBe('openid email offline_access contract:read')
+  const text = `update oauth_grant set scopes = '{email,contract:write,openid}' where "user" = $1`
+  await fixture.app.database.pool.query(text, [user.userId])
+  expect(await readScope()).toBe('openid email')
+})
+
 test('a client that is deleted ends the sessions of its apps, and their tokens', async () => {
   fixture.app.clock.set(Date.now())
   const client = await fixture.client()
@@ -129,8 +141,7 @@ test('a client that is deleted ends the sessions of its apps, and their tokens',
     user: await fixture.user(),
     parameters: { prompt: 'consent' },
   })
-  const { body } = await fixture.app.anonymous('POST', '/api/v3/oauth/exchange', { token: tokens.access_token })
-  const call = fixture.app.callAs(body.jwt)
+  const call = await open(tokens)
   expect((await call('GET', '/api/v3/contract/contract')).status).toBe(200)
   expect((await fixture.app.admin('DELETE', `/api/v3/oauth/client/${client.id}`)).status).toBe(200)
   expect((await call('GET', '/api/v3/contract/contract')).status).toBe(401)
