@@ -1,10 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../../test/harness/database/database.ts'
+import { whileHeld } from '../../../../test/harness/plan/lock-waits.ts'
 import type { AccountId, UserId } from '../../../base/id.ts'
 import { type Database, inTransaction } from '../../../postgres/statement/database.ts'
 import {
   countInvitations,
+  deleteEndedInvitations,
   findActiveUser,
   findInvitation,
   findOpenInvitation,
@@ -13,6 +15,7 @@ import {
   markAccepted,
   replaceInvitation,
   revokeOpenInvitation,
+  selectInvitations,
 } from './invitation.store.ts'
 
 const NOW = new Date('2026-09-11T12:00:00.000Z')
@@ -40,12 +43,12 @@ beforeEach(async () => {
     await db.insertInto('account').values({ document_id: id, name: id, created_at: NOW, updated_at: NOW }).execute()
 })
 
-const invite = async (email: string, given: { of?: AccountId; expiresAt?: Date } = {}) => {
-  const { of = account, expiresAt = LATER } = given
+const invite = async (email: string, given: { of?: AccountId; expiresAt?: Date; now?: Date } = {}) => {
+  const { of = account, expiresAt = LATER, now = NOW } = given
   const tokenHash = randomBytes(32)
   const made = await inTransaction(db, async (tx) => {
     const row = { id: newId<InvitationId>(), account: of, email, roles: [], tokenHash, invitedBy: inviter }
-    const written = await replaceInvitation(tx, { ...row, tokenPatterns: [], expiresAt, now: NOW })
+    const written = await replaceInvitation(tx, { ...row, tokenPatterns: [], expiresAt, now })
     await findInvitation(tx, written)
     return written
   })
@@ -100,6 +103,63 @@ test('a second invitation of one address takes the place of the first, in its ac
   expect(open).toEqual([false, true, true, true])
 })
 
+test('a second invitation revokes the first, and changes none that was accepted or revoked before', async () => {
+  const { made: accepted } = await invite('ada@b.test')
+  await inTransaction(db, async (tx) => {
+    await markAccepted(tx, { id: accepted.id, by: inviter, now: at(1) })
+    await findInvitation(tx, accepted)
+  })
+  const made = []
+  for (const ms of [2, 3, 4]) made.push((await invite('ada@b.test', { now: at(ms) })).made)
+  const found = await Promise.all([accepted, ...made].map((row) => findInvitation(db, row)))
+  expect(found.map((row) => [row?.revokedAt, row?.updatedAt])).toEqual([
+    [null, at(1)],
+    [at(3), at(3)],
+    [at(4), at(4)],
+    [null, at(4)],
+  ])
+})
+
+test('the invitations of an account are listed, those of no other, and none once it is deleted', async () => {
+  const [{ made }] = [await invite('ada@b.test'), await invite('bob@b.test', { of: other })]
+  expect(await selectInvitations(db, account).execute()).toEqual([made])
+  await database.pool.query('update account set deleted_at = $2 where document_id = $1', [account, NOW])
+  expect(await selectInvitations(db, account).execute()).toEqual([])
+  expect(await selectInvitations(db, other).execute()).toMatchObject([{ email: 'bob@b.test' }])
+})
+
+test('an invitation that is being used is held with its account, and only then', async () => {
+  const { tokenHash } = await invite('ada@b.test')
+  await invite('bob@b.test')
+  const find = (tx: Database, lock = true) => findOpenInvitation(tx, { tokenHash, now: NOW, lock })
+  const held = (work: () => Promise<unknown>) => whileHeld(db, (tx) => find(tx), work)
+  expect(await held(() => inTransaction(db, (tx) => find(tx)))).toMatchObject({ email: 'ada@b.test' })
+  await held(() => database.pool.query('update account set updated_at = $2 where document_id = $1', [account, NOW]))
+  const read = await inTransaction(db, async (tx) => {
+    await find(tx)
+    return find(db, false)
+  })
+  expect(read).toMatchObject({ email: 'ada@b.test' })
+})
+
+test('invitations are deleted by the first of their ends, in batches, the oldest first', async () => {
+  await database.pool.query('delete from account_invitation')
+  const end = async (email: string, columns: string) => {
+    await invite(email)
+    await database.pool.query(`update account_invitation set ${columns} where email = $1`, [email])
+  }
+  await end('expired@b.test', `expires_at = '${at(-1).toISOString()}'`)
+  await end('accepted@b.test', `accepted_at = '${at(-3).toISOString()}'`)
+  await end('revoked@b.test', `revoked_at = '${at(-2).toISOString()}'`)
+  await end('open@b.test', 'accepted_by = null')
+  const left = async () =>
+    (await database.pool.query('select email from account_invitation order by email')).rows.map(({ email }) => email)
+  expect(await deleteEndedInvitations(db, NOW, 2)).toBe(2)
+  expect(await left()).toEqual(['expired@b.test', 'open@b.test'])
+  expect(await deleteEndedInvitations(db, NOW, 2)).toBe(1)
+  expect(await left()).toEqual(['open@b.test'])
+})
+
 test('an invitation is open until the instant at which it expires, while its account is there', async () => {
   const { tokenHash } = await invite('ada@b.test')
   expect([await isOpen(tokenHash, at(59_999)), await isOpen(tokenHash, LATER)]).toEqual([true, false])
@@ -114,6 +174,10 @@ test('an address is invited by an open invitation to it, in any case, of an acco
   expect([await isInvited(email), await isInvited(`other-${email}`)]).toEqual([true, false])
   expect([await isInvited(email, at(59_999)), await isInvited(email, LATER)]).toEqual([true, false])
   await database.pool.query('update account set deleted_at = $2 where document_id = $1', [account, NOW])
+  expect(await isInvited(email)).toBe(false)
+  const { made: elsewhere } = await invite(email, { of: other })
+  expect(await isInvited(email)).toBe(true)
+  await revokeOpenInvitation(db, { id: elsewhere.id, account: other, now: NOW })
   expect(await isInvited(email)).toBe(false)
   await invite(email, { of: other })
   expect(await isInvited(email)).toBe(true)
