@@ -7,7 +7,14 @@ import {
   readPayload,
   TARGET,
 } from '../../../test/harness/app/sso-app.ts'
+import { buildIdentityRows, MADE_AT, madeAfter, newId } from '../../../test/harness/database/identity-rows.ts'
 import { openForFile } from '../../../test/harness/run/open-for-file.ts'
+import type { SessionId } from '../../base/id.ts'
+import { systemRandom } from '../../base/random.ts'
+import type { Caller } from '../../http/shape/caller.ts'
+import type { SsoDeps } from './exchange.ts'
+import { buildOpenTarget, needsHandshake, startHandshake } from './handshake.ts'
+import type { HandshakeRules } from './handshake-token.ts'
 import { isSameSite, isTarget, readTarget } from './target.ts'
 
 const sso = await openForFile(createSsoApp({ env: { SSO_TARGETS: `${TARGET},${OTHER_TARGET},${BASE_URL}` } }))
@@ -174,6 +181,49 @@ describe('a handshake is refused', () => {
       'content-type': 'application/x-www-form-urlencoded',
     })
     expect(answer.status).toBe(415)
+  })
+})
+
+describe('a sign-in that continues', () => {
+  const rules: HandshakeRules = {
+    ...{ secrets: ['h'.repeat(32)], issuer: () => BASE_URL, baseUrl: () => BASE_URL, cookieDomain: undefined },
+    ...{ origins: [TARGET, BASE_URL], allowLoopback: false, acceptSessionJwt: false },
+  }
+  const { db } = sso.app.database
+  const rows = buildIdentityRows(db)
+  const openTarget = buildOpenTarget({ rules, random: systemRandom })
+  const open = async (sessionId: SessionId, { targetUrl = `${TARGET}/landing`, isNew = false } = {}) => {
+    const url = await openTarget(db, { userId: user.userId, sessionId, isNew, targetUrl, now: MADE_AT })
+    return url === undefined ? undefined : readPayload(tokenOf(url))
+  }
+  const seconds = MADE_AT.getTime() / 1000
+
+  test('needs a handshake for a target on another domain alone', () => {
+    const urls = [`${TARGET}/landing`, `${BASE_URL}/console`, 'https://evil.test/']
+    expect(urls.map((url) => needsHandshake(url, rules))).toEqual([true, false, false])
+  })
+
+  test('gets a token for the session that it opens, or that there is, which ends with it', async () => {
+    const [opening, lasting] = [newId<SessionId>(), await rows.session(user.userId)]
+    const short = await rows.session(user.userId, { expires_at: madeAfter(20_000) })
+    expect(await open(opening, { isNew: true })).toMatchObject({ aud: TARGET, exp: seconds + 60 })
+    expect(await open(lasting)).toMatchObject({ aud: TARGET, exp: seconds + 60 })
+    expect(await open(short)).toMatchObject({ exp: seconds + 20 })
+    await expect(open(opening)).rejects.toMatchObject({ code: 'not_found' })
+    for (const targetUrl of [`${BASE_URL}/console`, 'https://evil.test/'])
+      expect(await open(lasting, { targetUrl })).toBeUndefined()
+  })
+
+  test('gets none for a session of a handshake or of an app, and neither starts one', async () => {
+    const child = await rows.session(user.userId, { parent: await rows.session(user.userId) })
+    const ofApp = await rows.session(user.userId, { client_id: 'app', scope: 'openid' })
+    for (const sessionId of [child, ofApp]) {
+      expect(await open(sessionId)).toBeUndefined()
+      const caller = { userId: user.userId, sessionId } as Caller
+      const asked = { caller, targetUrl: TARGET, next: undefined, now: MADE_AT }
+      const started = startHandshake({ rules, random: systemRandom } as SsoDeps, db, asked)
+      await expect(started).rejects.toMatchObject({ code: 'conflict', reason: 'session_of_handshake' })
+    }
   })
 })
 
